@@ -1,0 +1,185 @@
+/** `millrace auth`: sign in and out, the token, the team, and answers to other machines' logins. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { Connection } from "../connection.ts";
+import { CliError, exitCodes, usageError } from "../errors.ts";
+import type { Output } from "../output.ts";
+import { type Level, readSettings, readStoredSettings, settingsFile, storeSettings } from "../settings.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const defaultLifeDays = 365;
+const level = (flags: { local: boolean }): Level => (flags.local ? "local" : "global");
+
+const login: Handler<"auth login"> = async ({ flags }, output) => {
+  const { openConnection } = await import("../connection.ts");
+  const settings = await readSettings({ url: flags.url ?? flags.hostname });
+  const { url } = settings;
+  await refuseSecondLogin(url.value, level(flags));
+  const token = await deviceLogin(openConnection({ url }), flags, output);
+  const team = await defaultTeam(openConnection({ url, token: { value: token, source: "login" } }), flags.team);
+  const path = await storeSettings(level(flags), { url: url.value, token, team });
+  output.print(`Signed in. The token is in ${path}`);
+  output.note(team ? `The default team is '${team}'` : "Choose your default team: millrace auth team NAME");
+  if (settings.token?.source.startsWith("DATACHAIN_")) {
+    output.note(`${settings.token.source} is set and goes before the stored token`, "yellow");
+  }
+  return 0;
+};
+
+/**
+ * Signing in twice would leave the first token behind, valid and forgotten. One that no longer works is replaced,
+ * and one of another server is none of this server's business.
+ */
+async function refuseSecondLogin(url: string, level: Level): Promise<void> {
+  const stored = await readStoredSettings(level);
+  if (!stored.token || (stored.url ?? url).replace(/\/+$/, "") !== url) return;
+  const { openConnection } = await import("../connection.ts");
+  const { ApiError, routes } = await import("@millrace/contract");
+  const token = { value: stored.token, source: settingsFile(level) };
+  try {
+    const { username } = await openConnection({ url: { value: url, source: "" }, token }).client.call(
+      routes.whoAmI,
+      {},
+    );
+    throw new CliError(`You are signed in already, as ${username}`, {
+      why: `The token in ${token.source} works at ${url}`,
+      next: "millrace auth logout",
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "unauthorized")) throw error;
+  }
+}
+
+interface LoginWishes {
+  readonly name: string | undefined;
+  readonly scopes: string | undefined;
+  readonly team: readonly string[];
+  readonly "expires-in": number | undefined;
+  readonly "no-open": boolean;
+}
+
+async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: Output): Promise<string> {
+  const { routes } = await import("@millrace/contract");
+  const scopes = wishes.scopes?.split(",").map((scope) => scope.trim());
+  const login = await client.call(routes.startDeviceLogin, {
+    body: {
+      client_name: "Millrace",
+      expires_in_days: wishes["expires-in"] ?? defaultLifeDays,
+      ...(wishes.name ? { token_name: wishes.name } : {}),
+      ...(scopes ? { scopes } : {}),
+      ...(wishes.team.length > 0 ? { team_names: [...wishes.team] } : {}),
+    },
+  });
+  const page = `${login.verification_uri}?code=${encodeURIComponent(login.user_code)}`;
+  output.print(`Open ${page}\nand confirm the code ${login.user_code}`);
+  output.print(`Without a browser, where you are signed in: millrace auth approve ${login.user_code}`);
+  if (!wishes["no-open"]) await openBrowser(page);
+  output.progress("Waiting for the confirmation ...");
+  return pollForToken(client, login.device_code);
+}
+
+/** Asks after a second, for a quick answer, then every five, as the client does. */
+async function pollForToken(client: Connection["client"], code: string): Promise<string> {
+  const { ApiError, routes } = await import("@millrace/contract");
+  for (let wait = 1000; ; wait = 5000) {
+    await delay(wait);
+    try {
+      return (await client.call(routes.pollDeviceLogin, { body: { code } })).access_token;
+    } catch (error) {
+      const answer = error instanceof ApiError ? error.code : undefined;
+      if (answer === "authorization_pending" || answer === "too_many_requests") continue;
+      if (answer !== "authorization_denied" && answer !== "authorization_expired") throw error;
+      throw new CliError("The sign-in did not succeed", {
+        why: answer === "authorization_denied" ? "It was denied" : "The code ran out before it was confirmed",
+        next: "millrace auth login",
+      });
+    }
+  }
+}
+
+async function openBrowser(page: string): Promise<void> {
+  const { browserProgram } = await import("../settings.ts");
+  const program = browserProgram();
+  if (!program) return;
+  const { spawn } = await import("node:child_process");
+  const child = spawn(program, [page], { detached: true, stdio: "ignore" });
+  // The address is on the screen: where no browser opens, nothing is lost.
+  child.on("error", () => {});
+  child.unref();
+}
+
+/** One team asked for, or one team had, is the one that is meant; the client needs it written down. */
+async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
+  if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;
+  const { routes } = await import("@millrace/contract");
+  const { teams } = await client.call(routes.whoAmI, {});
+  return teams.length === 1 ? (teams[0]?.name ?? null) : null;
+}
+
+const logout: Handler<"auth logout"> = async ({ flags }, output) => {
+  const stored = await readStoredSettings(level(flags));
+  if (!stored.token) throw notSignedIn();
+  const { openConnection } = await import("../connection.ts");
+  const { ApiError, routes } = await import("@millrace/contract");
+  const { url } = await readSettings({ url: flags.url }, undefined, [level(flags)]);
+  const token = { value: stored.token, source: settingsFile(level(flags)) };
+  try {
+    await openConnection({ url, token }).client.call(routes.deviceLogout, {});
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === "unauthorized")) throw error;
+    output.note("The server had revoked the token already, or never knew it");
+  }
+  const path = await storeSettings(level(flags), { token: null, team: null });
+  output.print(`Signed out. The token is gone from ${path}`);
+  return 0;
+};
+
+const token: Handler<"auth token"> = async (_input, output) => {
+  const settings = await readSettings();
+  if (!settings.token) throw notSignedIn();
+  output.print(settings.token.value);
+  return 0;
+};
+
+const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, output) => {
+  if (name !== undefined) {
+    if (name.trim() === "") throw usageError("A team needs a name", { next: "millrace auth team --help" });
+    const path = await storeSettings(level(flags), { team: name });
+    output.note(`The default team is '${name}', from ${path}`);
+    return 0;
+  }
+  const settings = await readSettings();
+  if (!settings.team) throw new CliError("There is no default team", { next: "millrace auth team NAME" });
+  output.print(settings.team.value);
+  return 0;
+};
+
+const approve: Handler<"auth approve"> = ({ flags, arguments: { CODE: code } }, output) =>
+  answer("approveDeviceLogin", code, flags.url, output);
+
+const deny: Handler<"auth deny"> = ({ flags, arguments: { CODE: code } }, output) =>
+  answer("denyDeviceLogin", code, flags.url, output);
+
+async function answer(
+  route: "approveDeviceLogin" | "denyDeviceLogin",
+  code: string,
+  url: string | undefined,
+  output: Output,
+): Promise<number> {
+  const { connect } = await import("../connection.ts");
+  const { routes } = await import("@millrace/contract");
+  const { client } = await connect({ url });
+  output.print((await client.call(routes[route], { body: { user_code: code.trim() } })).message);
+  return 0;
+}
+
+const notSignedIn = () =>
+  new CliError("You are not signed in", { next: "millrace auth login", exitCode: exitCodes.signInNeeded });
+
+export const handlers: HandlersOf<"auth"> = {
+  "auth login": login,
+  "auth logout": logout,
+  "auth token": token,
+  "auth team": team,
+  "auth approve": approve,
+  "auth deny": deny,
+};

@@ -1,0 +1,24 @@
+/** `millrace completion SHELL`: a script written from the table of commands, so that a shell asks nobody later. */
+import { bashScript } from "../completion/bash.ts";
+import { fishScript } from "../completion/fish.ts";
+import { zshScript } from "../completion/zsh.ts";
+import { usageError } from "../errors.ts";
+import { closest } from "../parse.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const scripts: Record<string, () => string> = { bash: bashScript, zsh: zshScript, fish: fishScript };
+
+const completion: Handler<"completion"> = async ({ arguments: { SHELL: shell } }, output) => {
+  const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
+  if (!script) {
+    const guess = closest(shell, Object.keys(scripts));
+    throw usageError(`There is no completion for '${shell}'`, {
+      why: guess ? `Did you mean ${guess}?` : "There is one for bash, zsh and fish",
+      next: "millrace completion --help",
+    });
+  }
+  output.print(script().trimEnd());
+  return 0;
+};
+
+export const handlers: HandlersOf<"completion"> = { completion };

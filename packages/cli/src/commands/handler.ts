@@ -1,0 +1,10 @@
+/** What every command is: it takes its parsed input, writes, and ends with an exit code. */
+import type { CommandPath, Input } from "../arguments.ts";
+import type { Output } from "../output.ts";
+
+export type Handler<P extends CommandPath> = (input: Input<P>, output: Output) => Promise<number>;
+
+/** The handlers of a noun: `HandlersOf<"job">` has one for each `job ...` command. */
+export type HandlersOf<Noun extends string> = {
+  readonly [P in CommandPath as P extends Noun | `${Noun} ${string}` ? P : never]: Handler<P>;
+};

@@ -1,0 +1,22 @@
+/** `millrace serve`: the service itself. */
+import { CliError, messageOf } from "../errors.ts";
+import { loadServer, serverConfig } from "../server.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const serve: Handler<"serve"> = async ({ flags }) => {
+  const server = await loadServer();
+  const config = serverConfig(server, flags);
+  try {
+    await server.serve(config);
+  } catch (error) {
+    const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+    throw new CliError("The service could not start", {
+      why: inUse ? "Another program listens on this port already" : messageOf(error),
+      next: inUse ? "Stop it, or choose another port with --port" : "millrace doctor",
+      cause: error,
+    });
+  }
+  return 0;
+};
+
+export const handlers: HandlersOf<"serve"> = { serve };

@@ -1,0 +1,94 @@
+/** A server, reached with the settings of this user; and what its refusals mean to them. */
+import { ApiError, type Client, createClient, type ErrorCode } from "@millrace/contract";
+import { CliError, exitCodes, messageOf } from "./errors.ts";
+import { readSettings, type Settings, type SettingsFlags } from "./settings.ts";
+
+type Fetch = typeof fetch;
+
+export interface Connection {
+  readonly settings: Settings;
+  readonly client: Client;
+  /** The same server through another way to send: for uploads that show their progress. */
+  clientWith(send: (plain: Fetch) => Fetch): Client;
+}
+
+/** For commands that need somebody signed in. */
+export async function connect(flags: SettingsFlags = {}): Promise<Connection> {
+  const settings = await readSettings(flags);
+  if (!settings.token) {
+    throw new CliError("You are not signed in", {
+      why: `There is no token for ${settings.url.value} in the settings or in DATACHAIN_STUDIO_TOKEN`,
+      next: "millrace auth login",
+      exitCode: exitCodes.signInNeeded,
+    });
+  }
+  return openConnection(settings);
+}
+
+export function openConnection(settings: Settings): Connection {
+  const plain = reachingFetch(settings.url.value);
+  const clientWith: Connection["clientWith"] = (send) =>
+    createClient({
+      url: settings.url.value,
+      token: settings.token?.value,
+      team: settings.team?.value,
+      fetch: send(plain),
+    });
+  return { settings, client: clientWith((same) => same), clientWith };
+}
+
+/** No answer at all: the request may be tried again. */
+export class UnreachableError extends CliError {}
+
+/** `fetch`, with an error that says which server did not answer. */
+function reachingFetch(url: string): Fetch {
+  return async (input, init) => {
+    try {
+      return await fetch(input, init);
+    } catch (error) {
+      if (init?.signal?.aborted) throw error;
+      throw unreachable(url, error);
+    }
+  };
+}
+
+function unreachable(url: string, error: unknown): UnreachableError {
+  const isHere = ["127.0.0.1", "localhost", "[::1]"].includes(new URL(url).hostname);
+  return new UnreachableError(`No answer from the server at ${url}`, {
+    why: messageOf(error),
+    next: isHere
+      ? "millrace serve"
+      : "Check the address (--url, DATACHAIN_STUDIO_URL) and the network: millrace doctor",
+    cause: error,
+  });
+}
+
+const titles: Partial<Record<ErrorCode, string>> = {
+  unauthorized: "The server does not accept your token",
+  forbidden: "You may not do this",
+  not_found: "There is no such thing",
+  wrong_state: "This is not possible now",
+  too_large: "This is too large for the server",
+  too_many_requests: "The server asks you to slow down",
+  internal: "The server failed",
+  unavailable: "The server is not ready",
+};
+
+const nextSteps: Partial<Record<ErrorCode, string>> = {
+  unauthorized: "millrace auth login",
+  forbidden: "Choose another team (--team, millrace auth team), or ask for a token with more scopes",
+  not_found: "millrace job ls",
+  internal: "Try again; the server's log has the details",
+  unavailable: "Try again in a moment",
+};
+
+/** An error of the API as people need it told; undefined for any other error. */
+export function explainApiError(error: unknown): CliError | undefined {
+  if (!(error instanceof ApiError)) return undefined;
+  return new CliError(titles[error.code] ?? "The server did not accept the request", {
+    why: error.message,
+    next: nextSteps[error.code],
+    exitCode: error.code === "unauthorized" ? exitCodes.signInNeeded : exitCodes.error,
+    cause: error,
+  });
+}

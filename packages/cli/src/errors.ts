@@ -1,0 +1,37 @@
+/** What a command may end with other than success, and how it is told: what happened, why, what to do next. */
+
+/** 0, 1 and 2 tell how a followed job ended: complete, failed (or any other error), canceled. */
+export const exitCodes = { error: 1, signInNeeded: 4, usage: 64, interrupted: 130, brokenPipe: 141 } as const;
+
+interface Explanation {
+  readonly why?: string | undefined;
+  /** A command to type, or a sentence. */
+  readonly next?: string | undefined;
+  readonly exitCode?: number;
+  readonly cause?: unknown;
+}
+
+export class CliError extends Error {
+  readonly why: string | undefined;
+  readonly next: string | undefined;
+  readonly exitCode: number;
+
+  constructor(what: string, explanation: Explanation = {}) {
+    super(what, { cause: explanation.cause });
+    this.name = "CliError";
+    this.why = explanation.why;
+    this.next = explanation.next;
+    this.exitCode = explanation.exitCode ?? exitCodes.error;
+  }
+}
+
+export const usageError = (what: string, explanation: Omit<Explanation, "exitCode"> = {}) =>
+  new CliError(what, { ...explanation, exitCode: exitCodes.usage });
+
+/** The message of anything thrown, with the cause that `fetch` hides behind "fetch failed". */
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (cause instanceof AggregateError && cause.errors.length > 0) return messageOf(cause.errors[0]);
+  return cause instanceof Error && error.message === "fetch failed" ? messageOf(cause) : error.message;
+}

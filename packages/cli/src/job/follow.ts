@@ -1,0 +1,79 @@
+/**
+ * Follows a job over the log socket: every piece of its log once and in order, every status once, through any
+ * number of broken connections, until the job has ended.
+ *
+ * The server sends the whole log before the final status, so a final status from the socket means that the log is
+ * complete. Where the socket broke before it and the job has ended meanwhile, the rest is read over REST.
+ */
+import { setTimeout as delay } from "node:timers/promises";
+import { ApiError, isSettled, type JobStatus, type LogPage, routes } from "@millrace/contract";
+import { type Connection, UnreachableError } from "../connection.ts";
+import { CliError } from "../errors.ts";
+import { fetchJob } from "./find.ts";
+import { type Follower, Reading } from "./reading.ts";
+import { readSocket } from "./socket.ts";
+
+const maxFailures = 15;
+const longestWait = 30_000;
+/** A connection that lasted so long was a good one, even where the job had nothing to say. */
+const goodConnection = 15_000;
+
+export interface FollowOptions {
+  readonly signal: AbortSignal;
+  /** Byte offset of the log to begin at: the start of a piece. */
+  readonly after: number;
+  readonly statusesOnly: boolean;
+}
+
+export async function followJob(
+  connection: Connection,
+  jobId: string,
+  follower: Follower,
+  { signal, after, statusesOnly }: FollowOptions,
+): Promise<JobStatus> {
+  const reading = new Reading(follower, after);
+  for (let failures = 0; failures <= maxFailures; ) {
+    const before = { news: reading.news, time: Date.now() };
+    const request = { jobId, after: reading.after, statusesOnly };
+    await readSocket(connection, request, signal, (frame) => reading.take(frame));
+    signal.throwIfAborted();
+    if (!reading.final) await endOverRest(connection, jobId, reading, statusesOnly);
+    if (reading.final) return reading.final;
+    const wasGood = reading.news > before.news || Date.now() - before.time > goodConnection;
+    failures = wasGood ? 0 : failures + 1;
+    const wait = Math.min(500 * 2 ** failures, longestWait);
+    follower.onBreak(Math.ceil(wait / 1000));
+    await delay(wait + Math.random() * 250, undefined, { signal });
+  }
+  throw new CliError("The connection to the log was lost and does not come back", {
+    why: `${maxFailures} tries without news. The job goes on by itself`,
+    next: `millrace job logs ${jobId}`,
+  });
+}
+
+/** If the job has ended by now: the rest of its log, and its final status. */
+async function endOverRest(connection: Connection, jobId: string, reading: Reading, statusesOnly: boolean) {
+  try {
+    const { status } = await fetchJob(connection, jobId);
+    if (!isSettled(status)) return;
+    if (!statusesOnly) await readRest(connection, jobId, reading);
+    reading.takeStatus(status);
+  } catch (error) {
+    if (!isPassing(error)) throw error;
+  }
+}
+
+/** A server that restarts, fails or is busy may be itself again at the next try. */
+const isPassing = (error: unknown) =>
+  error instanceof UnreachableError || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
+
+async function readRest({ client }: Connection, jobId: string, reading: Reading): Promise<void> {
+  for (let after: number | null = reading.after; after !== null; ) {
+    const page: LogPage = await client.call(routes.getJobLogs, {
+      params: { job_id: jobId },
+      query: { format: "json", after },
+    });
+    await reading.takePieces(page.logs);
+    after = page.complete || page.next === after ? null : page.next;
+  }
+}

@@ -1,0 +1,50 @@
+/** Files that go along with a job: streamed from disk, with progress where somebody is looking. */
+import { openAsBlob, statSync } from "node:fs";
+import { basename } from "node:path";
+import { routes } from "@millrace/contract";
+import type { Connection } from "../connection.ts";
+import { messageOf, usageError } from "../errors.ts";
+import type { Output } from "../output.ts";
+import { sizeText } from "./view.ts";
+
+/** Returns the ids that the job names. All files are opened before the first is sent. */
+export async function uploadFiles(connection: Connection, paths: readonly string[], output: Output): Promise<string[]> {
+  const files: { name: string; blob: Blob }[] = [];
+  for (const path of paths) files.push({ name: basename(path), blob: await openFile(path) });
+  const ids: string[] = [];
+  for (const { name, blob } of files) {
+    const show = (sent: number) =>
+      output.progress(`Uploading ${name}: ${sizeText(Math.min(sent, blob.size))} of ${sizeText(blob.size)}`);
+    const client = output.showsProgress
+      ? connection.clientWith((send) => countingFetch(send, show))
+      : connection.client;
+    ids.push(String((await client.upload(routes.uploadFile, blob, name)).id));
+  }
+  output.clearProgress();
+  return ids;
+}
+
+async function openFile(path: string): Promise<Blob> {
+  try {
+    if (!statSync(path).isFile()) throw new Error("It is not a file");
+    return await openAsBlob(path, { type: "application/octet-stream" });
+  } catch (error) {
+    throw usageError(`Cannot read ${path}`, { why: messageOf(error), cause: error });
+  }
+}
+
+/** Sends the same body as a stream that tells how much of it has gone. */
+function countingFetch(send: typeof fetch, onSent: (bytes: number) => void): typeof fetch {
+  return (input, init) => {
+    const { headers, body } = new Request(input, init);
+    let sent = 0;
+    const counter = new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        sent += chunk.byteLength;
+        onSent(sent);
+        controller.enqueue(chunk);
+      },
+    });
+    return send(input, { ...init, headers, body: body?.pipeThrough(counter) ?? null, duplex: "half" });
+  };
+}

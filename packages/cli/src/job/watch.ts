@@ -1,0 +1,88 @@
+/** A followed job on the screen: log to standard output, everything else to standard error, an exit code at the end. */
+import { followExitCode, type Job, type JobStatus } from "@millrace/contract";
+import type { Connection } from "../connection.ts";
+import { CliError, exitCodes } from "../errors.ts";
+import type { Output } from "../output.ts";
+import { fetchJob } from "./find.ts";
+import { followJob } from "./follow.ts";
+import { statusStyle, tookText } from "./view.ts";
+
+export interface WatchOptions {
+  /** False: wait, but leave the log alone. */
+  readonly log: boolean;
+  readonly json: boolean;
+  readonly after?: number;
+}
+
+export async function watchJob(
+  connection: Connection,
+  jobId: string,
+  options: WatchOptions,
+  output: Output,
+): Promise<number> {
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort();
+  process.on("SIGINT", interrupt);
+  try {
+    const status = await followJob(connection, jobId, screen(output), {
+      signal: interruption.signal,
+      after: options.after ?? 0,
+      statusesOnly: !options.log || options.json,
+    });
+    return await reportEnd(connection, jobId, status, options, output);
+  } catch (error) {
+    if (!interruption.signal.aborted) throw error;
+    return reportDetached(jobId, output);
+  } finally {
+    process.off("SIGINT", interrupt);
+  }
+}
+
+function screen(output: Output) {
+  let lineOpen = false;
+  return {
+    onLog(text: string) {
+      lineOpen = !text.endsWith("\n");
+      return output.raw(text);
+    },
+    onStatus(status: JobStatus) {
+      output.note(`Job is ${status}`, statusStyle(status), { below: lineOpen });
+      lineOpen = false;
+    },
+    onBreak: (seconds: number) => output.progress(`Connection lost; trying again in ${seconds} s ...`),
+  };
+}
+
+/** Ctrl-C means "I have seen enough", never "stop the job". */
+function reportDetached(jobId: string, output: Output): number {
+  output.note("\nStopped following. The job goes on.");
+  output.note(`  follow it again:  millrace job logs ${jobId}`);
+  output.note(`  cancel it:        millrace job cancel ${jobId}`);
+  return exitCodes.interrupted;
+}
+
+async function reportEnd(
+  connection: Connection,
+  jobId: string,
+  status: JobStatus,
+  options: WatchOptions,
+  output: Output,
+): Promise<number> {
+  // The end is known: a server that goes away in this very moment only takes the details with it.
+  const job = await fetchJob(connection, jobId).catch((error: unknown) => {
+    if (options.json) throw error;
+    return undefined;
+  });
+  if (options.json) output.json(job);
+  if (status === "COMPLETE") output.note(job ? `Done in ${tookText(job)}` : "Done", "dim");
+  if (status === "FAILED") output.failure(jobFailure(jobId, job));
+  return followExitCode(status);
+}
+
+function jobFailure(jobId: string, job: Job | undefined): CliError {
+  const code = job && job.exit_code !== null ? ` with exit code ${job.exit_code}` : "";
+  return new CliError(`The job failed${code}`, {
+    why: job?.error_message ?? undefined,
+    next: `millrace job show ${jobId}, or when the cause is gone: millrace job rerun ${jobId}`,
+  });
+}

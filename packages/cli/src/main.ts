@@ -1,0 +1,57 @@
+/** The entry point: finds the command, loads only what it needs, and turns its end into an exit code. */
+import { readFileSync } from "node:fs";
+import type { CommandPath } from "./arguments.ts";
+import type { HandlersOf } from "./commands/handler.ts";
+import { CliError, exitCodes } from "./errors.ts";
+import { Output } from "./output.ts";
+import { type Invocation, parseCommandLine } from "./parse.ts";
+
+/** Loaded one at a time: start-up time is part of every command. */
+const modules = {
+  serve: () => import("./commands/serve.ts"),
+  auth: () => import("./commands/auth.ts"),
+  admin: () => import("./commands/admin.ts"),
+  job: () => import("./commands/job.ts"),
+  doctor: () => import("./commands/doctor.ts"),
+  completion: () => import("./commands/completion.ts"),
+};
+
+async function main(words: readonly string[], output: Output): Promise<number> {
+  try {
+    return await run(parseCommandLine(words), output);
+  } catch (error) {
+    if (error instanceof CliError) return output.failure(error);
+    const { explainApiError } = await import("./connection.ts");
+    return output.failure(explainApiError(error) ?? error);
+  }
+}
+
+async function run(invocation: Invocation, output: Output): Promise<number> {
+  if (invocation.kind === "version") output.print(version());
+  if (invocation.kind === "help") {
+    const { helpText } = await import("./help.ts");
+    const text = helpText(invocation.topic).trimEnd();
+    if (!invocation.asked) output.note(text);
+    else output.print(text);
+    return invocation.asked ? 0 : exitCodes.usage;
+  }
+  if (invocation.kind !== "run") return 0;
+  output.configure(invocation.input.flags);
+  const noun = invocation.path.split(" ")[0] as keyof typeof modules;
+  // The path names both the input that was parsed and the handler that takes it.
+  const handlers = (await modules[noun]()).handlers as HandlersOf<CommandPath>;
+  return handlers[invocation.path](invocation.input as never, output);
+}
+
+function version(): string {
+  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+/** `millrace job logs ID | head`: the reader has seen enough, which is no fault. */
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(exitCodes.brokenPipe);
+});
+
+process.exitCode = await main(process.argv.slice(2), new Output());

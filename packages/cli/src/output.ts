@@ -1,0 +1,203 @@
+/** Everything that a person or a program reads: tables, values, JSON, notes, progress, errors. */
+import { CliError, exitCodes, messageOf } from "./errors.ts";
+import { wantsColor } from "./settings.ts";
+
+/** As much of a stream as is needed here. */
+export interface Sink {
+  write(text: string | Uint8Array): boolean;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  once(event: "drain", listener: () => void): unknown;
+}
+
+export interface Column<Row> {
+  readonly title: string;
+  /** The whole value, for programs. */
+  readonly full: (row: Row) => string;
+  /** What a person wants to see of it; null: nothing, leave the column out on a terminal. */
+  readonly short?: ((row: Row) => string) | null;
+  readonly style?: (row: Row) => Style;
+  /** Gives way when the terminal is too narrow. */
+  readonly shrinks?: true;
+}
+
+export type Style = "plain" | "dim" | "bold" | "red" | "green" | "yellow" | "cyan";
+const escapes: Record<Exclude<Style, "plain">, number> = { dim: 2, bold: 1, red: 31, green: 32, yellow: 33, cyan: 36 };
+
+export class Output {
+  readonly #stdout: Sink;
+  readonly #stderr: Sink;
+  readonly #color: boolean;
+  #quiet = false;
+  #verbose = false;
+  #progressShown = false;
+
+  constructor(stdout: Sink = process.stdout, stderr: Sink = process.stderr, color = wantsColor()) {
+    this.#stdout = stdout;
+    this.#stderr = stderr;
+    this.#color = color;
+  }
+
+  /** The flags that every command takes. */
+  configure(flags: { quiet: boolean; verbose: boolean }): void {
+    this.#quiet = flags.quiet;
+    this.#verbose = flags.verbose;
+  }
+
+  /** A result: what the command was called for. */
+  print(text: string): void {
+    this.#stdout.write(`${text}\n`);
+  }
+
+  /** The bytes of a log as they came. Where the reader is slow, wait for the promise before giving more. */
+  raw(text: string | Uint8Array): Promise<void> | undefined {
+    this.clearProgress();
+    if (this.#stdout.write(text)) return undefined;
+    return new Promise((resolve) => this.#stdout.once("drain", resolve));
+  }
+
+  json(value: unknown): void {
+    this.print(JSON.stringify(value, null, 2));
+  }
+
+  /** Something to know that is not the result. `below`: the log has left a line open on the same screen. */
+  note(text: string, style: Style = "plain", options: { below?: boolean } = {}): void {
+    if (this.#quiet) return;
+    this.clearProgress();
+    const lineEnd = options.below && this.#stdout.isTTY && this.#stderr.isTTY ? "\n" : "";
+    this.#stderr.write(`${lineEnd}${this.#paint(this.#stderr, text, style)}\n`);
+  }
+
+  /** One line that replaces itself; only where somebody is looking. */
+  progress(text: string): void {
+    if (this.#quiet || !this.showsProgress) return;
+    this.#stderr.write(`\r\u001b[2K${text}`);
+    this.#progressShown = true;
+  }
+
+  get showsProgress(): boolean {
+    return this.#stderr.isTTY === true;
+  }
+
+  clearProgress(): void {
+    if (this.#progressShown) this.#stderr.write("\r\u001b[2K");
+    this.#progressShown = false;
+  }
+
+  /** Aligned columns with titles on a terminal; full values between tabs, one row to a line, for programs. */
+  table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
+    if (!this.#stdout.isTTY) {
+      for (const row of rows) this.print(columns.map(({ full }) => oneField(full(row))).join("\t"));
+      return;
+    }
+    const shown = columns.filter(({ short }) => short !== null);
+    const cells = rows.map((row) => shown.map(({ full, short }) => oneLine(visible((short ?? full)(row)))));
+    const widths = columnWidths(shown, cells, this.#stdout.columns ?? 80);
+    this.print(
+      this.#paint(
+        this.#stdout,
+        this.#line(
+          shown.map(({ title }) => title),
+          widths,
+        ),
+        "bold",
+      ),
+    );
+    for (const [index, row] of rows.entries()) {
+      const styles = shown.map(({ style }) => style?.(row) ?? "plain");
+      this.print(this.#line(cells[index] ?? [], widths, styles));
+    }
+  }
+
+  /** Names and values of one thing; a value of several lines goes below its name. */
+  fields(pairs: readonly (readonly [string, string])[]): void {
+    const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
+    for (const [name, value] of pairs) {
+      if (!this.#stdout.isTTY) this.print(`${name}\t${oneField(value)}`);
+      else if (value.includes("\n"))
+        this.print(`${this.#paint(this.#stdout, name, "dim")}\n${indented(visible(value))}`);
+      else this.print(`${this.#paint(this.#stdout, name.padEnd(width), "dim")}${visible(value)}`);
+    }
+  }
+
+  /** What happened, why, and what to do next. Returns the exit code. */
+  failure(error: unknown): number {
+    this.clearProgress();
+    const { message, why, next, exitCode } = explained(error);
+    const say = (label: string, text: string, style: Style) => {
+      const [first = "", ...rest] = visible(text).trimEnd().split("\n");
+      const more = rest.map((line) => `\n       ${line}`).join("");
+      this.#stderr.write(`${this.#paint(this.#stderr, label, style)} ${first}${more}\n`);
+    };
+    say("error:", message, "red");
+    if (why) say("  why:", why, "dim");
+    if (next) say(" next:", next, "cyan");
+    if (this.#verbose && error instanceof Error) this.#stderr.write(`${error.stack}\n${causes(error)}`);
+    return exitCode;
+  }
+
+  #line(cells: readonly string[], widths: readonly number[], styles: readonly Style[] = []): string {
+    const padded = cells.map((cell, index) => {
+      const text = fitted(cell, widths[index] ?? 0);
+      const gap = index === cells.length - 1 ? 0 : (widths[index] ?? 0) - displayWidth(text);
+      return this.#paint(this.#stdout, text, styles[index] ?? "plain") + " ".repeat(Math.max(0, gap));
+    });
+    return padded.join("  ").trimEnd();
+  }
+
+  #paint(sink: Sink, text: string, style: Style): string {
+    return this.#color && sink.isTTY && style !== "plain" ? `\u001b[${escapes[style]}m${text}\u001b[0m` : text;
+  }
+}
+
+function explained(error: unknown) {
+  if (error instanceof CliError) return error;
+  return { message: messageOf(error), why: undefined, next: undefined, exitCode: exitCodes.error };
+}
+
+const causes = (error: Error) => (error.cause instanceof Error ? `caused by: ${error.cause.stack}\n` : "");
+
+/** A tab or a line end inside a value would break the row. */
+const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
+
+/** Names come from other people: nothing that they contain may steer the terminal. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
+const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
+
+const oneLine = (text: string) => text.trim().replaceAll(/[\t\n]+/g, " ");
+
+const indented = (text: string) => text.trimEnd().replace(/^/gm, "  ");
+
+function columnWidths<Row>(columns: readonly Column<Row>[], cells: readonly string[][], terminal: number): number[] {
+  const widths = columns.map(({ title }, index) =>
+    Math.max(title.length, ...cells.map((row) => displayWidth(row[index] ?? ""))),
+  );
+  let excess = widths.reduce((sum, width) => sum + width + 2, -2) - terminal;
+  for (const [index, column] of columns.entries()) {
+    if (!column.shrinks || excess <= 0) continue;
+    const width = widths[index] ?? 0;
+    const smaller = Math.max(Math.min(width, 12), width - excess);
+    excess -= width - smaller;
+    widths[index] = smaller;
+  }
+  return widths;
+}
+
+function fitted(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let kept = "";
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (displayWidth(kept) + displayWidth(segment) > width - 1) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
+/** Columns that a text takes on a terminal: East Asian letters and emoji take two. */
+export function displayWidth(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII needs no segmenter
+  if (/^[\u0000-\u007f]*$/.test(text)) return text.length;
+  const wide =
+    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+  return [...new Intl.Segmenter().segment(text)].reduce((sum, { segment }) => sum + (wide.test(segment) ? 2 : 1), 0);
+}

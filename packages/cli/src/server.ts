@@ -1,0 +1,25 @@
+/** The server is big: only the commands that work on it load it. */
+import { messageOf, usageError } from "./errors.ts";
+
+export type Server = typeof import("@millrace/server");
+export type Config = ReturnType<Server["readConfig"]>;
+
+export const loadServer = (): Promise<Server> => import("@millrace/server");
+
+const names = ["host", "port", "data-dir", "database-url"] as const;
+
+/** The server's configuration, from the flags that `serve`, `admin` and `doctor` share and from the environment. */
+export function serverConfig(
+  server: Server,
+  flags: Readonly<Record<(typeof names)[number], string | undefined>>,
+): Config {
+  try {
+    return server.readConfig(Object.fromEntries(names.map((name) => [name, flags[name]])));
+  } catch (error) {
+    throw usageError("The configuration of the server will not do", {
+      why: messageOf(error),
+      next: "millrace serve --help",
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Server, token and team, found exactly where the `datachain` client looks for them:
+ * flag > environment > project (.datachain/config) > user > system. This file is the only reader of the
+ * environment and of the client's settings files.
+ */
+import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { CliError, exitCodes, messageOf } from "./errors.ts";
+import type { StudioChanges } from "./studio-table.ts";
+
+export const defaultUrl = "http://127.0.0.1:8484";
+
+/** Where everything is read from; tests give their own. */
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+}
+const here = (): Surroundings => ({ env: process.env, cwd: process.cwd(), platform: process.platform });
+
+/** A value and who gave it: a flag, a variable, a file, or nobody. */
+export interface Setting {
+  readonly value: string;
+  readonly source: string;
+}
+export interface Settings {
+  readonly url: Setting;
+  readonly token?: Setting | undefined;
+  readonly team?: Setting | undefined;
+}
+export interface SettingsFlags {
+  readonly url?: string | undefined;
+  readonly team?: string | undefined;
+}
+
+export type Level = "local" | "global" | "system";
+const levels: readonly Level[] = ["local", "global", "system"];
+type Key = keyof Settings;
+type StoredSettings = { readonly [K in Key]?: string };
+
+/** With `among`, only these files count: signing out concerns one of them. */
+export async function readSettings(flags: SettingsFlags = {}, from = here(), among = levels): Promise<Settings> {
+  const stored: { path: string; values: StoredSettings }[] = [];
+  for (const level of among) {
+    const path = settingsFile(level, from);
+    stored.push({ path, values: await readStudioTable(path) });
+  }
+  const find = (key: Key, flag?: string): Setting | undefined => {
+    if (flag) return { value: flag, source: `--${key}` };
+    const variable = `DATACHAIN_STUDIO_${key.toUpperCase()}`;
+    const value = from.env[variable];
+    if (value) return { value, source: variable };
+    const file = stored.find(({ values }) => values[key]);
+    return file && { value: file.values[key] as string, source: file.path };
+  };
+  const url = find("url", flags.url) ?? { value: defaultUrl, source: "default" };
+  return { url: checkedUrl(url), token: find("token"), team: find("team", flags.team) };
+}
+
+/** What one file says by itself. */
+export const readStoredSettings = (level: Level, from = here()) => readStudioTable(settingsFile(level, from));
+
+/** Stores settings where the client finds them too, readable by their owner only. Returns the file's path. */
+export async function storeSettings(level: Level, changes: StudioChanges, from = here()): Promise<string> {
+  const path = settingsFile(level, from);
+  const { editStudioTable } = await import("./studio-table.ts");
+  const text = editStudioTable(readText(path) ?? "", changes);
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    replaceFile(path, text);
+  } catch (error) {
+    throw new CliError(`Could not write ${path}`, { why: messageOf(error), cause: error });
+  }
+  return path;
+}
+
+export function settingsFile(level: Level, from = here()): string {
+  return join(settingsFolder(level, from), "config");
+}
+
+function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): string {
+  if (level === "local")
+    return resolve(cwd, env["DATACHAIN_DIR"] ?? join(env["DATACHAIN_ROOT_DIR"] ?? "", ".datachain"));
+  if (level === "global") {
+    const given = env["DATACHAIN_GLOBAL_CONFIG_DIR"];
+    return given ? resolve(cwd, given) : join(userConfigFolder(env, platform), "datachain");
+  }
+  const given = env["DATACHAIN_SYSTEM_CONFIG_DIR"];
+  return given ? resolve(cwd, given) : join(systemConfigFolder(env, platform), "datachain");
+}
+
+/** As the Python package platformdirs has it, which the client uses: XDG variables count if they are absolute. */
+function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
+  const xdg = env["XDG_CONFIG_HOME"] ?? "";
+  if (isAbsolute(xdg)) return xdg;
+  return join(homeFolder(env), platform === "darwin" ? "Library/Application Support" : ".config");
+}
+
+function systemConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
+  const xdg = (env["XDG_CONFIG_DIRS"] ?? "").split(":").find((folder) => isAbsolute(folder));
+  return xdg ?? (platform === "darwin" ? "/Library/Application Support" : "/etc/xdg");
+}
+
+function homeFolder(env: Surroundings["env"]): string {
+  const home = env["HOME"] ?? "";
+  return isAbsolute(home) ? home : userInfo().homedir;
+}
+
+async function readStudioTable(path: string): Promise<StoredSettings> {
+  const text = readText(path);
+  if (text === undefined) return {};
+  const { parse } = await import("smol-toml");
+  try {
+    const studio = parse(text)["studio"];
+    const entries = Object.entries((studio ?? {}) as Record<string, unknown>);
+    return Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
+  } catch (error) {
+    throw new CliError(`The settings in ${path} cannot be read`, {
+      why: messageOf(error).split("\n")[0],
+      next: "Correct the file, or delete it and sign in again",
+    });
+  }
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new CliError(`The settings in ${path} cannot be read`, { why: messageOf(error), cause: error });
+  }
+}
+
+/** All or nothing, and never readable by others, not even for a moment. A link to the file stays a link. */
+function replaceFile(path: string, text: string): void {
+  const target = readText(path) === undefined ? path : realpathSync(path);
+  const draft = `${target}.${process.pid}.new`;
+  writeFileSync(draft, text, { mode: 0o600 });
+  chmodSync(draft, 0o600);
+  renameSync(draft, target);
+}
+
+function checkedUrl(setting: Setting): Setting {
+  if (/^https?:$/.test(URL.parse(setting.value)?.protocol ?? "")) {
+    return { ...setting, value: setting.value.replace(/\/+$/, "") };
+  }
+  throw new CliError(`'${setting.value}' is not the address of a server`, {
+    why: `It came from ${setting.source}, and must begin with http:// or https://`,
+    next: `Give one such as ${defaultUrl}`,
+    exitCode: exitCodes.usage,
+  });
+}
+
+/** NO_COLOR (no-color.org) and terminals that cannot. */
+export const wantsColor = ({ env } = here()) => !env["NO_COLOR"] && env["TERM"] !== "dumb";
+
+/** The program that opens a web page for this user, if there is a screen to open it on. */
+export function browserProgram({ env, platform } = here()): string | undefined {
+  if (platform === "darwin") return "open";
+  return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? "xdg-open" : undefined;
+}

@@ -1,0 +1,105 @@
+/** Sign-in: device login, logout, who am I. */
+import { type Static, Type } from "typebox";
+import { roles } from "./access.ts";
+import { defineRoute } from "./routes.ts";
+import { ActionFeedback, maybe, nullable, oneOf, Timestamp } from "./schema.ts";
+
+export const DeviceLogin = Type.Object(
+  {
+    device_code: Type.String(),
+    user_code: Type.String(),
+    verification_uri: Type.String(),
+    token_uri: Type.String(),
+    token_name: Type.String(),
+    expires_in: Type.Integer({ description: "seconds" }),
+  },
+  { $id: "DeviceLogin" },
+);
+export type DeviceLogin = Static<typeof DeviceLogin>;
+
+export const startDeviceLogin = defineRoute({
+  id: "startDeviceLogin",
+  method: "POST",
+  path: "/api/device-login",
+  tag: "Sign-in",
+  summary: "Start a device login: a person confirms the code in a browser or with `millrace auth approve`",
+  access: { kind: "public", why: "its caller has no token yet; rate-limited" },
+  body: Type.Object({
+    client_name: maybe(Type.String({ maxLength: 255 })),
+    token_name: maybe(Type.String({ maxLength: 255 })),
+    expires_in_days: maybe(Type.Integer({ minimum: 1, maximum: 3650 })),
+    scopes: maybe(Type.Array(Type.String(), { maxItems: 50 })),
+    team_names: maybe(Type.Array(Type.String(), { maxItems: 50 })),
+  }),
+  response: DeviceLogin,
+});
+
+export const pollDeviceLogin = defineRoute({
+  id: "pollDeviceLogin",
+  method: "POST",
+  path: "/api/device-login/token",
+  tag: "Sign-in",
+  summary: "Ask whether a device login has been approved; gives the token once",
+  access: { kind: "public", why: "the device code is the secret; rate-limited" },
+  body: Type.Object({ code: Type.String({ maxLength: 255 }) }),
+  response: Type.Object({ access_token: Type.String() }),
+  errors: ["authorization_pending", "authorization_expired", "authorization_denied"],
+});
+
+const Answer = Type.Object({ user_code: Type.String({ maxLength: 32 }) });
+
+export const approveDeviceLogin = defineRoute({
+  id: "approveDeviceLogin",
+  method: "POST",
+  path: "/api/device-login/approve",
+  tag: "Sign-in",
+  summary: "Approve a pending device login as the signed-in user",
+  access: { kind: "signed-in", why: "the new token gets at most the rights of the caller's" },
+  body: Answer,
+  response: ActionFeedback,
+  errors: ["not_found"],
+});
+
+export const denyDeviceLogin = defineRoute({
+  id: "denyDeviceLogin",
+  method: "POST",
+  path: "/api/device-login/deny",
+  tag: "Sign-in",
+  summary: "Deny a pending device login",
+  access: { kind: "signed-in", why: "any signed-in person may refuse a code that they were shown" },
+  body: Answer,
+  response: ActionFeedback,
+  errors: ["not_found"],
+});
+
+export const deviceLogout = defineRoute({
+  id: "deviceLogout",
+  method: "POST",
+  path: "/api/device-logout",
+  tag: "Sign-in",
+  summary: "Revoke the token that this request is made with",
+  access: { kind: "signed-in", why: "a token may always end itself" },
+  response: ActionFeedback,
+});
+
+export const WhoAmI = Type.Object(
+  {
+    username: Type.String(),
+    teams: Type.Array(Type.Object({ name: Type.String(), role: oneOf(roles) })),
+    scopes: Type.Array(Type.String()),
+    token_name: Type.String(),
+    expires_at: nullable(Timestamp),
+  },
+  { $id: "WhoAmI" },
+);
+export type WhoAmI = Static<typeof WhoAmI>;
+
+export const whoAmI = defineRoute({
+  id: "whoAmI",
+  method: "GET",
+  path: "/api/whoami",
+  tag: "Sign-in",
+  summary: "The user, teams and scopes behind this token",
+  access: { kind: "signed-in", why: "a token may always be asked what it is" },
+  response: WhoAmI,
+});

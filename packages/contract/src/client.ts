@@ -1,0 +1,98 @@
+/** A typed client, derived from the same route definitions as the server. */
+import { ApiError, type ErrorCode, errorCodes } from "./errors.ts";
+import type { UploadedFile } from "./files.ts";
+import type { Route, RouteInput, RouteOutput } from "./routes.ts";
+
+export interface ClientOptions {
+  /** Where the server is, without `/api`. */
+  readonly url: string;
+  readonly token?: string | undefined;
+  /** Put into every query or body that has a `team_name` and none given. */
+  readonly team?: string | undefined;
+  readonly fetch?: typeof fetch;
+}
+
+interface CallOptions {
+  readonly headers?: Record<string, string>;
+  readonly signal?: AbortSignal;
+}
+
+export interface Client {
+  readonly url: string;
+  call<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<RouteOutput<R>>;
+  /** The raw answer, already checked for errors: for streams and ranges. */
+  request<R extends Route>(route: R, input: RouteInput<R>, options?: CallOptions): Promise<Response>;
+  upload(route: Route & { upload: true }, file: Blob, filename: string): Promise<UploadedFile>;
+}
+
+type LooseInput = { params?: Record<string, unknown>; query?: Record<string, unknown>; body?: Record<string, unknown> };
+
+export function createClient(options: ClientOptions): Client {
+  const base = options.url.replace(/\/+$/, "");
+  const doFetch = options.fetch ?? fetch;
+
+  async function send(route: Route, input: LooseInput, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers);
+    if (options.token) headers.set("authorization", `Bearer ${options.token}`);
+    const url = base + fillPath(route, input.params) + queryString(withTeam(route.query, input.query));
+    const response = await doFetch(url, { ...init, method: route.method, headers });
+    if (!response.ok) throw await readError(response);
+    return response;
+  }
+
+  const withTeam = (schema: Route["query"], values: Record<string, unknown> = {}) =>
+    options.team && schema && "team_name" in schema.properties ? { team_name: options.team, ...values } : values;
+
+  const request = <R extends Route>(route: R, input: RouteInput<R>, call: CallOptions = {}) => {
+    const loose = input as LooseInput;
+    const init: RequestInit = { headers: call.headers ?? {}, ...(call.signal ? { signal: call.signal } : {}) };
+    if (route.method !== "GET" && !route.upload) {
+      const body = withTeam(route.body as Route["query"], loose.body);
+      init.headers = { ...call.headers, "content-type": "application/json" };
+      init.body = JSON.stringify(body);
+    }
+    return send(route, loose, init);
+  };
+
+  return {
+    url: base,
+    request,
+    call: async (route, input, call) =>
+      (await (
+        await request(route, input, { ...call, headers: { accept: "application/json", ...call?.headers } })
+      ).json()) as RouteOutput<typeof route>,
+    async upload(route, file, filename) {
+      const form = new FormData();
+      form.set("file", file, filename);
+      return (await (await send(route, {}, { body: form })).json()) as UploadedFile;
+    },
+  };
+}
+
+function fillPath(route: Route, params: Record<string, unknown> = {}): string {
+  return route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+}
+
+function queryString(values: Record<string, unknown>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    for (const item of Array.isArray(value) ? value : [value]) {
+      if (item !== undefined && item !== null) search.append(name, String(item));
+    }
+  }
+  const text = search.toString();
+  return text && `?${text}`;
+}
+
+async function readError(response: Response): Promise<ApiError> {
+  const text = await response.text();
+  try {
+    const body = JSON.parse(text) as { message?: unknown; code?: unknown };
+    const code = String(body.code);
+    if (typeof body.message === "string" && code in errorCodes) return new ApiError(code as ErrorCode, body.message);
+  } catch {
+    // Not our shape: something between us and the server answered.
+  }
+  const code = (Object.keys(errorCodes) as ErrorCode[]).find((c) => errorCodes[c].status === response.status);
+  return new ApiError(code ?? "internal", `HTTP ${response.status} ${response.statusText}: ${text.slice(0, 200)}`);
+}

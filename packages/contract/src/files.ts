@@ -1,0 +1,29 @@
+/** Files that jobs take along. */
+import { type Static, Type } from "typebox";
+import { access, defineRoute } from "./routes.ts";
+import { oneOf, TeamName } from "./schema.ts";
+
+export const UploadedFile = Type.Object(
+  {
+    id: Type.Integer({ minimum: 1, description: "goes into `files` of a job" }),
+    filename: Type.String(),
+    size: Type.Integer(),
+    state: oneOf(["pending", "uploaded", "failed"]),
+    error: Type.String(),
+  },
+  { $id: "UploadFileOutput" },
+);
+export type UploadedFile = Static<typeof UploadedFile>;
+
+export const uploadFile = defineRoute({
+  id: "uploadFile",
+  method: "POST",
+  path: "/api/datachain/jobs/files",
+  tag: "Files",
+  summary: "Upload a file for jobs to take along",
+  access: access("JOB", "write", "editor"),
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  upload: true,
+  response: UploadedFile,
+  errors: ["too_large", "unsupported_media_type"],
+});

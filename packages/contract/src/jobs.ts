@@ -1,0 +1,189 @@
+/** Jobs: fields, states, transitions, allowed actions, routes. */
+import { type Static, Type } from "typebox";
+import { access, defineRoute } from "./routes.ts";
+import { ActionFeedback, AnyMap, maybe, nullable, oneOf, StringMap, TeamName, Timestamp, Uuid } from "./schema.ts";
+
+export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
+export type QueryType = (typeof queryTypes)[number];
+
+/**
+ * The state machine. A job moves along these edges only, each move one guarded statement in the store.
+ * docs/jobs.md draws it; a test keeps the drawing and this table together.
+ */
+export const jobTransitions = {
+  PENDING: ["CREATED", "CANCELED"],
+  CREATED: ["SCHEDULED", "QUEUED", "INIT", "CANCELING_SCHEDULED", "FAILED"],
+  SCHEDULED: ["QUEUED", "INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED"],
+  QUEUED: ["INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED"],
+  PROVISIONING: ["INIT", "CANCELING", "FAILED"],
+  INIT: ["RUNNING", "COMPLETE", "FAILED", "CANCELING", "QUEUED"],
+  RUNNING: ["COMPLETE", "FAILED", "CANCELING"],
+  CANCELING_SCHEDULED: ["CANCELED"],
+  CANCELING: ["CANCELED", "COMPLETE", "FAILED"],
+  TASK: ["COMPLETE", "CANCELED"],
+  COMPLETE: [],
+  FAILED: [],
+  CANCELED: [],
+} as const satisfies Record<string, readonly string[]>;
+
+export type JobStatus = keyof typeof jobTransitions;
+export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
+export const finalStatuses: readonly JobStatus[] = jobStatuses.filter((s) => jobTransitions[s].length === 0);
+
+/** What following a job waits for: a TASK only ever fires others. */
+export const isSettled = (status: JobStatus) => status === "TASK" || finalStatuses.includes(status);
+
+const active = ["CREATED", "SCHEDULED", "QUEUED", "INIT", "RUNNING", "CANCELING_SCHEDULED", "CANCELING"] as const;
+
+/** Names for sets of states that the status filter takes beside the states themselves. */
+export const statusGroups: Record<string, readonly JobStatus[]> = {
+  ACTIVE: active,
+  INACTIVE: jobStatuses.filter((s) => !(active as readonly string[]).includes(s)),
+};
+
+/** Which actions are allowed in which state; server, command line and web ask the same table. */
+export const jobActions = {
+  cancel: ["CREATED", "SCHEDULED", "QUEUED", "PROVISIONING", "INIT", "RUNNING", "TASK"],
+  rerun: jobStatuses.filter((s) => s !== "PENDING"),
+} as const satisfies Record<string, readonly JobStatus[]>;
+
+export const allows = (action: keyof typeof jobActions, status: JobStatus) =>
+  (jobActions[action] as readonly JobStatus[]).includes(status);
+
+/** Exit code of a command that followed a job to its end. */
+export const followExitCode = (status: JobStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
+
+const Step = Type.Object({
+  name: Type.String({ description: "environment, repository, files or query" }),
+  label: Type.String(),
+  started_at: Timestamp,
+  finished_at: nullable(Timestamp),
+});
+export type Step = Static<typeof Step>;
+
+export const Job = Type.Object(
+  {
+    id: Uuid,
+    url: Type.String({ description: "the job's page" }),
+    status: oneOf(jobStatuses),
+    name: nullable(Type.String()),
+    team: Type.String(),
+    created_by: Type.String({ description: "user name" }),
+    created_at: Timestamp,
+    started_at: nullable(Timestamp),
+    finished_at: nullable(Timestamp),
+    query: Type.String(),
+    query_type: oneOf(queryTypes),
+    workers: Type.Integer(),
+    python_version: nullable(Type.String()),
+    requirements: nullable(Type.String()),
+    repository: nullable(Type.String()),
+    environment: StringMap,
+    files: Type.Array(Type.String(), { description: "ids of the attached files" }),
+    priority: Type.Integer({ description: "0 runs first, 5 last" }),
+    compute_cluster_id: nullable(Type.Integer()),
+    compute_cluster_name: nullable(Type.String()),
+    credentials_name: nullable(Type.String()),
+    start_after: nullable(Timestamp),
+    cron_expression: nullable(Type.String()),
+    next_run: nullable(Timestamp),
+    reset: Type.Boolean(),
+    exit_code: nullable(Type.Integer()),
+    error_message: nullable(Type.String()),
+    error_stack: nullable(Type.String()),
+    params: AnyMap,
+    metrics: AnyMap,
+    parent_job_id: nullable(Uuid),
+    rerun_from_job_id: nullable(Uuid),
+    run_group_id: Uuid,
+    steps: nullable(Type.Array(Step)),
+  },
+  { $id: "Job" },
+);
+export type Job = Static<typeof Job>;
+
+export const JobInput = Type.Object(
+  {
+    query: Type.String({ description: "the text of the script" }),
+    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused for now: it comes in a later version" }),
+    team_name: maybe(TeamName),
+    query_name: maybe(Type.String({ maxLength: 255, description: "becomes the job's name" })),
+    environment: maybe(Type.String({ description: "NAME=VALUE lines, dotenv rules" })),
+    workers: maybe(Type.Integer({ minimum: 0, description: "slots of the cluster; 0 counts as 1" })),
+    python_version: maybe(Type.String({ maxLength: 32, description: "such as 3.12" })),
+    requirements: maybe(Type.String({ description: "the text of a requirements file" })),
+    repository: maybe(Type.String({ maxLength: 2048, description: "git URL, optionally with @revision" })),
+    files: maybe(Type.Array(Type.Unsafe<string | number>({ type: ["string", "integer"] }), { maxItems: 1000 })),
+    priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
+    compute_cluster_name: maybe(Type.String({ description: "digits also resolve by id" })),
+    compute_cluster_id: maybe(Type.Integer({ description: "not together with compute_cluster_name" })),
+    start_after: maybe(Type.String({ description: "ISO 8601; without an offset in the server's time zone" })),
+    cron_expression: maybe(
+      Type.String({ description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually" }),
+    ),
+    credentials_name: maybe(Type.String({ maxLength: 255 })),
+    rerun_from_job_id: maybe(Type.String({ description: "an id that is not known here is ignored" })),
+    reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
+    params: maybe(AnyMap),
+  },
+  { $id: "JobInput" },
+);
+export type JobInput = Static<typeof JobInput>;
+
+const ListJobsQuery = Type.Object({
+  team_name: Type.Optional(TeamName),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 20 })),
+  status: Type.Optional(
+    Type.Array(Type.String(), {
+      description: "states, ACTIVE or INACTIVE, in any letter case; repeated or comma-separated",
+    }),
+  ),
+  job_id: Type.Optional(Uuid),
+  include_steps: Type.Optional(Type.Boolean({ default: false })),
+  name: Type.Optional(Type.String({ description: "exactly this name" })),
+  created_by: Type.Optional(Type.String({ description: "user name" })),
+  cursor: Type.Optional(Type.String({ description: "id of the last job of the page before: only older jobs follow" })),
+});
+export type ListJobsQuery = Static<typeof ListJobsQuery>;
+
+export const JobParams = Type.Object({ job_id: Uuid });
+
+export const listJobs = defineRoute({
+  id: "listJobs",
+  method: "GET",
+  path: "/api/datachain/jobs/",
+  tag: "Jobs",
+  summary: "List jobs, newest first",
+  access: access("JOB", "read", "viewer"),
+  query: ListJobsQuery,
+  response: Type.Array(Job),
+});
+
+export const createJob = defineRoute({
+  id: "createJob",
+  method: "POST",
+  path: "/api/datachain/jobs/",
+  tag: "Jobs",
+  summary: "Create a job, or with start_after or cron_expression a task that creates jobs",
+  access: access("JOB", "write", "editor"),
+  headers: Type.Object({
+    "idempotency-key": Type.Optional(
+      Type.String({ maxLength: 255, description: "a repeated creation with the same key returns the first job" }),
+    ),
+  }),
+  body: JobInput,
+  response: Job,
+});
+
+export const cancelJob = defineRoute({
+  id: "cancelJob",
+  method: "POST",
+  path: "/api/datachain/jobs/{job_id}/cancel",
+  tag: "Jobs",
+  summary: "Cancel a job that waits or runs, or a task",
+  access: access("JOB", "write", "editor"),
+  params: JobParams,
+  body: Type.Object({ team_name: maybe(TeamName) }),
+  response: ActionFeedback,
+  errors: ["not_found", "wrong_state"],
+});

@@ -1,0 +1,75 @@
+/** Logs: bytes over REST, pieces as JSON pages, frames over a WebSocket. */
+import { type Static, Type } from "typebox";
+import { JobParams, type JobStatus } from "./jobs.ts";
+import { access, defineRoute } from "./routes.ts";
+import { nullable, TeamName, type Uuid } from "./schema.ts";
+
+const LogPiece = Type.Object({
+  id: Type.Integer({ minimum: 1, description: "byte offset of the piece + 1" }),
+  message: Type.String({ description: "text with its line end; bytes that are not UTF-8 are U+FFFD" }),
+});
+export type LogPiece = Static<typeof LogPiece>;
+
+export const LogPage = Type.Object(
+  {
+    logs: Type.Array(LogPiece),
+    next: nullable(Type.Integer({ description: "pass as `after` for the next page; null at the end of an ended job" })),
+    complete: Type.Boolean({ description: "the job has ended and this page reaches the end of its log" }),
+  },
+  { $id: "LogPage" },
+);
+export type LogPage = Static<typeof LogPage>;
+
+const LogsQuery = Type.Object({
+  team_name: Type.Optional(TeamName),
+  format: Type.Optional(Type.Unsafe<"text" | "json">({ type: "string", enum: ["text", "json"] })),
+  after: Type.Optional(
+    Type.Integer({ minimum: 0, description: "JSON: start at this byte offset, a `next` of the page before" }),
+  ),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10000, default: 1000, description: "JSON: pieces in a page" }),
+  ),
+});
+
+export const getJobLogs = defineRoute({
+  id: "getJobLogs",
+  method: "GET",
+  path: "/api/datachain/jobs/{job_id}/logs",
+  tag: "Logs",
+  summary: "The log of a job, during the run and after it",
+  access: access("JOB", "read", "viewer"),
+  params: JobParams,
+  query: LogsQuery,
+  response: LogPage,
+  alsoAnswers: {
+    "text/plain":
+      "The bytes of the log as they stand, unless JSON is asked for by `format` or `Accept`; Range is honoured.",
+  },
+  errors: ["not_found", "range_not_satisfiable"],
+});
+
+export const followLogs = defineRoute({
+  id: "followLogs",
+  method: "GET",
+  path: "/api/logs/follow/",
+  tag: "Logs",
+  summary: "Follow a job: a WebSocket of JSON frames with log pieces and statuses",
+  access: access("JOB", "read", "viewer"),
+  query: Type.Object({
+    job_id: Type.String({ description: "the job" }),
+    team_name: Type.Optional(TeamName),
+    no_follow: Type.Optional(Type.Boolean({ description: "statuses only" })),
+    after: Type.Optional(
+      Type.Integer({ minimum: 0, description: "start at this byte offset: the id of the next piece wanted, less one" }),
+    ),
+  }),
+  response: Type.Object({ message: Type.String() }),
+  socket: true,
+});
+
+/** One kind to a frame: readers look at the first key they know and drop the rest. */
+export type LogFrame =
+  | { type: "ping" }
+  | { message: string }
+  | { logs: LogPiece[] }
+  | { job: { id: Static<typeof Uuid>; status: JobStatus } };

@@ -1,0 +1,132 @@
+/** OpenAPI 3.1, built from the routes. */
+import type { TSchema } from "typebox";
+import { ErrorBody, type ErrorCode, errorCodes } from "./errors.ts";
+import type { Route } from "./routes.ts";
+
+type Json = Record<string, unknown>;
+
+export function openapiDocument(routes: readonly Route[]): Json {
+  const components: Json = { Error: plain(ErrorBody) };
+  const paths: Record<string, Json> = {};
+  for (const route of routes) {
+    paths[route.path] ??= {};
+    (paths[route.path] as Json)[route.method.toLowerCase()] = operation(route, components);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Millrace",
+      version: "1.0.0",
+      description: "Runs a team's data-processing jobs and keeps its datasets fresh.",
+      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+    },
+    servers: [{ url: "/" }],
+    security: [{ token: [] }],
+    paths,
+    components: {
+      schemas: components,
+      securitySchemes: {
+        token: {
+          type: "http",
+          scheme: "bearer",
+          description: "`Authorization: Bearer isat_…`; `token isat_…` is taken too.",
+        },
+      },
+    },
+  };
+}
+
+function operation(route: Route, components: Json): Json {
+  const content: Json = { "application/json": { schema: reference(route.response, components) } };
+  for (const [type, description] of Object.entries(route.alsoAnswers ?? {})) {
+    content[type] = { schema: { type: "string", description } };
+  }
+  const success = route.socket
+    ? { 101: { description: "Switching to a WebSocket of JSON text frames" } }
+    : { 200: { description: "OK", content } };
+  return {
+    operationId: route.id,
+    tags: [route.tag],
+    summary: route.summary,
+    description: describeAccess(route),
+    ...(route.access.kind === "public" ? { security: [] } : {}),
+    parameters: parameters(route),
+    ...requestBody(route, components),
+    responses: { ...success, ...refusals(route) },
+  };
+}
+
+function describeAccess({ access }: Route): string {
+  if (access.kind === "public") return `No token needed: ${access.why}.`;
+  if (access.kind === "signed-in") return `Any valid token: ${access.why}.`;
+  const [scope, level] = access.scope.split(":");
+  return `Needs a token with ${level} access to the ${scope} scope, and the role ${access.role} in the team.`;
+}
+
+function parameters(route: Route): Json[] {
+  const places = { path: route.params, query: route.query, header: route.headers };
+  return Object.entries(places).flatMap(([place, schema]) =>
+    Object.entries(schema?.properties ?? {}).map(([name, property]) => ({
+      name,
+      in: place,
+      required: place === "path" || ((schema?.required ?? []) as readonly string[]).includes(name),
+      schema: plain(property as TSchema),
+    })),
+  );
+}
+
+function requestBody(route: Route, components: Json): Json {
+  if (route.upload) {
+    const schema = {
+      type: "object",
+      required: ["file"],
+      properties: { file: { type: "string", contentMediaType: "application/octet-stream" } },
+    };
+    return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
+  }
+  if (!route.body) return {};
+  return {
+    requestBody: { required: true, content: { "application/json": { schema: reference(route.body, components) } } },
+  };
+}
+
+/** What any route of this kind can refuse with, and what it says itself. */
+export function routeErrors(route: Route): ErrorCode[] {
+  const codes: ErrorCode[] = [...(route.errors ?? [])];
+  if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
+  if (route.access.kind === "token") codes.push("forbidden");
+  if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
+  if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
+  if (route.query || route.body || route.params) codes.push("invalid");
+  return [...new Set(codes)];
+}
+
+function refusals(route: Route): Json {
+  const byStatus: Record<string, string[]> = {};
+  for (const code of routeErrors(route)) {
+    const { status, meaning } = errorCodes[code];
+    byStatus[status] ??= [];
+    byStatus[status]?.push(`\`${code}\`: ${meaning}`);
+  }
+  const schema = { $ref: "#/components/schemas/Error" };
+  return Object.fromEntries(
+    Object.entries(byStatus).map(([status, meanings]) => [
+      status,
+      { description: meanings.join(" "), content: { "application/json": { schema } } },
+    ]),
+  );
+}
+
+/** A named schema goes into components once; its users point at it. */
+function reference(schema: TSchema, components: Json): unknown {
+  const json = plain(schema);
+  if (json["type"] === "array") return { ...json, items: reference(json["items"] as TSchema, components) };
+  const id = json["$id"];
+  if (typeof id !== "string") return json;
+  const { $id: _, ...named } = json;
+  components[id] ??= named;
+  return { $ref: `#/components/schemas/${id}` };
+}
+
+/** Schema objects carry hidden keys of their library; JSON drops them. */
+const plain = (schema: TSchema): Json => JSON.parse(JSON.stringify(schema)) as Json;

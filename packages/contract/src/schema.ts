@@ -1,0 +1,34 @@
+/** Small pieces that every schema of the contract is built from. */
+import { type Static, type TSchema, Type } from "typebox";
+
+/** A JSON Schema type that may also be null. A type list, not a union: cheaper to compile and to read. */
+type Nullable<T> = TSchema & { "~static-nullable": T };
+
+/** Marks the fields of a schema as `T | null` for TypeScript while JSON Schema sees `type: [x, "null"]`. */
+export function nullable<S extends TSchema>(schema: S) {
+  const { type, enum: values, ...rest } = schema as unknown as { type: string; enum?: unknown[] };
+  const list = values === undefined ? {} : { enum: [...values, null] };
+  return Type.Unsafe<Static<S> | null>({ ...rest, ...list, type: [type, "null"] } as unknown as Nullable<Static<S>>);
+}
+
+/** Optional and nullable: in every request body null means absent. */
+export const maybe = <S extends TSchema>(schema: S) => Type.Optional(nullable(schema));
+
+export const oneOf = <const V extends readonly string[]>(values: V, options: object = {}) =>
+  Type.Unsafe<V[number]>({ type: "string", enum: [...values], ...options });
+
+export const Uuid = Type.String({
+  pattern: "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$",
+  description: "a UUID",
+});
+export const Timestamp = Type.String({ format: "date-time", description: "ISO 8601 date-time, UTC" });
+export const TeamName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: "the team; may be left out when the token belongs to one team only",
+});
+export const StringMap = Type.Record(Type.String(), Type.String());
+export const AnyMap = Type.Record(Type.String(), Type.Unknown());
+
+export const ActionFeedback = Type.Object({ message: Type.String() });
+export type ActionFeedback = Static<typeof ActionFeedback>;

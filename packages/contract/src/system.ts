@@ -1,0 +1,37 @@
+/** Health, and the description of the API itself. */
+import { Type } from "typebox";
+import { defineRoute } from "./routes.ts";
+import { AnyMap } from "./schema.ts";
+
+const Health = Type.Object({ status: Type.String() });
+
+export const healthz = defineRoute({
+  id: "healthz",
+  method: "GET",
+  path: "/healthz",
+  tag: "System",
+  summary: "The process is up",
+  access: { kind: "public", why: "probes have no token; says nothing but ok" },
+  response: Health,
+});
+
+export const readyz = defineRoute({
+  id: "readyz",
+  method: "GET",
+  path: "/readyz",
+  tag: "System",
+  summary: "The store answers and jobs are taken",
+  access: { kind: "public", why: "probes have no token; says nothing but ready" },
+  response: Health,
+  errors: ["unavailable"],
+});
+
+export const openapiJson = defineRoute({
+  id: "openapiJson",
+  method: "GET",
+  path: "/api/openapi.json",
+  tag: "System",
+  summary: "This document",
+  access: { kind: "public", why: "the description of the API is no secret" },
+  response: AnyMap,
+});

@@ -1,0 +1,54 @@
+/** Clusters: which one a job asks for, and how busy they are. */
+import { type Cluster, invalid, type JobInput } from "@millrace/contract";
+import { busySlots } from "../store/attempts.ts";
+import { activeClusters, type ClusterRow } from "../store/clusters.ts";
+import type { Db } from "../store/store.ts";
+
+type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
+
+/** The cluster that a job asks for, or the default; a job that could never fit is refused now. */
+export async function resolveCluster(db: Db, wanted: Wanted, slots: number): Promise<ClusterRow> {
+  const cluster = chooseCluster(await activeClusters(db), wanted);
+  if (slots > cluster.max_workers) {
+    throw invalid("workers", `at most ${cluster.max_workers}, all that the cluster ${cluster.name} has`, slots);
+  }
+  return cluster;
+}
+
+function chooseCluster(clusters: ClusterRow[], { compute_cluster_id: id, compute_cluster_name: text }: Wanted): ClusterRow {
+  const name = text?.trim() || undefined;
+  if (name !== undefined && id != null) {
+    throw invalid("compute_cluster_name, compute_cluster_id", "one of the two, not both");
+  }
+  // `--cluster 1` arrives as a name; a name that somebody gave wins over the number.
+  const found =
+    name !== undefined
+      ? (clusters.find((c) => c.name === name) ?? clusters.find((c) => String(c.id) === name))
+      : clusters.find((c) => (id == null ? c.is_default === 1 : c.id === id));
+  if (found) return found;
+  const field = name !== undefined ? "compute_cluster_name" : "compute_cluster_id";
+  throw invalid(field, `one of ${clusters.map((c) => `${c.name} (${c.id})`).join(", ")}`, name ?? id);
+}
+
+export async function listClusters(db: Db): Promise<Cluster[]> {
+  const clusters = await activeClusters(db);
+  return Promise.all(
+    clusters.map(async (row) => ({
+      id: row.id,
+      name: row.name,
+      status: "ACTIVE" as const,
+      cloud_provider: row.engine,
+      cloud_credentials: null,
+      cloud_region: null,
+      instance_type: null,
+      compute_class: null,
+      disk_size: null,
+      is_active: true,
+      default: row.is_default === 1,
+      max_workers: row.max_workers,
+      busy_workers: await busySlots(db, row.id),
+      active_workers: row.max_workers,
+      isolation: row.isolation,
+    })),
+  );
+}

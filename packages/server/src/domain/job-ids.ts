@@ -1,0 +1,17 @@
+/** Ids of jobs: UUIDv7 whose order is the order of creation, also within a millisecond and when the clock steps back. */
+import { randomUUID } from "node:crypto";
+
+let lastTime = 0;
+let counter = 0;
+
+export function newJobId(now: number): string {
+  if (now > lastTime) {
+    lastTime = now;
+    counter = Math.floor(Math.random() * 256);
+  } else if (++counter > 0xfff) {
+    lastTime++;
+    counter = 0;
+  }
+  const time = lastTime.toString(16).padStart(12, "0");
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${counter.toString(16).padStart(3, "0")}-${randomUUID().slice(19)}`;
+}

@@ -1,0 +1,282 @@
+/** Jobs: the rules for creating, listing, cancelling and firing them. */
+import {
+  ApiError,
+  type Job,
+  type JobInput,
+  type JobStatus,
+  invalid,
+  jobActions,
+  jobStatuses,
+  type ListJobsQuery,
+  type Step,
+  statusGroups,
+} from "@millrace/contract";
+import type { Insertable } from "kysely";
+import { normalize } from "node:path";
+import { findByKey, takeKey } from "../store/idempotency-keys.ts";
+import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type NamedJobRow } from "../store/jobs.ts";
+import { dequeue, enqueue } from "../store/queue.ts";
+import type { Db, Store } from "../store/store.ts";
+import type { Tables } from "../store/tables.ts";
+import { deleteTask, insertTask } from "../store/tasks.ts";
+import { iso } from "./clock.ts";
+import { resolveCluster } from "./clusters.ts";
+import { readEnvironment } from "./environment-text.ts";
+import { attachFiles, readFileIds } from "./files.ts";
+import { newJobId } from "./job-ids.ts";
+import type { Principal, Team } from "./principals.ts";
+import { readScriptMetadata } from "./script-metadata.ts";
+import type { Signals } from "./signals.ts";
+import { checkCron, nextTick, readTime } from "./ticks.ts";
+
+export interface JobsContext {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly timezone: string;
+  /** Host folders that jobs may use: file:// repositories lie below one. */
+  readonly jobPaths: readonly string[];
+  /** Without a slash at the end. */
+  readonly publicUrl: () => string;
+}
+
+export interface Creation {
+  readonly principal: Principal;
+  readonly team: Team;
+  readonly input: JobInput;
+  readonly idempotencyKey: string | undefined;
+}
+
+export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<Job> {
+  const { store, signals } = context;
+  const { principal, team } = creation;
+  const key = creation.idempotencyKey && { team_id: team.id, user_id: principal.userId, key: creation.idempotencyKey };
+  const row = await newJobRow(context, creation, now);
+  const firstRun = row.status === "TASK" ? firstFiring(row, now) : undefined;
+  const id = await store.write(async (db) => {
+    if (key && !(await takeKey(db, key, row.id))) return (await findByKey(db, key))?.job_id ?? row.id;
+    await attachFiles(db, team.id, readFileIds(JSON.parse(row.files)), iso(now));
+    await insertJob(db, row);
+    if (firstRun) await insertTask(db, row.id, firstRun);
+    else await enqueue(db, queueRow(row));
+    return row.id;
+  });
+  (firstRun ? signals.tasks : signals.dispatch).wake();
+  return getTeamJob(context, team, id);
+}
+
+type NewJobRow = Insertable<Tables["jobs"]>;
+
+async function newJobRow(context: JobsContext, { principal, team, input }: Creation, now: number): Promise<NewJobRow> {
+  if (input.query_type === "TYPESCRIPT") {
+    throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
+  }
+  if (input.credentials_name) {
+    throw invalid("credentials_name", "a set of credentials of this team; there is none by that name", input.credentials_name);
+  }
+  const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
+  const workers = Math.max(1, input.workers ?? found.workers ?? 1);
+  const cluster = await resolveCluster(context.store.db, input, workers);
+  const { startAfter, cron } = readTimes(input, context.timezone);
+  const id = newJobId(now);
+  readEnvironment(input.environment ?? "");
+  return {
+    id,
+    team_id: team.id,
+    user_id: principal.userId,
+    cluster_id: cluster.id,
+    status: startAfter || cron ? "TASK" : "CREATED",
+    attempt: 0,
+    name: input.query_name || null,
+    query: input.query,
+    query_type: input.query_type,
+    environment: input.environment ?? "",
+    workers,
+    python_version: input.python_version?.trim() || found.pythonVersion || null,
+    requirements: input.requirements?.trim() || found.requirements || null,
+    repository: checkRepository(input.repository, context.jobPaths),
+    files: JSON.stringify(readFileIds(input.files ?? [])),
+    priority: input.priority ?? 5,
+    credentials_name: null,
+    start_after: startAfter,
+    cron_expression: cron,
+    reset: input.reset ? 1 : 0,
+    params: JSON.stringify(input.params ?? found.params ?? {}),
+    metrics: "{}",
+    exit_code: null,
+    error_message: null,
+    error_stack: null,
+    steps: null,
+    parent_job_id: null,
+    ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
+    created_at: iso(now),
+    started_at: null,
+    finished_at: null,
+  };
+}
+
+function readTimes(input: JobInput, timezone: string) {
+  const startAfter = input.start_after ? readTime(input.start_after, timezone, "start_after") : null;
+  const cron = input.cron_expression?.trim() ? checkCron(input.cron_expression) : null;
+  return { startAfter, cron };
+}
+
+/** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
+async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, ownId: string) {
+  const source = sourceId ? await getJob(db, sourceId) : undefined;
+  if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
+  return { rerun_from_job_id: source.id, run_group_id: source.run_group_id };
+}
+
+/** A URL or scp-like address that git understands, and nothing that it would take for an option. */
+function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
+  const repository = text?.trim();
+  if (!repository) return null;
+  const known = /^(https?|ssh|git|file):\/\/[^\s]+$/i.test(repository) || /^[\w.-]+@[\w.-]+:[^\s]+$/.test(repository);
+  if (!known) throw invalid("repository", "a git URL (https, ssh, git, file) or git@host:path, optionally with @revision", repository);
+  if (/@-[^/]*$/.test(repository)) throw invalid("repository", "a revision that does not begin with a hyphen", repository);
+  const local = /^file:\/\/[^/]*(\/.*)$/i.exec(repository)?.[1];
+  if (local && !jobPaths.some((path) => normalize(local).startsWith(`${path}/`))) {
+    throw invalid("repository", "a file:// URL below a folder that the operator lists in MILLRACE_JOB_PATHS", repository);
+  }
+  return repository;
+}
+
+/** A cron task first fires at a tick, not before start_after; a task without cron fires once, at start_after. */
+function firstFiring(row: NewJobRow, now: number): string {
+  const start = row.start_after ? Date.parse(row.start_after) : now;
+  if (!row.cron_expression) return iso(start);
+  return iso(nextTick(row.cron_expression, Math.max(start - 1, now)) ?? start);
+}
+
+const queueRow = (row: NewJobRow) => ({
+  job_id: row.id,
+  cluster_id: row.cluster_id,
+  priority: row.priority,
+  slots: row.workers,
+  passed_over: 0,
+});
+
+/** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */
+export async function fireTask(db: Db, task: JobRow, now: number): Promise<string> {
+  const id = newJobId(now);
+  const child: NewJobRow = {
+    ...task,
+    id,
+    status: "CREATED",
+    start_after: null,
+    cron_expression: null,
+    parent_job_id: task.id,
+    rerun_from_job_id: null,
+    run_group_id: id,
+    created_at: iso(now),
+  };
+  await insertJob(db, child);
+  await enqueue(db, queueRow(child));
+  return id;
+}
+
+export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
+  const row = await findJob(context.store.db, team.id, id);
+  if (!row) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+  return toJob(context, row);
+}
+
+export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<Job[]> {
+  const { db } = context.store;
+  if (query.job_id !== undefined) {
+    const row = await findJob(db, team.id, query.job_id.toLowerCase());
+    return row ? [toJob(context, row, query.include_steps)] : [];
+  }
+  const rows = await listJobs(db, {
+    teamId: team.id,
+    statuses: query.status && readStatuses(query.status),
+    name: query.name,
+    username: query.created_by,
+    before: query.cursor,
+    limit: query.limit ?? 20,
+  });
+  return rows.map((row) => toJob(context, row, query.include_steps));
+}
+
+/** States and groups of states, in any letter case, repeated or comma-separated. */
+function readStatuses(texts: readonly string[]): JobStatus[] {
+  const names = texts.flatMap((text) => text.split(",")).map((name) => name.trim().toUpperCase());
+  const found = names.flatMap((name) => {
+    const group = statusGroups[name] ?? jobStatuses.filter((status) => status === name);
+    if (group.length === 0) throw invalid("status", `ACTIVE, INACTIVE or one of ${jobStatuses.join(", ")}`, name);
+    return group;
+  });
+  return [...new Set(found)];
+}
+
+/** Cancels, and says what happened. */
+export async function cancelJob(context: JobsContext, team: Team, id: string, now: number): Promise<string> {
+  const { store, signals } = context;
+  const status = await store.write(async (db) => {
+    const job = await getJob(db, id);
+    if (!job || job.team_id !== team.id) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+    return cancelFrom(db, job, now);
+  });
+  signals.observe.wake();
+  signals.jobChanged(id);
+  if (status === "CANCELED") return `Job ${id} is canceled.`;
+  return `Job ${id} is being canceled.`;
+}
+
+async function cancelFrom(db: Db, job: JobRow, now: number): Promise<JobStatus> {
+  const { id, status } = job;
+  const finished = { finished_at: iso(now) };
+  if (status === "CANCELING" || status === "CANCELING_SCHEDULED") return status;
+  if (status === "TASK") {
+    await deleteTask(db, id);
+    await moveJob(db, { id, from: ["TASK"], to: "CANCELED", changes: finished });
+    return "CANCELED";
+  }
+  // Off the queue first: whoever takes that row decides whether a process will ever exist.
+  if (await dequeue(db, id)) {
+    await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
+    await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: finished });
+    return "CANCELED";
+  }
+  if (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" })) return "CANCELING";
+  throw new ApiError("wrong_state", `Job ${id} is ${status}; only a job that is ${jobActions.cancel.join(", ")} can be canceled.`);
+}
+
+export function toJob(context: JobsContext, row: NamedJobRow, includeSteps = false): Job {
+  return {
+    id: row.id,
+    url: `${context.publicUrl()}/team/${encodeURIComponent(row.team_name)}/datasets/jobs/${row.id}`,
+    status: row.status,
+    name: row.name,
+    team: row.team_name,
+    created_by: row.username,
+    created_at: row.created_at,
+    started_at: row.started_at,
+    finished_at: row.finished_at,
+    query: row.query,
+    query_type: row.query_type,
+    workers: row.workers,
+    python_version: row.python_version,
+    requirements: row.requirements,
+    repository: row.repository,
+    environment: row.environment === "" ? {} : readEnvironment(row.environment),
+    files: (JSON.parse(row.files) as number[]).map(String),
+    priority: row.priority,
+    compute_cluster_id: row.cluster_id,
+    compute_cluster_name: row.cluster_name,
+    credentials_name: row.credentials_name,
+    start_after: row.start_after,
+    cron_expression: row.cron_expression,
+    next_run: row.next_run,
+    reset: row.reset === 1,
+    exit_code: row.exit_code,
+    error_message: row.error_message,
+    error_stack: row.error_stack,
+    params: JSON.parse(row.params),
+    metrics: JSON.parse(row.metrics),
+    parent_job_id: row.parent_job_id,
+    rerun_from_job_id: row.rerun_from_job_id,
+    run_group_id: row.run_group_id,
+    steps: includeSteps ? (JSON.parse(row.steps ?? "[]") as Step[]) : null,
+  };
+}

@@ -1,0 +1,88 @@
+/** Who is calling, and what they may do. */
+import { type Access, ApiError, permits, type Role, roleIncludes, type Scope, type WhoAmI } from "@millrace/contract";
+import type { Db, Store } from "../store/store.ts";
+import { findLiveToken, touchToken } from "../store/tokens.ts";
+import { findSession, teamsOf } from "../store/users.ts";
+import { allScopes } from "@millrace/contract";
+import { iso } from "./clock.ts";
+import { hashSecret } from "./secrets.ts";
+
+export interface Team {
+  readonly id: number;
+  readonly name: string;
+  readonly role: Role;
+}
+
+export interface Principal {
+  readonly userId: number;
+  readonly username: string;
+  /** Null: a browser session. */
+  readonly token: { id: number; name: string; expiresAt: string | null } | null;
+  readonly scopes: readonly Scope[];
+  /** The teams of the user, as far as the token reaches. */
+  readonly teams: readonly Team[];
+}
+
+const signIn = "Sign in with `datachain auth login` or `millrace auth login`, or make a token with `millrace admin token`.";
+
+export async function principalOfToken(store: Store, token: string | undefined, now: number): Promise<Principal> {
+  if (!token) throw new ApiError("unauthorized", `No token was sent. ${signIn}`);
+  const row = await findLiveToken(store.db, hashSecret(token), iso(now));
+  if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
+  // Last use to the minute: a write on every request would cost more than it tells.
+  if (!row.last_used_at || Date.parse(row.last_used_at) < now - 60_000) {
+    await store.write((db) => touchToken(db, row.id, iso(now)));
+  }
+  const reach = row.team_ids === null ? undefined : (JSON.parse(row.team_ids) as number[]);
+  const teams = await teamsOf(store.db, row.user_id);
+  return {
+    userId: row.user_id,
+    username: row.username,
+    token: { id: row.id, name: row.name, expiresAt: row.expires_at },
+    scopes: JSON.parse(row.scopes) as Scope[],
+    teams: reach ? teams.filter((team) => reach.includes(team.id)) : teams,
+  };
+}
+
+/** The person behind a browser's cookie, or undefined. A session may do whatever its user may. */
+export async function principalOfSession(db: Db, cookie: string | undefined, now: number): Promise<Principal | undefined> {
+  if (!cookie) return undefined;
+  const session = await findSession(db, hashSecret(cookie), iso(now));
+  if (!session) return undefined;
+  const teams = await teamsOf(db, session.user_id);
+  return { userId: session.user_id, username: session.username, token: null, scopes: allScopes, teams };
+}
+
+/** The team that a call works in. Throws where scope, team or role do not suffice. */
+export function authorize(principal: Principal, access: Access & { kind: "token" }, teamName: string | undefined): Team {
+  const [scope, level] = access.scope.split(":");
+  if (!permits(principal.scopes, access.scope)) {
+    throw new ApiError("forbidden", `This needs a token with ${level} access to the ${scope} scope.`);
+  }
+  const team = chooseTeam(principal, teamName);
+  if (!roleIncludes(team.role, access.role)) {
+    throw new ApiError("forbidden", `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}.`);
+  }
+  return team;
+}
+
+function chooseTeam({ teams }: Principal, name: string | undefined): Team {
+  const names = teams.map((team) => team.name).join(", ");
+  if (name) {
+    const team = teams.find((candidate) => candidate.name === name);
+    if (team) return team;
+    throw new ApiError("forbidden", `Not authorized for the team ${name}. ${names ? `Your teams: ${names}.` : "You are in no team."}`);
+  }
+  const [only] = teams;
+  if (only && teams.length === 1) return only;
+  if (!only) throw new ApiError("forbidden", "You are in no team.");
+  throw new ApiError("invalid", `team_name: expected one of your teams (${names}), got none`);
+}
+
+export const describePrincipal = (principal: Principal): WhoAmI => ({
+  username: principal.username,
+  teams: principal.teams.map(({ name, role }) => ({ name, role })),
+  scopes: [...principal.scopes],
+  token_name: principal.token?.name ?? "browser session",
+  expires_at: principal.token?.expiresAt ?? null,
+});

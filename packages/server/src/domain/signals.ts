@@ -1,0 +1,56 @@
+/** Wake-ups between the parts of one server. Only a hint: whoever wakes rereads the store. */
+
+export class Signal {
+  #waiting = new Set<() => void>();
+  #pending = false;
+
+  /** Wakes everybody who waits; with nobody waiting, the next to wait does not. */
+  wake(): void {
+    if (this.#waiting.size === 0) this.#pending = true;
+    for (const resume of [...this.#waiting]) resume();
+  }
+
+  /** Resolves at the next wake-up, after the time, or when aborted. */
+  wait(milliseconds: number, abort?: AbortSignal): Promise<void> {
+    if (this.#pending || abort?.aborted) {
+      this.#pending = false;
+      return Promise.resolve();
+    }
+    return new Promise((resolve) => {
+      const resume = () => {
+        clearTimeout(timer);
+        this.#waiting.delete(resume);
+        abort?.removeEventListener("abort", resume);
+        resolve();
+      };
+      const timer = setTimeout(resume, milliseconds);
+      this.#waiting.add(resume);
+      abort?.addEventListener("abort", resume);
+    });
+  }
+}
+
+/** What a server's parts tell each other. */
+export class Signals {
+  /** Something may be startable: a job was created, a slot came free. */
+  readonly dispatch = new Signal();
+  /** An attempt changed, or a cancellation is wanted. */
+  readonly observe = new Signal();
+  /** A task was created or cancelled. */
+  readonly tasks = new Signal();
+  readonly #jobs = new Map<string, Set<() => void>>();
+
+  jobChanged(id: string): void {
+    for (const listener of this.#jobs.get(id) ?? []) listener();
+  }
+
+  /** Returns how to stop listening. */
+  onJobChange(id: string, listener: () => void): () => void {
+    const listeners = this.#jobs.get(id) ?? new Set();
+    this.#jobs.set(id, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#jobs.delete(id);
+    };
+  }
+}

@@ -1,0 +1,197 @@
+/** Runs jobs on the machine of the server. */
+import { access, type FileHandle, mkdir, open, readdir, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CannotStart, type Engine, type JobSpec, type LogSource, type Observation } from "../engine.ts";
+import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
+import { Interpreters } from "./interpreters.ts";
+import { type Toolbox, writeEnv, writePlan } from "./plan.ts";
+import { isAlive, keyVariable, processesOf, signalAll } from "./processes.ts";
+import { Starter } from "./starter.ts";
+
+export interface LocalEngineOptions {
+  readonly dataDir: string;
+  readonly bootId: string;
+  readonly claimDelay: string;
+  /** What of the server's environment jobs see: PATH, certificates, proxies, package indexes. */
+  readonly jobEnvironment: Readonly<Record<string, string>>;
+  /** Something happened to this attempt. */
+  readonly onChange: (key: string) => void;
+}
+
+export class LocalEngine implements Engine {
+  readonly capabilities = { isolation: "none" } as const;
+  readonly interpreters: Interpreters;
+  readonly #options: LocalEngineOptions;
+  readonly #jobsDir: string;
+  readonly #tools: Toolbox;
+  readonly #starter: Starter;
+
+  static async open(options: LocalEngineOptions): Promise<LocalEngine> {
+    await mkdir(join(options.dataDir, "jobs"), { recursive: true, mode: 0o700 });
+    await mkdir(join(options.dataDir, "envs"), { recursive: true, mode: 0o700 });
+    return new LocalEngine(options, await findTools(options));
+  }
+
+  private constructor(options: LocalEngineOptions, tools: Toolbox) {
+    this.#options = options;
+    this.#jobsDir = join(options.dataDir, "jobs");
+    this.#tools = tools;
+    this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "");
+    const script = join(import.meta.dirname, "starter.sh");
+    this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder) => options.onChange(basename(folder)));
+  }
+
+  #folder(key: string): AttemptFolder {
+    return new AttemptFolder(this.#jobsDir, key);
+  }
+
+  async submit(spec: JobSpec): Promise<void> {
+    const folder = this.#folder(spec.key);
+    const requirements = spec.queryType === "PYTHON" ? withLibrary(spec) : spec.requirements?.trim() || undefined;
+    const needsPython = spec.queryType === "PYTHON" || requirements !== undefined || spec.pythonVersion !== null;
+    const interpreter = needsPython ? await this.interpreters.resolve(spec.pythonVersion) : undefined;
+    const scriptName = scriptFilename(spec);
+    await folder.make();
+    const input = { spec, folder, tools: this.#tools, scriptName, interpreter, requirements };
+    // With a repository the script comes after the clone, which wants an empty folder.
+    const script = spec.repository ? folder.file("query") : join(folder.work, scriptName);
+    await Promise.all([
+      writeFile(script, spec.query, { mode: 0o755 }),
+      writeFile(folder.file("plan"), writePlan(input)),
+      writeFile(folder.file("env"), writeEnv(this.#environment(spec, folder)), { mode: 0o600 }),
+      requirements === undefined ? undefined : writeFile(folder.file("requirements.txt"), `${requirements}\n`),
+    ]);
+    this.#starter.start(folder.path);
+  }
+
+  /** Ours last: they hold whatever the job's own settings say. */
+  #environment(spec: JobSpec, folder: AttemptFolder): Record<string, string> {
+    return {
+      LANG: "C.UTF-8",
+      ...this.#options.jobEnvironment,
+      PIP_CACHE_DIR: join(this.#options.dataDir, "cache/pip"),
+      UV_CACHE_DIR: join(this.#options.dataDir, "cache/uv"),
+      PIP_DISABLE_PIP_VERSION_CHECK: "1",
+      PYTHONUNBUFFERED: "1",
+      DATACHAIN_NO_ANALYTICS: "1",
+      HOME: folder.work,
+      ...spec.environment,
+      ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
+      MILLRACE_JOB_ID: spec.jobId,
+      MILLRACE_METRICS_FILE: join(folder.work, metricsFile),
+      [keyVariable]: spec.key,
+    };
+  }
+
+  async observe(key: string, bootId: string): Promise<Observation> {
+    const folder = this.#folder(key);
+    if (bootId !== this.#options.bootId) return this.#observeAfterReboot(folder);
+    const claim = await folder.claim();
+    if (claim === "none") return { state: "PENDING" };
+    if (claim === "server") return { state: "LOST", steps: [], why: "it was withdrawn before it began" };
+    const supervisor = await folder.supervisor();
+    // Asked before the exit record is read: one who ends in between has written it.
+    const alive = supervisor !== undefined && isAlive(supervisor);
+    const exit = await folder.exit();
+    const steps = await folder.steps(exit);
+    if (exit) return { state: "EXITED", steps, exit, metrics: await folder.metrics() };
+    if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
+    return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
+  }
+
+  /** Whether it began or not can no longer be told for sure, so it never begins again. */
+  async #observeAfterReboot(folder: AttemptFolder): Promise<Observation> {
+    const exit = await folder.exit();
+    const steps = await folder.steps(exit);
+    if (exit) return { state: "EXITED", steps, exit, metrics: await folder.metrics() };
+    return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
+  }
+
+  withdraw(key: string): Promise<boolean> {
+    return this.#folder(key).claimForServer();
+  }
+
+  async cancel(key: string, force: boolean): Promise<void> {
+    // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
+    await writeFile(this.#folder(key).file("cancel"), "");
+    signalAll(processesOf([key]), force ? "SIGKILL" : "SIGTERM");
+  }
+
+  async sweep(keys: readonly string[]): Promise<void> {
+    for (;;) {
+      const left = processesOf(keys);
+      if (left.length === 0) return;
+      signalAll(left, "SIGKILL");
+      // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.
+      await sleep(5);
+    }
+  }
+
+  async openLog(key: string): Promise<LogSource> {
+    const path = this.#folder(key).log;
+    let file: FileHandle | undefined;
+    // A job that waits has no log yet; one that is followed gets it later.
+    const opened = async () => (file ??= await open(path, "r").catch(() => undefined));
+    return {
+      size: async () => (await (await opened())?.stat())?.size ?? 0,
+      async read(offset, length) {
+        const source = await opened();
+        if (!source) return Buffer.alloc(0);
+        const { buffer, bytesRead } = await source.read(Buffer.allocUnsafe(length), 0, length, offset);
+        return buffer.subarray(0, bytesRead);
+      },
+      close: async () => file?.close(),
+    };
+  }
+
+  find(): Promise<string[]> {
+    return readdir(this.#jobsDir);
+  }
+
+  cleanup(key: string): Promise<void> {
+    return this.#folder(key).clean();
+  }
+
+  async close(): Promise<void> {
+    this.#starter.close();
+  }
+}
+
+/** The script lies in the working directory under its own name, so that tracebacks and `__file__` say what people know. */
+function scriptFilename({ name, queryType }: JobSpec): string {
+  const safe = (name ?? "").split("/").at(-1)?.replace(/[^\w.-]/g, "_").replace(/^[.-]+/, "").slice(-100) ?? "";
+  return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
+}
+
+/** A query that imports the library gets it, listed or not. */
+function withLibrary({ query, requirements }: JobSpec): string | undefined {
+  const listed = requirements?.trim() ?? "";
+  const imports = /^[ \t]*(import|from)[ \t]+datachain\b/m.test(query);
+  const needed = imports && !/^\s*datachain\b/im.test(listed) ? `${listed}\ndatachain`.trim() : listed;
+  return needed === "" ? undefined : needed;
+}
+
+async function findTools({ dataDir, jobEnvironment }: LocalEngineOptions): Promise<Toolbox> {
+  const path = jobEnvironment["PATH"] ?? "";
+  const system = `/usr/bin:/bin:${path}`;
+  const setsid = await findProgram("setsid", system);
+  const env = await findProgram("env", system);
+  if (!setsid || !env) throw new CannotStart("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
+  return {
+    setsid,
+    env,
+    uv: await findProgram("uv", path),
+    environmentScript: join(import.meta.dirname, "environment.sh"),
+    repositoryScript: join(import.meta.dirname, "repository.sh"),
+    envsDir: join(dataDir, "envs"),
+  };
+}
+
+async function findProgram(name: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(":").filter(Boolean)) {
+    const candidate = join(folder, name);
+    if (await access(candidate).then(() => true, () => false)) return candidate;
+  }
+  return undefined;
+}

@@ -1,0 +1,114 @@
+/** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs. */
+import { createHash } from "node:crypto";
+import type { JobSpec } from "../engine.ts";
+import { type AttemptFolder, type Phase, phases } from "./attempt-folder.ts";
+import type { Interpreter } from "./interpreters.ts";
+
+export const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+
+export interface Toolbox {
+  /** Absolute paths: a job's own PATH must not decide what starts it. */
+  readonly setsid: string;
+  readonly env: string;
+  readonly uv: string | undefined;
+  readonly environmentScript: string;
+  readonly repositoryScript: string;
+  readonly envsDir: string;
+}
+
+export interface PlanInput {
+  readonly spec: JobSpec;
+  readonly folder: AttemptFolder;
+  readonly tools: Toolbox;
+  readonly scriptName: string;
+  /** For Python jobs. */
+  readonly interpreter: Interpreter | undefined;
+  /** Text of the requirements, with what the query needs beyond them. */
+  readonly requirements: string | undefined;
+}
+
+export function writePlan(input: PlanInput): string {
+  const bodies: Partial<Record<Phase, string>> = {
+    ...(input.spec.repository ? { repository: repositoryPhase(input) } : {}),
+    ...(filesPhase(input) ? { files: filesPhase(input) } : {}),
+    ...(input.requirements ? { environment: environmentPhase(input) } : {}),
+    query: queryPhase(input),
+  } as Partial<Record<Phase, string>>;
+  const used = phases.filter((phase) => bodies[phase] !== undefined);
+  const functions = used.map((phase) => `${phase}() {\n  . ./env\n  cd work || exit\n${bodies[phase]}\n}\n`);
+  return `phases=${quote(used.join(" "))}\n${functions.join("")}`;
+}
+
+/**
+ * A background child of a shell has INT and QUIT ignored, and a shell cannot undo that for itself; `env` can. A session
+ * of its own keeps the supervisor out of whatever the job signals.
+ */
+const exec = ({ tools }: PlanInput, ...words: string[]) =>
+  `  exec ${[tools.env, "--default-signal=INT,QUIT", tools.setsid, ...words].map(quote).join(" ")}`;
+
+/** Where the revision begins in `url@revision`: at the last @ of the path, not at the one before the host. */
+export function splitRevision(repository: string): { url: string; revision: string } {
+  const pathStart = /^\w+:\/\//.test(repository) ? repository.indexOf("/", repository.indexOf("://") + 3) : repository.indexOf(":");
+  const at = repository.lastIndexOf("@");
+  if (at <= pathStart) return { url: repository, revision: "" };
+  return { url: repository.slice(0, at), revision: repository.slice(at + 1) };
+}
+
+function repositoryPhase(input: PlanInput): string {
+  const { url, revision } = splitRevision(input.spec.repository ?? "");
+  return exec(input, "/bin/sh", input.tools.repositoryScript, url, revision);
+}
+
+/** A repository may hold a link under the name of a file: the destination is replaced, never written through. */
+function filesPhase({ spec, scriptName }: PlanInput): string | undefined {
+  const copies = spec.files.map(({ path, name }) => [path, name]);
+  if (spec.repository) copies.push(["../query", scriptName]);
+  if (copies.length === 0) return undefined;
+  const lines = copies.map(([from = "", to = ""]) => `  cp --remove-destination -- ${quote(from)} ${quote(`./${to}`)} || exit`);
+  return [...lines, ...(spec.repository ? [`  chmod u+x ${quote(`./${scriptName}`)}`] : [])].join("\n");
+}
+
+function environmentPhase(input: PlanInput): string {
+  const { spec, folder, tools, interpreter, requirements = "" } = input;
+  const named = namedFiles(requirements);
+  const key = createHash("sha256")
+    .update(JSON.stringify([spec.teamId, interpreter, process.platform, process.arch, requirements, indexSettings(spec)]))
+    .digest("hex")
+    .slice(0, 40);
+  // An editable or folder install points into this job's own folder: such an environment cannot be shared.
+  const envs = /^\s*(-e|--editable)\b|^\s*\.{0,2}\/\S*\/?\s*$|^\s*\.\s*$/m.test(requirements) ? folder.file("own-env") : tools.envsDir;
+  const words = [envs, key, interpreter?.path ?? "", folder.file("requirements.txt"), tools.uv ?? "", folder.file("venv"), ...named];
+  return exec(input, "/bin/sh", tools.environmentScript, ...words);
+}
+
+/** Two jobs that install from different places do not share what they installed. */
+const indexSettings = (spec: JobSpec) => Object.entries(spec.environment).filter(([name]) => /^(PIP|UV)_/.test(name));
+
+/** Local files that requirements name: other lists, constraints, wheels and archives. */
+export function namedFiles(requirements: string): string[] {
+  return requirements.split(/\r?\n/).flatMap((line) => {
+    const option = /^\s*(?:-r|-c|--requirement|--constraint)[\s=]+(\S+)/.exec(line)?.[1];
+    const archive = /^\s*((?:file:)?[\w./-]+\.(?:whl|zip|tar\.gz))\s*$/.exec(line)?.[1];
+    const name = option ?? archive;
+    return name && !/^\w+:\/\//.test(name) ? [name.replace(/^file:/, "")] : [];
+  });
+}
+
+function queryPhase(input: PlanInput): string {
+  const { spec, interpreter, folder, requirements, scriptName } = input;
+  const script = `./${scriptName}`;
+  const venv = requirements
+    ? `  VIRTUAL_ENV=${quote(folder.file("venv"))} PATH=${quote(folder.file("venv/bin"))}:$PATH\n  export VIRTUAL_ENV PATH\n`
+    : "";
+  if (spec.queryType === "PYTHON") {
+    return venv + exec(input, requirements ? folder.file("venv/bin/python") : (interpreter?.path ?? ""), script);
+  }
+  // A script that names its interpreter gets it.
+  return venv + (spec.query.startsWith("#!") ? exec(input, script) : exec(input, "/bin/sh", script));
+}
+
+/** Lines that a shell reads before it starts a phase. Later names win. */
+export const writeEnv = (values: Readonly<Record<string, string>>) =>
+  Object.entries(values)
+    .map(([name, value]) => `export ${name}=${quote(value)}\n`)
+    .join("");

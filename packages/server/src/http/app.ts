@@ -1,0 +1,70 @@
+/** The HTTP server: everything it serves, put together. */
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
+import { clusterRoutes } from "./clusters.ts";
+import type { HttpContext } from "./context.ts";
+import { deviceLoginRoutes } from "./device-login.ts";
+import { installErrors, validationError } from "./errors.ts";
+import { fileRoutes } from "./files.ts";
+import { jobRoutes } from "./jobs.ts";
+import { logSocket } from "./log-socket.ts";
+import { logRoutes } from "./logs.ts";
+import { jobPages } from "./pages/jobs.ts";
+import { referencePage } from "./pages/reference.ts";
+import { signInPages } from "./pages/sign-in.ts";
+import { systemRoutes } from "./system.ts";
+
+export async function buildApp(context: HttpContext): Promise<FastifyInstance> {
+  const app = fastify({
+    loggerInstance: context.log as FastifyBaseLogger,
+    disableRequestLogging: true,
+    bodyLimit: context.config.bodyLimit,
+    forceCloseConnections: "idle",
+    genReqId: () => crypto.randomUUID(),
+    // Both forms of every path, without a redirect: the client uses either.
+    routerOptions: { ignoreTrailingSlash: true },
+    ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true } },
+    schemaErrorFormatter: validationError,
+  });
+  app.decorateRequest("principal", null);
+  installErrors(app);
+  readBodies(app);
+  logRequests(app);
+  jobRoutes(app, context);
+  logRoutes(app, context);
+  logSocket(app, context);
+  clusterRoutes(app, context);
+  deviceLoginRoutes(app, context);
+  systemRoutes(app, context);
+  signInPages(app, context);
+  jobPages(app, context);
+  referencePage(app);
+  await app.register(async (scope) => fileRoutes(scope, context));
+  return app;
+}
+
+/** An empty body is no body, whatever its content type says: the client sends that type with every request. */
+function readBodies(app: FastifyInstance): void {
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => {
+    if (body === "") return done(null, undefined);
+    try {
+      done(null, JSON.parse(body as string));
+    } catch (error) {
+      done(Object.assign(new Error(`The body is not JSON: ${(error as Error).message}`), { statusCode: 400 }));
+    }
+  });
+  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string", bodyLimit: 64 * 1024 }, (_request, body, done) =>
+    done(null, Object.fromEntries(new URLSearchParams(body as string))),
+  );
+}
+
+/** One line a request, without query strings: they may hold the secret of a sign-in link. */
+function logRequests(app: FastifyInstance): void {
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+  });
+  app.addHook("onResponse", async (request, reply) => {
+    const level = reply.statusCode >= 500 ? "error" : "debug";
+    const { method, id: reqId } = request;
+    request.log[level]({ reqId, method, path: request.url.split("?")[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
+  });
+}

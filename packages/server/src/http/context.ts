@@ -1,0 +1,22 @@
+/** What the routes work with. */
+import type { Logger } from "pino";
+import type { Config } from "../config.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { JobsContext } from "../domain/jobs.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { Faults } from "../faults.ts";
+import type { RateLimit } from "./rate-limit.ts";
+
+export interface HttpContext extends JobsContext {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly log: Logger;
+  readonly faults: Faults;
+  readonly filePath: (blob: string) => string;
+  /** False while starting and stopping. */
+  readonly ready: () => boolean;
+  /** Aborted when the server stops: what streams without end must let go. */
+  readonly stopping: AbortSignal;
+  readonly limits: { readonly logins: RateLimit; readonly polls: RateLimit; readonly badTokens: RateLimit };
+}

@@ -1,0 +1,56 @@
+/** Device login over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { approveLogin, collectToken, denyLogin, loginMinutes, startDeviceLogin } from "../domain/device-logins.ts";
+import { describePrincipal } from "../domain/principals.ts";
+import { endToken } from "../domain/tokens.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, limits, publicUrl } = context;
+
+  register(app, context, routes.startDeviceLogin, async ({ body, request }) => {
+    limits.logins.take(request.ip);
+    const asked = {
+      clientName: body.client_name || "Client",
+      tokenName: body.token_name ?? undefined,
+      scopes: body.scopes ?? undefined,
+      teamNames: body.team_names ?? undefined,
+      expiresInDays: body.expires_in_days ?? 365,
+    };
+    const login = await startDeviceLogin(store, asked, clock.now());
+    return {
+      device_code: login.deviceCode,
+      user_code: login.userCode,
+      verification_uri: `${publicUrl()}/auth/device-login`,
+      token_uri: `${publicUrl()}${routes.pollDeviceLogin.path}`,
+      token_name: login.tokenName,
+      expires_in: loginMinutes * 60,
+    };
+  });
+
+  register(app, context, routes.pollDeviceLogin, async ({ body, request }) => {
+    limits.polls.take(request.ip);
+    return { access_token: await collectToken(store, body.code, clock.now()) };
+  });
+
+  register(app, context, routes.approveDeviceLogin, async ({ principal, body, request }) => {
+    limits.logins.take(request.ip);
+    await approveLogin(store, principal, body.user_code, clock.now());
+    return { message: `The login is approved as ${principal.username}.` };
+  });
+
+  register(app, context, routes.denyDeviceLogin, async ({ principal, body, request }) => {
+    limits.logins.take(request.ip);
+    await denyLogin(store, principal, body.user_code, clock.now());
+    return { message: "The login is denied." };
+  });
+
+  register(app, context, routes.deviceLogout, async ({ principal }) => {
+    await endToken(store, principal, clock.now());
+    return { message: "The token is revoked." };
+  });
+
+  register(app, context, routes.whoAmI, async ({ principal }) => describePrincipal(principal));
+}

@@ -1,0 +1,77 @@
+/** Uploads over HTTP: streamed to disk, on disk before they are acknowledged. */
+import { createHash, randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import { Transform } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import multipart from "@fastify/multipart";
+import { ApiError, routes } from "@millrace/contract";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { iso } from "../domain/clock.ts";
+import { safeFilename } from "../domain/files.ts";
+import { insertFile } from "../store/files.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export async function fileRoutes(app: FastifyInstance, context: HttpContext): Promise<void> {
+  const { store, clock, config, filePath } = context;
+  await app.register(multipart, { limits: { fileSize: config.uploadLimit, files: 1, fields: 10, parts: 11 } });
+
+  register(app, context, routes.uploadFile, async ({ principal, team, request }) => {
+    const blob = randomUUID();
+    const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit);
+    const row = {
+      team_id: team.id,
+      user_id: principal.userId,
+      filename,
+      size,
+      sha256,
+      blob,
+      created_at: iso(clock.now()),
+      attached_at: null,
+    };
+    const id = await store.write((db) => insertFile(db, row));
+    return { id, filename, size, state: "uploaded" as const, error: "" };
+  });
+}
+
+async function receive(request: FastifyRequest, destination: string, limit: number) {
+  const part = await request.file();
+  if (!part) throw new ApiError("bad_request", "file: expected a multipart part with this name, got none");
+  const draft = `${destination}.part`;
+  await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
+  try {
+    if (part.fieldname !== "file") throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
+    const { hash, size, meter } = measure();
+    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o600 }));
+    if (part.file.truncated) throw new ApiError("too_large", `The file is larger than ${limit} bytes, the limit of this server (MILLRACE_UPLOAD_LIMIT).`);
+    await sync(draft);
+    await rename(draft, destination);
+    await sync(dirname(destination));
+    return { filename: safeFilename(part.filename), size: size(), sha256: hash.digest("hex") };
+  } catch (error) {
+    await rm(draft, { force: true });
+    // The rest is read and dropped, so that the answer reaches a client that is still sending.
+    part.file.resume();
+    throw error;
+  }
+}
+
+function measure() {
+  const hash = createHash("sha256");
+  let size = 0;
+  const meter = new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      hash.update(bytes);
+      size += bytes.length;
+      done(null, bytes);
+    },
+  });
+  return { hash, meter, size: () => size };
+}
+
+async function sync(path: string): Promise<void> {
+  const file = await open(path, "r");
+  await file.sync().finally(() => file.close());
+}

@@ -1,0 +1,29 @@
+/** Jobs over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { cancelJob, createJob, getTeamJob, listTeamJobs } from "../domain/jobs.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { clock, faults } = context;
+
+  register(app, context, routes.listJobs, ({ team, query }) => listTeamJobs(context, team, query));
+
+  register(app, context, routes.createJob, async ({ principal, team, body, request }) => {
+    const key = request.headers["idempotency-key"];
+    const idempotencyKey = typeof key === "string" && key !== "" ? key.slice(0, 255) : undefined;
+    const job = await createJob(context, { principal, team, input: body, idempotencyKey }, clock.now());
+    faults.pass("job-committed");
+    return job;
+  });
+
+  register(app, context, routes.cancelJob, async ({ team, params }) => ({
+    message: await cancelJob(context, team, params.job_id.toLowerCase(), clock.now()),
+  }));
+
+  register(app, context, routes.datasetJobVersions, async ({ team, query }) => {
+    await getTeamJob(context, team, query.job_id.toLowerCase());
+    return { dataset_versions: [] };
+  });
+}

@@ -1,0 +1,137 @@
+/** Following a job over a WebSocket: log pieces and statuses as JSON frames. */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { type WebSocket, WebSocketServer } from "ws";
+import { Signal } from "../domain/signals.ts";
+import { authorize, type Team } from "../domain/principals.ts";
+import { attemptKey, type LogSource } from "../engines/engine.ts";
+import { readPieces } from "../logs/read-pieces.ts";
+import { getJob } from "../store/jobs.ts";
+import { authenticate } from "./authenticate.ts";
+import type { HttpContext } from "./context.ts";
+import { readQuery } from "./query-strings.ts";
+import { register } from "./route.ts";
+
+const route = routes.followLogs;
+const pollMs = 100;
+const pingMs = 15_000;
+
+export function logSocket(app: FastifyInstance, context: HttpContext): void {
+  register(app, context, route, async () => {
+    throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
+  });
+  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
+  app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    accept(context, request).then(
+      (call) => sockets.handleUpgrade(request, socket, head, (client) => void serve(context, client, call)),
+      (error: unknown) => refuse(socket, error),
+    );
+  });
+  app.addHook("onClose", async () => {
+    for (const client of sockets.clients) client.close(1001);
+    sockets.close();
+  });
+}
+
+interface Call {
+  jobId: string;
+  team: Team;
+  statusesOnly: boolean;
+  after: number;
+}
+
+async function accept(context: HttpContext, request: IncomingMessage): Promise<Call> {
+  const url = new URL(request.url ?? "/", "http://localhost");
+  if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path) throw new ApiError("not_found", "There is no WebSocket at this path.");
+  const principal = await authenticate(context, request.headers, request.socket.remoteAddress ?? "");
+  const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
+    job_id?: string;
+    team_name?: string;
+    no_follow?: boolean;
+    after?: number;
+  };
+  const team = authorize(principal, route.access, query.team_name);
+  const after = typeof query.after === "number" && query.after > 0 ? Math.floor(query.after) : 0;
+  return { jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
+}
+
+/** 401 and 403 end the client's command; it tries again after anything else. */
+function refuse(socket: Duplex, error: unknown): void {
+  const known = error instanceof ApiError ? error : new ApiError("internal", "The server failed.");
+  const body = JSON.stringify(known.toBody());
+  socket.end(
+    `HTTP/1.1 ${known.status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+async function serve(context: HttpContext, client: WebSocket, call: Call): Promise<void> {
+  const gone = new AbortController();
+  client.on("close", () => gone.abort());
+  client.on("error", () => client.terminate());
+  const ping = setInterval(() => client.ping(), pingMs);
+  try {
+    await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
+    client.close(1000);
+  } catch (error) {
+    context.log.error({ err: error, job: call.jobId }, "following failed");
+    client.close(1011);
+  } finally {
+    clearInterval(ping);
+  }
+}
+
+/**
+ * Every byte of the log, then the final status, then the end. The status is read before the log each time round: once
+ * it is final, what the log holds is all there is.
+ */
+async function follow(context: HttpContext, client: WebSocket, call: Call, abort: AbortSignal): Promise<void> {
+  const changed = new Signal();
+  const stopListening = context.signals.onJobChange(call.jobId, () => changed.wake());
+  let source: { attempt: number; log: LogSource } | undefined;
+  let offset = call.after;
+  let shown: JobStatus | undefined;
+  try {
+    while (!abort.aborted) {
+      const job = await getJob(context.store.db, call.jobId);
+      if (!job || job.team_id !== call.team.id) {
+        await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
+        return;
+      }
+      const settled = isSettled(job.status);
+      if (job.status !== shown && !settled) await send(client, { job: { id: job.id, status: job.status } });
+      shown = job.status;
+      if (!call.statusesOnly && job.attempt > 0) {
+        if (source?.attempt !== job.attempt) {
+          // An attempt that never began has written nothing, so the offset holds.
+          await source?.log.close();
+          source = { attempt: job.attempt, log: await context.engine.openLog(attemptKey(job.id, job.attempt)) };
+        }
+        offset = await sendLog(client, source.log, offset, settled, abort);
+      }
+      if (settled) return await send(client, { job: { id: job.id, status: job.status } });
+      await changed.wait(pollMs, abort);
+    }
+  } finally {
+    stopListening();
+    await source?.log.close();
+  }
+}
+
+async function sendLog(client: WebSocket, log: LogSource, from: number, ended: boolean, abort: AbortSignal): Promise<number> {
+  let offset = from;
+  while (!abort.aborted) {
+    const batch = await readPieces(log, offset, ended, Number.POSITIVE_INFINITY);
+    if (batch.pieces.length === 0) return offset;
+    await send(client, { logs: batch.pieces });
+    offset = batch.next;
+  }
+  return offset;
+}
+
+/** Resolves when the frame has left: a slow reader slows the reading down, not the memory up. */
+function send(client: WebSocket, frame: LogFrame): Promise<void> {
+  return new Promise((resolve) => client.send(JSON.stringify(frame), () => resolve()));
+}

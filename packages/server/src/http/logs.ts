@@ -1,0 +1,90 @@
+/** Logs over HTTP: bytes, ranges, and pages of pieces. */
+import { Readable } from "node:stream";
+import { ApiError, isSettled, type LogPage, routes } from "@millrace/contract";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { getTeamJob } from "../domain/jobs.ts";
+import { attemptKey, type LogSource } from "../engines/engine.ts";
+import { readPieces } from "../logs/read-pieces.ts";
+import { getJob } from "../store/jobs.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function logRoutes(app: FastifyInstance, context: HttpContext): void {
+  register(app, context, routes.getJobLogs, async ({ team, params, query, request, reply }) => {
+    const id = params.job_id.toLowerCase();
+    await getTeamJob(context, team, id);
+    const { source, ended } = await openJobLog(context, id);
+    const asJson = query.format ? query.format === "json" : (request.headers.accept ?? "").includes("application/json");
+    if (!asJson) return sendBytes(request, reply, source);
+    try {
+      return await readPage(source, query.after ?? 0, ended, query.limit ?? 1000);
+    } finally {
+      await source.close();
+    }
+  });
+}
+
+/** `ended` is asked before the log is opened: if true, the bytes are all there are. */
+export async function openJobLog({ store, engine }: HttpContext, id: string): Promise<{ source: LogSource; ended: boolean }> {
+  const job = await getJob(store.db, id);
+  const source = await engine.openLog(attemptKey(id, job?.attempt ?? 0));
+  return { source, ended: job !== undefined && isSettled(job.status) };
+}
+
+/** Pieces are small or large, so a page is filled in several goes, up to its count or about a megabyte. */
+async function readPage(source: LogSource, after: number, ended: boolean, limit: number): Promise<LogPage> {
+  const logs: LogPage["logs"] = [];
+  let next = after;
+  for (;;) {
+    const batch = await readPieces(source, next, ended, limit - logs.length);
+    logs.push(...batch.pieces);
+    next = batch.next;
+    if (batch.finished) return { logs, next: null, complete: true };
+    if (batch.pieces.length === 0 || logs.length >= limit || next - after >= 1024 * 1024) return { logs, next, complete: false };
+  }
+}
+
+async function sendBytes(request: FastifyRequest, reply: FastifyReply, source: LogSource): Promise<undefined> {
+  const size = await source.size();
+  const range = readRange(request.headers.range, size);
+  if (range === "unsatisfiable") {
+    await source.close();
+    reply.header("content-range", `bytes */${size}`);
+    throw new ApiError("range_not_satisfiable", `The log has ${size} bytes so far.`);
+  }
+  const { start, end } = range ?? { start: 0, end: size };
+  if (range) reply.code(206).header("content-range", `bytes ${start}-${end - 1}/${size}`);
+  reply
+    .header("accept-ranges", "bytes")
+    .header("content-length", end - start)
+    .header("x-content-type-options", "nosniff")
+    .type("text/plain; charset=utf-8");
+  const body = Readable.from(chunks(source, start, end), { objectMode: false });
+  body.once("close", () => void source.close());
+  await reply.send(body);
+  return undefined;
+}
+
+/** The end is fixed when the answer begins, so that its length can be told. */
+async function* chunks(source: LogSource, start: number, end: number): AsyncGenerator<Buffer> {
+  for (let offset = start; offset < end; ) {
+    const bytes = await source.read(offset, Math.min(256 * 1024, end - offset));
+    if (bytes.length === 0) return;
+    offset += bytes.length;
+    yield bytes;
+  }
+}
+
+/** One range; a list of ranges or another unit is answered with the whole, as the standard allows. */
+export function readRange(header: string | undefined, size: number): { start: number; end: number } | "unsatisfiable" | undefined {
+  const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
+  if (!match || (match[1] === "" && match[2] === "")) return undefined;
+  if (match[1] === "") {
+    const suffix = Number(match[2]);
+    return suffix === 0 || size === 0 ? "unsatisfiable" : { start: Math.max(0, size - suffix), end: size };
+  }
+  const start = Number(match[1]);
+  const end = match[2] === "" ? size : Math.min(size, Number(match[2]) + 1);
+  if (start >= size) return "unsatisfiable";
+  return start < end ? { start, end } : undefined;
+}

@@ -1,0 +1,101 @@
+/** The start page and a job's page, until the web UI comes. */
+import { ApiError, isSettled, type Job } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { getTeamJob, listTeamJobs } from "../../domain/jobs.ts";
+import { authorize, type Principal } from "../../domain/principals.ts";
+import type { HttpContext } from "../context.ts";
+import { openJobLog } from "../logs.ts";
+import { type Html, html } from "./html.ts";
+import { privatePage } from "./page-routes.ts";
+
+const shownLog = 256 * 1024;
+const access = { kind: "token", scope: "JOB:read", role: "viewer" } as const;
+
+export function jobPages(app: FastifyInstance, context: HttpContext): void {
+  privatePage(app, context, { method: "GET", url: "/" }, async ({ principal }) => ({
+    title: "Jobs",
+    body: await jobsBody(context, principal),
+    refresh: 5,
+  }));
+
+  privatePage(app, context, { method: "GET", url: "/team/:team/datasets/jobs/:id" }, async ({ request, principal }) => {
+    const params = request.params as { team: string; id: string };
+    const team = authorize(principal, access, params.team);
+    const job = await getTeamJob(context, team, params.id.toLowerCase());
+    const body = jobBody(job, await readLogEnd(context, job.id));
+    return { title: job.name ?? job.id, body, refresh: isSettled(job.status) ? undefined : 2 };
+  });
+
+  privatePage(app, context, { method: "GET", url: "/team/:team/datasets/jobs/:id/log" }, async ({ request, reply, principal }) => {
+    const params = request.params as { team: string; id: string };
+    const job = await getTeamJob(context, authorize(principal, access, params.team), params.id.toLowerCase());
+    const { source } = await openJobLog(context, job.id);
+    const size = await source.size();
+    if (size > 64 * 1024 * 1024) {
+      await source.close();
+      throw new ApiError("too_large", `The log has ${size} bytes, too many for a page. Read it with \`millrace job logs ${job.id}\`.`);
+    }
+    const bytes = await source.read(0, size).finally(() => source.close());
+    reply.header("x-content-type-options", "nosniff").type("text/plain; charset=utf-8").send(bytes);
+    return undefined;
+  });
+}
+
+async function jobsBody(context: HttpContext, principal: Principal): Promise<Html> {
+  const sections = await Promise.all(
+    principal.teams.map(async (team) => {
+      const jobs = await listTeamJobs(context, team, { limit: 50 });
+      return html`<h2>Team ${team.name}</h2>${jobs.length === 0 ? emptyTeam : jobTable(jobs)}`;
+    }),
+  );
+  return html`<h1>Jobs</h1>${sections}<p class="soft"><a href="/api/docs">API reference</a></p>`;
+}
+
+const emptyTeam = html`<p>No jobs yet. Run one:</p><pre>echo 'print("hello")' > hello.py
+datachain job run hello.py</pre>`;
+
+const jobTable = (jobs: Job[]) => html`<div class="scroll"><table>
+<thead><tr><th>Status</th><th>Name</th><th>Created</th><th>By</th><th>Took</th></tr></thead>
+<tbody>${jobs.map(
+  (job) => html`<tr><td>${chip(job)}</td><td><a href="${pathOf(job)}">${job.name ?? job.id}</a></td><td>${when(job.created_at)}</td><td>${job.created_by}</td><td>${took(job)}</td></tr>`,
+)}</tbody></table></div>`;
+
+const chip = (job: Job) => html`<span class="chip ${job.status}">${job.status}</span>`;
+const pathOf = (job: Job) => `/team/${encodeURIComponent(job.team)}/datasets/jobs/${job.id}`;
+const when = (time: string | null) => (time === null ? "" : `${time.slice(0, 19).replace("T", " ")} UTC`);
+
+function took({ started_at, finished_at }: Pick<Job, "started_at" | "finished_at">): string {
+  if (!started_at || !finished_at) return "";
+  return `${((Date.parse(finished_at) - Date.parse(started_at)) / 1000).toFixed(1)} s`;
+}
+
+function jobBody(job: Job, log: { text: string; skipped: number }): Html {
+  return html`<h1>${job.name ?? "Job"} ${chip(job)}</h1>
+<dl>
+<dt>Id</dt><dd><code>${job.id}</code></dd>
+<dt>Team</dt><dd>${job.team}, by ${job.created_by}</dd>
+<dt>Created</dt><dd>${when(job.created_at)}</dd>
+${job.started_at && html`<dt>Started</dt><dd>${when(job.started_at)}</dd>`}
+${job.finished_at && html`<dt>Finished</dt><dd>${when(job.finished_at)} (${took(job)})</dd>`}
+${job.next_run && html`<dt>Next run</dt><dd>${when(job.next_run)}</dd>`}
+<dt>Cluster</dt><dd>${job.compute_cluster_name}, ${job.workers} slot(s), priority ${job.priority}</dd>
+${job.exit_code !== null && html`<dt>Exit code</dt><dd>${job.exit_code}</dd>`}
+</dl>
+${job.error_message && html`<h2>Error</h2><p class="bad">${job.error_message}</p>`}
+${job.error_stack && html`<pre>${job.error_stack}</pre>`}
+<h2>Log</h2>
+${log.skipped > 0 && html`<p class="soft">The last ${shownLog / 1024} KiB; <a href="${pathOf(job)}/log">the whole log</a></p>`}
+${log.text === "" ? html`<p class="soft">Nothing written yet.</p>` : html`<pre>${log.text}</pre>`}
+<details><summary>Query</summary><pre>${job.query}</pre></details>`;
+}
+
+async function readLogEnd(context: HttpContext, id: string): Promise<{ text: string; skipped: number }> {
+  const { source } = await openJobLog(context, id);
+  try {
+    const size = await source.size();
+    const skipped = Math.max(0, size - shownLog);
+    return { text: (await source.read(skipped, shownLog)).toString("utf8"), skipped };
+  } finally {
+    await source.close();
+  }
+}

@@ -1,0 +1,37 @@
+/** Rate limits per address, in memory of this server: a window of a minute. */
+import { ApiError } from "@millrace/contract";
+import type { Clock } from "../domain/clock.ts";
+
+const windowMs = 60_000;
+
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #perMinute: number;
+  readonly #what: string;
+  #windowStart = 0;
+  #counts = new Map<string, number>();
+
+  constructor(clock: Clock, perMinute: number, what: string) {
+    this.#clock = clock;
+    this.#perMinute = perMinute;
+    this.#what = what;
+  }
+
+  /** Counts one, and refuses beyond the limit. */
+  take(address: string): void {
+    this.check(address);
+    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
+  }
+
+  /** Refuses beyond the limit, counts nothing. */
+  check(address: string): void {
+    const now = this.#clock.now();
+    if (now - this.#windowStart >= windowMs) {
+      this.#windowStart = now;
+      this.#counts.clear();
+    }
+    if ((this.#counts.get(address) ?? 0) < this.#perMinute) return;
+    const retryAfter = Math.ceil((this.#windowStart + windowMs - now) / 1000);
+    throw new ApiError("too_many_requests", `More than ${this.#perMinute} ${this.#what} a minute from this address. Try again in ${retryAfter} s.`, { retryAfter });
+  }
+}

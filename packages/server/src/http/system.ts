@@ -1,0 +1,18 @@
+/** Health, and the description of the API. */
+import { ApiError, openapiDocument, type Route, routes } from "@millrace/contract";
+import { sql } from "kysely";
+import type { FastifyInstance } from "fastify";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function systemRoutes(app: FastifyInstance, context: HttpContext): void {
+  register(app, context, routes.healthz, async () => ({ status: "ok" }));
+
+  register(app, context, routes.readyz, async () => {
+    if (!context.ready()) throw new ApiError("unavailable", "The server is starting or stopping.");
+    await sql`select 1`.execute(context.store.db);
+    return { status: "ready" };
+  });
+
+  register(app, context, routes.openapiJson, async () => openapiDocument(Object.values(routes) as Route[]));
+}

@@ -1,0 +1,66 @@
+/**
+ * Pieces of a log: a pure function of its bytes. A piece ends after LF, after a CR that no LF follows, or else after
+ * 64 KiB, backed off to a UTF-8 boundary; what is left at the end goes out when the job has ended. So following,
+ * resuming and replaying need no state but an offset.
+ */
+import type { LogPiece } from "@millrace/contract";
+
+export const pieceLimit = 64 * 1024;
+const lf = 10;
+const cr = 13;
+
+/** Ends of the pieces in bytes that begin at a piece's start. `ended`: no byte will follow. */
+export function cutPieces(bytes: Buffer, ended: boolean): number[] {
+  const ends: number[] = [];
+  let start = 0;
+  let nextLf = -2;
+  let nextCr = -2;
+  while (start < bytes.length) {
+    // -1: none from here on. Looked for again only once passed, or a log without CR would be searched at every line.
+    if (nextLf !== -1 && nextLf < start) nextLf = bytes.indexOf(lf, start);
+    if (nextCr !== -1 && nextCr < start) nextCr = bytes.indexOf(cr, start);
+    const end = pieceEnd(bytes, start, { lf: nextLf, cr: nextCr, ended });
+    if (end === undefined) break;
+    ends.push(end);
+    start = end;
+  }
+  return ends;
+}
+
+function pieceEnd(bytes: Buffer, start: number, next: { lf: number; cr: number; ended: boolean }): number | undefined {
+  const window = start + pieceLimit;
+  const terminated = terminatorEnd(bytes, next);
+  if (terminated !== undefined && terminated <= window) return terminated;
+  if (bytes.length >= window) return utf8Boundary(bytes, window);
+  return next.ended ? bytes.length : undefined;
+}
+
+function terminatorEnd(bytes: Buffer, next: { lf: number; cr: number }): number | undefined {
+  if (next.cr !== -1 && (next.lf === -1 || next.cr < next.lf)) {
+    // The last byte so far: an LF may still follow.
+    if (next.cr + 1 === bytes.length) return undefined;
+    return bytes[next.cr + 1] === lf ? next.cr + 2 : next.cr + 1;
+  }
+  return next.lf === -1 ? undefined : next.lf + 1;
+}
+
+/** The end, or up to three bytes before it where a sequence begins that does not fit. Looks at no byte beyond. */
+function utf8Boundary(bytes: Buffer, end: number): number {
+  for (let back = 1; back <= 3; back++) {
+    const byte = bytes[end - back] ?? 0;
+    if ((byte & 0xc0) === 0x80) continue;
+    const length = byte >= 0xf0 && byte < 0xf8 ? 4 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xc0 && byte < 0xe0 ? 2 : 1;
+    return length > back ? end - back : end;
+  }
+  return end;
+}
+
+/** Pieces with their ids: the offset of a piece, plus one. Bytes that are no UTF-8 become U+FFFD. */
+export function toPieces(bytes: Buffer, offset: number, ends: readonly number[]): LogPiece[] {
+  let start = 0;
+  return ends.map((end) => {
+    const piece = { id: offset + start + 1, message: bytes.toString("utf8", start, end) };
+    start = end;
+    return piece;
+  });
+}

@@ -1,0 +1,43 @@
+/** Reads pieces of a log from an offset on, a bounded amount at a time. */
+import type { LogPiece } from "@millrace/contract";
+import { cutPieces, toPieces } from "./pieces.ts";
+
+const chunk = 256 * 1024;
+
+/** Structurally what an engine's log offers. */
+export interface ByteSource {
+  size(): Promise<number>;
+  read(offset: number, length: number): Promise<Buffer>;
+}
+
+export interface PieceBatch {
+  readonly pieces: LogPiece[];
+  readonly next: number;
+  /** Nothing is left, and nothing will come. */
+  readonly finished: boolean;
+}
+
+/** `ended` must have been true before the call: what was written until then is then all there is. */
+export async function readPieces(source: ByteSource, offset: number, ended: boolean, maxPieces: number): Promise<PieceBatch> {
+  const size = await source.size();
+  const bytes = await source.read(offset, Math.min(chunk, Math.max(0, size - offset)));
+  const atEnd = offset + bytes.length >= size;
+  const ends = limitJson(cutPieces(bytes, ended && atEnd)).slice(0, maxPieces);
+  const next = offset + (ends.at(-1) ?? 0);
+  return { pieces: toPieces(bytes, offset, ends), next, finished: ended && next >= size };
+}
+
+/**
+ * As many as surely fit a frame of 1 MiB as JSON: clients drop a larger one. A byte takes at most six (a control
+ * character); the rest is the wrapping of a piece.
+ */
+function limitJson(ends: readonly number[]): readonly number[] {
+  let size = 0;
+  let start = 0;
+  for (const [index, end] of ends.entries()) {
+    size += 48 + 6 * (end - start);
+    if (size > 1_000_000) return ends.slice(0, index);
+    start = end;
+  }
+  return ends;
+}

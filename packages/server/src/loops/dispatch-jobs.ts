@@ -1,0 +1,152 @@
+/** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
+import type { Logger } from "pino";
+import type { Clock } from "../domain/clock.ts";
+import { iso } from "../domain/clock.ts";
+import { readEnvironment } from "../domain/environment-text.ts";
+import { filesOfJob } from "../domain/files.ts";
+import type { Signals } from "../domain/signals.ts";
+import { attemptKey, CannotStart, type Engine, type JobSpec } from "../engines/engine.ts";
+import type { Faults } from "../faults.ts";
+import { busySlots, openAttempt } from "../store/attempts.ts";
+import { activeClusters, type ClusterRow } from "../store/clusters.ts";
+import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
+import { countPassedOver, dequeue, headOfQueue, newlyWaiting } from "../store/queue.ts";
+import type { Db, Store } from "../store/store.ts";
+import type { Loop } from "./loop.ts";
+import { failAttempt, requeueAttempt } from "./end-attempt.ts";
+
+export interface DispatchContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly signals: Signals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly faults: Faults;
+  /** Of this data folder and this boot: they mark whose attempt it is. */
+  readonly serverId: string;
+  readonly bootId: string;
+  /** Where the bytes of an uploaded file lie. */
+  readonly filePath: (blob: string) => string;
+}
+
+/** How often a job that does not fit may be overtaken, per slot of its cluster, before the cluster waits for it. */
+const overtakings = 4;
+const lookAhead = 100;
+
+export function dispatchJobs(context: DispatchContext): Loop {
+  return {
+    name: "dispatch-jobs",
+    signal: context.signals.dispatch,
+    interval: 1000,
+    async runOnce() {
+      for (const cluster of await activeClusters(context.store.db)) {
+        while (await dispatchCluster(context, cluster)) {
+          // As long as it started something: the queue may be longer than one look.
+        }
+      }
+    },
+  };
+}
+
+async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
+  const { store } = context;
+  const head = await headOfQueue(store.db, cluster.id, lookAhead);
+  if (head.length === 0) return false;
+  const free = cluster.max_workers - (await busySlots(store.db, cluster.id));
+  if (free <= 0) {
+    await announceWaiting(context, cluster);
+    return false;
+  }
+  const started = await store.write((db) => claimJobs(db, context, cluster));
+  for (const job of started) {
+    context.faults.pass("attempt-committed");
+    context.signals.jobChanged(job.id);
+    await submit(context, job);
+    context.faults.pass("attempt-submitted");
+  }
+  if (started.length === 0) await announceWaiting(context, cluster);
+  return started.length > 0;
+}
+
+/** Chooses anew inside the transaction: what was read before it may be gone. */
+async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow): Promise<JobRow[]> {
+  let free = cluster.max_workers - (await busySlots(db, cluster.id));
+  const claimed: JobRow[] = [];
+  const passed: string[] = [];
+  for (const waiting of await headOfQueue(db, cluster.id, lookAhead)) {
+    if (free <= 0) break;
+    if (waiting.slots > free) {
+      // A wide job may be overtaken for a while, so that slots do not idle; not for ever.
+      if (waiting.passed_over >= overtakings * cluster.max_workers) break;
+      passed.push(waiting.job_id);
+      continue;
+    }
+    const job = await claimJob(db, context, waiting.job_id, waiting.slots);
+    if (!job) continue;
+    claimed.push(job);
+    free -= waiting.slots;
+  }
+  if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
+  return claimed;
+}
+
+async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<JobRow | undefined> {
+  if (!(await dequeue(db, id))) return undefined;
+  const job = await getJob(db, id);
+  if (!job) return undefined;
+  const now = iso(context.clock.now());
+  const changes = { attempt: job.attempt + 1, started_at: now };
+  const moved = await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "INIT", fence: job.attempt, changes });
+  if (!moved) return undefined;
+  await openAttempt(db, {
+    job_id: id,
+    attempt: changes.attempt,
+    cluster_id: job.cluster_id,
+    slots,
+    server_id: context.serverId,
+    boot_id: context.bootId,
+    created_at: now,
+    signalled_at: null,
+  });
+  return { ...job, ...changes, status: "INIT" };
+}
+
+/** Jobs that wait say so. */
+async function announceWaiting({ store, signals }: DispatchContext, cluster: ClusterRow): Promise<void> {
+  const waiting = await newlyWaiting(store.db, cluster.id, 1000);
+  if (waiting.length === 0) return;
+  await store.write(async (db) => {
+    for (const { id } of waiting) await moveJob(db, { id, from: ["CREATED", "SCHEDULED"], to: "QUEUED" });
+  });
+  for (const { id } of waiting) signals.jobChanged(id);
+}
+
+async function submit(context: DispatchContext, job: JobRow): Promise<void> {
+  const { engine, log } = context;
+  const key = attemptKey(job.id, job.attempt);
+  try {
+    await engine.submit(await specOf(context, job, key));
+  } catch (error) {
+    if (error instanceof CannotStart) return failAttempt(context, job, error.message);
+    log.error({ err: error, job: job.id }, "the engine did not take the job");
+    if (await engine.withdraw(key)) await requeueAttempt(context, job, `the engine did not take it: ${(error as Error).message}`);
+  }
+}
+
+async function specOf(context: DispatchContext, job: JobRow, key: string): Promise<JobSpec> {
+  const files = await filesOfJob(context.store.db, job.files);
+  return {
+    key,
+    jobId: job.id,
+    teamId: job.team_id,
+    name: job.name,
+    query: job.query,
+    queryType: job.query_type,
+    environment: readEnvironment(job.environment),
+    params: JSON.parse(job.params) as Record<string, unknown>,
+    pythonVersion: job.python_version,
+    requirements: job.requirements,
+    repository: job.repository,
+    files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
+  };
+}

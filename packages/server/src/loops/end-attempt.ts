@@ -1,0 +1,77 @@
+/** The three ways in which an attempt ends: with a result, without one, or before it began. */
+import { finalStatuses, type JobStatus } from "@millrace/contract";
+import type { Updateable } from "kysely";
+import { type Clock, iso } from "../domain/clock.ts";
+import type { Signals } from "../domain/signals.ts";
+import type { Engine } from "../engines/engine.ts";
+import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
+import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
+import { enqueue } from "../store/queue.ts";
+import type { Store } from "../store/store.ts";
+import type { Tables } from "../store/tables.ts";
+
+interface EndContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly signals: Signals;
+  readonly clock: Clock;
+}
+
+/** One attempt of one job: the fence. */
+export interface Fence {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+export interface Result {
+  readonly fence: Fence;
+  readonly status: "COMPLETE" | "FAILED";
+  /** Whether an end that came after a cancellation's signal is its doing. */
+  readonly signalled: boolean;
+  readonly changes: Updateable<Tables["jobs"]>;
+}
+
+/** Begins no more than this many attempts that never begin. */
+const maxAttempts = 5;
+
+/** Accepts results, at most one per attempt, in one write. */
+export async function acceptResults({ store, signals, clock }: EndContext, results: readonly Result[]): Promise<void> {
+  await store.write(async (db) => {
+    for (const { fence, status, signalled, changes } of results) {
+      if (!(await closeAttempt(db, fence.id, fence.attempt))) continue;
+      const job = await getJob(db, fence.id);
+      const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
+      const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
+      const all = { finished_at: iso(clock.now()), ...changes, ...errors };
+      await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
+    }
+  });
+  for (const { fence } of results) signals.jobChanged(fence.id);
+  signals.dispatch.wake();
+}
+
+export const failAttempt = (context: EndContext, fence: Fence, message: string) =>
+  acceptResults(context, [{ fence, status: "FAILED", signalled: true, changes: { error_message: message } }]);
+
+/** An attempt that was withdrawn before it began: the job waits again, with the next number. */
+export async function requeueAttempt(context: EndContext, fence: Fence, why: string): Promise<void> {
+  if (fence.attempt >= maxAttempts) {
+    return failAttempt(context, fence, `The job could not be started in ${maxAttempts} attempts; the last: ${why}`);
+  }
+  await context.store.write(async (db) => {
+    if (!(await closeAttempt(db, fence.id, fence.attempt))) return;
+    const job = await getJob(db, fence.id);
+    if (!job || finalStatuses.includes(job.status)) return;
+    if (job.status === "CANCELING") {
+      const changes = { finished_at: iso(context.clock.now()) };
+      await moveJob(db, { id: job.id, from: ["CANCELING"], to: "CANCELED", fence: fence.attempt, changes });
+      return;
+    }
+    if (!(await moveJob(db, { id: job.id, from: ["INIT"], to: "QUEUED", fence: fence.attempt, changes: { started_at: null } }))) return;
+    await enqueue(db, { job_id: job.id, cluster_id: job.cluster_id, priority: job.priority, slots: job.workers, passed_over: 0 });
+  });
+  context.signals.jobChanged(fence.id);
+  context.signals.dispatch.wake();
+}
+
+export const fenceOf = ({ job_id, attempt }: AttemptRow): Fence => ({ id: job_id, attempt });

@@ -1,0 +1,44 @@
+/** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
+import { type Clock, iso } from "../domain/clock.ts";
+import { fireTask } from "../domain/jobs.ts";
+import type { Signals } from "../domain/signals.ts";
+import { nextTick } from "../domain/ticks.ts";
+import { getJob, moveJob } from "../store/jobs.ts";
+import type { Db, Store } from "../store/store.ts";
+import { advanceTask, deleteTask, dueTasks } from "../store/tasks.ts";
+import type { Loop } from "./loop.ts";
+
+export interface TasksContext {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly clock: Clock;
+}
+
+export function fireTasks({ store, signals, clock }: TasksContext): Loop {
+  return {
+    name: "fire-tasks",
+    signal: signals.tasks,
+    interval: 500,
+    async runOnce() {
+      const now = clock.now();
+      const due = await dueTasks(store.db, iso(now), 100);
+      if (due.length === 0) return;
+      for (const { job_id, next_run } of due) {
+        await store.write((db) => fire(db, job_id, next_run, now));
+        signals.jobChanged(job_id);
+      }
+      signals.dispatch.wake();
+    },
+  };
+}
+
+/** The move to the next tick is the guard: whoever makes it fires. */
+async function fire(db: Db, id: string, tick: string, now: number): Promise<void> {
+  const task = await getJob(db, id);
+  if (!task) return;
+  const next = task.cron_expression ? nextTick(task.cron_expression, now) : undefined;
+  const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
+  if (!taken) return;
+  await fireTask(db, task, now);
+  if (next === undefined) await moveJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } });
+}

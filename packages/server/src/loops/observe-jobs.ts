@@ -1,0 +1,121 @@
+/** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
+import type { Logger } from "pino";
+import { type Clock, iso } from "../domain/clock.ts";
+import type { Signals } from "../domain/signals.ts";
+import { attemptKey, type Engine, type Observation } from "../engines/engine.ts";
+import type { Faults } from "../faults.ts";
+import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
+import { moveJob, setSteps } from "../store/jobs.ts";
+import type { Store } from "../store/store.ts";
+import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
+import { describeFailure } from "./failures.ts";
+import type { Loop } from "./loop.ts";
+
+export interface ObserveContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly signals: Signals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly faults: Faults;
+  readonly serverId: string;
+  /** Seconds between TERM and KILL. */
+  readonly cancelGrace: number;
+  /** Keys that the engine said something of; emptied by the loop. */
+  readonly hints: Set<string>;
+}
+
+/** After this long without a claim, a start has gone astray. */
+const claimPatience = 30_000;
+const fullPassEvery = 1000;
+
+export function observeJobs(context: ObserveContext): Loop {
+  const begun = context.clock.now();
+  let lastFullPass = 0;
+  return {
+    name: "observe-jobs",
+    signal: context.signals.observe,
+    interval: 250,
+    async runOnce() {
+      const now = context.clock.now();
+      const hinted = new Set(context.hints);
+      context.hints.clear();
+      const full = now - lastFullPass >= fullPassEvery;
+      if (full) lastFullPass = now;
+      const open = await openAttempts(context.store.db, context.serverId);
+      const due = open.filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING");
+      const ended: Ended[] = [];
+      for (const attempt of due) {
+        const observation = await context.engine.observe(keyOf(attempt), attempt.boot_id);
+        if (observation.state === "EXITED" || observation.state === "LOST") ended.push({ attempt, observation });
+        else await progress(context, attempt, observation, begun);
+      }
+      if (ended.length > 0) await finish(context, ended);
+    },
+  };
+}
+
+const keyOf = ({ job_id, attempt }: OpenAttempt) => attemptKey(job_id, attempt);
+
+async function progress(context: ObserveContext, attempt: OpenAttempt, observation: Observation, begun: number): Promise<void> {
+  if (observation.state === "PENDING") return retryStart(context, attempt, begun);
+  if (observation.state !== "RUNNING") return;
+  if (attempt.status === "CANCELING") return cancel(context, attempt);
+  if (attempt.status !== "INIT") return;
+  const steps = JSON.stringify(observation.steps);
+  await context.store.write(async (db) => {
+    if (!observation.querying) return setSteps(db, attempt.job_id, steps);
+    return moveJob(db, { id: attempt.job_id, from: ["INIT"], to: "RUNNING", fence: attempt.attempt, changes: { steps } });
+  });
+  context.signals.jobChanged(attempt.job_id);
+}
+
+/** A start that was handed over by a server before this one, or too long ago, is taken back and tried again. */
+async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: number): Promise<void> {
+  const age = context.clock.now() - Date.parse(attempt.created_at);
+  const ours = Date.parse(attempt.created_at) >= begun;
+  if (ours && age < claimPatience && attempt.status !== "CANCELING") return;
+  if (!(await context.engine.withdraw(keyOf(attempt)))) return;
+  await requeueAttempt(context, fenceOf(attempt), "its supervisor never began");
+  await context.engine.cleanup(keyOf(attempt));
+}
+
+/** An exit that was recorded before the first signal keeps its own result: that is looked at before this is called. */
+async function cancel({ store, engine, clock, cancelGrace }: ObserveContext, attempt: OpenAttempt): Promise<void> {
+  const now = clock.now();
+  const force = attempt.signalled_at !== null && now - Date.parse(attempt.signalled_at) >= cancelGrace * 1000;
+  if (attempt.signalled_at === null) await store.write((db) => markSignalled(db, attempt.job_id, attempt.attempt, iso(now)));
+  await engine.cancel(keyOf(attempt), force);
+}
+
+interface Ended {
+  attempt: OpenAttempt;
+  observation: Observation & { state: "EXITED" | "LOST" };
+}
+
+/** Nothing outlives its job: what is left is ended before the result is accepted. */
+async function finish(context: ObserveContext, ended: readonly Ended[]): Promise<void> {
+  const keys = ended.map(({ attempt }) => keyOf(attempt));
+  await context.engine.sweep(keys);
+  context.faults.pass("exit-observed");
+  const results = await Promise.all(ended.map((end) => resultOf(context, end)));
+  await acceptResults(context, results);
+  context.faults.pass("result-committed");
+  for (const key of keys) {
+    context.engine.cleanup(key).catch((error) => context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
+  }
+}
+
+async function resultOf({ engine }: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
+  const steps = JSON.stringify(observation.steps);
+  const base = { fence: fenceOf(attempt), signalled: attempt.signalled_at !== null };
+  if (observation.state === "LOST") {
+    const error_message = `The job was lost: ${observation.why}. It was not run again; rerun it if that is safe.`;
+    return { ...base, status: "FAILED", changes: { steps, error_message } };
+  }
+  const { exit, metrics } = observation;
+  const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...(metrics ? { metrics } : {}) };
+  if (exit.code === 0) return { ...base, status: "COMPLETE", changes };
+  const failure = await describeFailure(engine, keyOf(attempt), exit, attempt.query_type);
+  return { ...base, status: "FAILED", changes: { ...changes, ...failure } };
+}

@@ -1,0 +1,48 @@
+/** Removes what is of no use any more: expired sign-ins, files that no job took, folders whose cleaning was cut short. */
+import { rm } from "node:fs/promises";
+import { type Clock, day, iso } from "../domain/clock.ts";
+import { Signal } from "../domain/signals.ts";
+import { attemptKey, type Engine } from "../engines/engine.ts";
+import { openAttempts } from "../store/attempts.ts";
+import { deleteUnusedFiles } from "../store/files.ts";
+import type { Store } from "../store/store.ts";
+import { deleteExpiredSignIns } from "../store/users.ts";
+import type { Loop } from "./loop.ts";
+
+export interface SweepContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly clock: Clock;
+  readonly serverId: string;
+  readonly unusedFileDays: number;
+  readonly filePath: (blob: string) => string;
+}
+
+export function sweep(context: SweepContext): Loop {
+  let folders = true;
+  return {
+    name: "sweep",
+    signal: new Signal(),
+    interval: 3_600_000,
+    async runOnce() {
+      const { store, clock } = context;
+      await store.write((db) => deleteExpiredSignIns(db, iso(clock.now())));
+      await sweepFiles(context);
+      // Once a start: only a server that died can have left one behind.
+      if (folders) await sweepFolders(context);
+      folders = false;
+    },
+  };
+}
+
+async function sweepFiles({ store, clock, unusedFileDays, filePath }: SweepContext): Promise<void> {
+  const removed = await store.write((db) => deleteUnusedFiles(db, iso(clock.now() - unusedFileDays * day)));
+  for (const { blob } of removed) await rm(filePath(blob), { force: true });
+}
+
+async function sweepFolders({ store, engine, serverId }: SweepContext): Promise<void> {
+  // The folders first: an attempt that begins in between is then in the second list.
+  const keys = await engine.find();
+  const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
+  for (const key of keys) if (!open.has(key)) await engine.cleanup(key);
+}

@@ -1,0 +1,70 @@
+/** What the command line calls: serve, tokens and links made on the store itself, a look at what is wrong. */
+import { mkdir } from "node:fs/promises";
+import { pino } from "pino";
+import type { Config } from "./config.ts";
+import { systemClock } from "./domain/clock.ts";
+import { prepareStore } from "./domain/first-start.ts";
+import { createSignInLink } from "./domain/sessions.ts";
+import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
+import { type RunningServer, startServer } from "./server.ts";
+import { openStore, type Store } from "./store/store.ts";
+
+export { type Config, type ConfigRow, configRows, readConfig } from "./config.ts";
+export { diagnose, type Finding } from "./doctor.ts";
+
+/** Serves until told to stop. */
+export async function serve(config: Config): Promise<void> {
+  const log = pino({ level: config.logLevel }, pino.destination(2));
+  const server = await startServer(config, log);
+  process.stdout.write(`Millrace is ready at ${server.url}\n`);
+  if (server.firstStart) process.stdout.write(await welcome(server));
+  const signal = await stopSignal();
+  log.info({ signal }, "stopping; jobs go on");
+  await server.stop();
+}
+
+function stopSignal(): Promise<string> {
+  return new Promise((resolve) => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve(signal));
+  });
+}
+
+async function welcome({ store, url }: RunningServer): Promise<string> {
+  const link = await createSignInLink(store, "admin", systemClock.now());
+  return `
+This is the first start: there is a user admin and a team main.
+
+Sign in with a browser (the link works once):
+  ${linkUrl(url, link)}
+
+Point the datachain client at this server:
+  export DATACHAIN_STUDIO_URL=${url}
+  datachain auth login --hostname ${url} --team main
+
+Then run something:
+  datachain job run script.py
+`;
+}
+
+const linkUrl = (url: string, secret: string) => `${url}/auth/sign-in?link=${secret}`;
+
+/** Works with the server up or down. */
+export const adminToken = (config: Config, options: AdminTokenOptions): Promise<string> =>
+  withStore(config, (store) => createAdminToken(store, options, systemClock.now()));
+
+export const adminLink = (config: Config, { user = "admin" }: { user?: string | undefined }): Promise<string> =>
+  withStore(config, async (store) => {
+    const url = config.publicUrl || `http://${config.host}:${config.port}`;
+    return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
+  });
+
+async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const store = await openStore(config);
+  try {
+    await prepareStore(store, systemClock.now());
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}

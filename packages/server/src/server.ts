@@ -1,0 +1,131 @@
+/** A running server: its parts wired together, started and stopped in order. */
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import type { Config } from "./config.ts";
+import { type Clock, systemClock } from "./domain/clock.ts";
+import { prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
+import { Signals } from "./domain/signals.ts";
+import { LocalEngine } from "./engines/local/local-engine.ts";
+import { readBootId } from "./engines/local/processes.ts";
+import { readFaults } from "./faults.ts";
+import { buildApp } from "./http/app.ts";
+import type { HttpContext } from "./http/context.ts";
+import { RateLimit } from "./http/rate-limit.ts";
+import { lockDatabase, lockDataFolder } from "./lock.ts";
+import { dispatchJobs } from "./loops/dispatch-jobs.ts";
+import { fireTasks } from "./loops/fire-tasks.ts";
+import { startLoop } from "./loops/loop.ts";
+import { observeJobs } from "./loops/observe-jobs.ts";
+import { sweep } from "./loops/sweep.ts";
+import { openStore, type Store } from "./store/store.ts";
+
+export interface RunningServer {
+  readonly url: string;
+  readonly store: Store;
+  /** Whether this start made the store. */
+  readonly firstStart: boolean;
+  /** Finishes requests and loops; jobs go on. */
+  stop(): Promise<void>;
+}
+
+export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
+  checkIsolation(config);
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const folderLock = lockDataFolder(config.dataDir);
+  const store = await openStore(config);
+  const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl) : undefined;
+  const firstStart = await prepareStore(store, clock.now());
+  const parts = await buildParts(config, log, clock, store);
+  await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
+
+  const app = await buildApp(parts.http);
+  const address = await app.listen({ host: config.host, port: config.port });
+  parts.setUrl(config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]"));
+  const stopLoops = parts.loops.map((loop) => startLoop(loop, log));
+  parts.setReady(true);
+
+  return {
+    url: parts.http.publicUrl(),
+    store,
+    firstStart,
+    async stop() {
+      parts.setReady(false);
+      parts.stopping.abort();
+      await app.close();
+      await Promise.all(stopLoops.map((stop) => stop()));
+      await parts.engine.close();
+      await store.close();
+      await databaseLock?.release();
+      await folderLock.release();
+    },
+  };
+}
+
+async function buildParts(config: Config, log: Logger, clock: Clock, store: Store) {
+  const signals = new Signals();
+  const faults = readFaults(config.fault);
+  const hints = new Set<string>();
+  const bootId = config.bootId || (await readBootId());
+  const serverId = await readServerId(config.dataDir);
+  const engine = await LocalEngine.open({
+    dataDir: config.dataDir,
+    bootId,
+    claimDelay: faults.claimDelay,
+    jobEnvironment: config.jobEnvironment,
+    onChange(key) {
+      hints.add(key);
+      signals.observe.wake();
+    },
+  });
+  const filePath = (blob: string) => join(config.dataDir, "files", blob.slice(0, 2), blob);
+  const stopping = new AbortController();
+  let ready = false;
+  let url = "";
+  const shared = { config, store, engine, signals, clock, log, faults, filePath };
+  const http: HttpContext = {
+    ...shared,
+    timezone: config.timezone,
+    jobPaths: config.jobPaths.map(({ path }) => path),
+    publicUrl: () => url,
+    ready: () => ready,
+    stopping: stopping.signal,
+    limits: {
+      logins: new RateLimit(clock, config.loginRate, "sign-in attempts"),
+      // The client asks every five seconds without end; an office of people may share one address.
+      polls: new RateLimit(clock, config.loginRate * 20, "questions about device logins"),
+      badTokens: new RateLimit(clock, config.loginRate * 4, "bad tokens"),
+    },
+  };
+  const loops = [
+    observeJobs({ ...shared, serverId, hints, cancelGrace: config.cancelGrace }),
+    dispatchJobs({ ...shared, serverId, bootId }),
+    fireTasks(shared),
+    sweep({ ...shared, serverId, unusedFileDays: config.unusedFileDays }),
+  ];
+  const setReady = (value: boolean) => {
+    ready = value;
+  };
+  const setUrl = (value: string) => {
+    url = value;
+  };
+  return { engine, http, loops, stopping, setReady, setUrl };
+}
+
+/** A level that is asked for by name and cannot be had is a refusal, never a silent step down. */
+function checkIsolation({ isolation }: Config): void {
+  if (isolation === "uid" || isolation === "bwrap") {
+    throw new Error(`MILLRACE_ISOLATION=${isolation} comes in a later version; this one runs jobs at level none (auto or none).`);
+  }
+}
+
+/** Names the data folder: open attempts carry it, so that a server knows its own. */
+async function readServerId(dataDir: string): Promise<string> {
+  const path = join(dataDir, "server-id");
+  const known = await readFile(path, "utf8").catch(() => "");
+  if (known.trim()) return known.trim();
+  const id = randomUUID();
+  await writeFile(path, `${id}\n`, { mode: 0o600 });
+  return id;
+}

@@ -1,0 +1,57 @@
+/** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
+import { type Kysely, sql } from "kysely";
+import type { Tables } from "./tables.ts";
+
+export interface Dialect {
+  /** Column type of an id that the store counts up itself. */
+  readonly identity: string;
+}
+
+type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
+
+const migrations: readonly Migration[] = [first];
+
+/** Runs inside one transaction that excludes every other writer; returns how many were applied. */
+export async function migrate(db: Kysely<Tables>, dialect: Dialect): Promise<number> {
+  await sql`create table if not exists schema_version (version integer not null)`.execute(db);
+  const { rows } = await sql<{ version: number }>`select max(version) as version from schema_version`.execute(db);
+  const current = rows[0]?.version ?? 0;
+  if (current > migrations.length) {
+    throw new Error(
+      `The store is at schema version ${current}, this program knows ${migrations.length}. It was written by a newer Millrace: upgrade this one.`,
+    );
+  }
+  for (const [index, migration] of migrations.entries()) {
+    if (index < current) continue;
+    await migration(db, dialect);
+    await sql`insert into schema_version (version) values (${sql.lit(index + 1)})`.execute(db);
+  }
+  return migrations.length - current;
+}
+
+async function first(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
+  const statements = [
+    `create table users (id ${identity}, username text not null unique, first_name text not null, last_name text not null, created_at text not null)`,
+    `create table teams (id ${identity}, name text not null unique, created_at text not null)`,
+    `create table memberships (team_id integer not null references teams, user_id integer not null references users, role text not null, primary key (team_id, user_id))`,
+    `create table tokens (id ${identity}, user_id integer not null references users, hash text not null unique, name text not null, scopes text not null, team_ids text, created_at text not null, expires_at text, last_used_at text, revoked_at text)`,
+    `create table sessions (hash text primary key, user_id integer not null references users, created_at text not null, expires_at text not null)`,
+    `create table sign_in_links (hash text primary key, user_id integer not null references users, expires_at text not null, used_at text)`,
+    `create table device_logins (device_hash text primary key, user_code text not null unique, client_name text not null, token_name text not null, scopes text not null, team_names text, expires_in_days integer not null, status text not null, user_id integer references users, granted_scopes text, granted_team_ids text, expires_at text not null)`,
+    `create table clusters (id ${identity}, name text not null unique, engine text not null, isolation text not null, max_workers integer not null, is_active integer not null, is_default integer not null)`,
+    `create table files (id ${identity}, team_id integer not null references teams, user_id integer not null references users, filename text not null, size bigint not null, sha256 text not null, blob text not null, created_at text not null, attached_at text)`,
+    `create index files_unused on files (created_at) where attached_at is null`,
+    `create table jobs (id text primary key, team_id integer not null references teams, user_id integer not null references users, cluster_id integer not null references clusters, status text not null, attempt integer not null, name text, query text not null, query_type text not null, environment text not null, workers integer not null, python_version text, requirements text, repository text, files text not null, priority integer not null, credentials_name text, start_after text, cron_expression text, reset integer not null, params text not null, metrics text not null, exit_code integer, error_message text, error_stack text, steps text, parent_job_id text, rerun_from_job_id text, run_group_id text not null, created_at text not null, started_at text, finished_at text)`,
+    `create index jobs_by_team on jobs (team_id, id)`,
+    `create index jobs_by_status on jobs (team_id, status, id)`,
+    `create index jobs_by_name on jobs (team_id, name, id)`,
+    `create index jobs_by_user on jobs (team_id, user_id, id)`,
+    `create table queue (job_id text primary key, cluster_id integer not null, priority integer not null, slots integer not null, passed_over integer not null)`,
+    `create index queue_order on queue (cluster_id, priority, job_id)`,
+    `create table attempts (job_id text primary key, attempt integer not null, cluster_id integer not null, slots integer not null, server_id text not null, boot_id text not null, created_at text not null, signalled_at text)`,
+    `create table tasks (job_id text primary key, next_run text not null, fired integer not null)`,
+    `create index tasks_by_time on tasks (next_run)`,
+    `create table idempotency_keys (team_id integer not null, user_id integer not null, key text not null, job_id text not null, primary key (team_id, user_id, key))`,
+  ];
+  for (const statement of statements) await sql.raw(statement).execute(db);
+}

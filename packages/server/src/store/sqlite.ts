@@ -1,0 +1,135 @@
+/** The embedded store: node:sqlite under Kysely, one connection that writes and one that reads. */
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
+import { migrate } from "./migrations.ts";
+import type { Db, Store } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+const dialect = { identity: "integer primary key autoincrement" };
+
+export async function openSqlite(dataDir: string): Promise<Store> {
+  const path = join(dataDir, "millrace.db");
+  const writer = connect(path);
+  const batcher = new CommitBatcher(writer, kysely(writer));
+  await batcher.write((db) => migrate(db, dialect));
+  const reader = connect(path);
+  reader.exec("pragma query_only = on");
+  const db = kysely(reader);
+  return {
+    kind: "sqlite",
+    db,
+    write: (work) => batcher.write(work),
+    async close() {
+      await batcher.idle();
+      await db.destroy();
+      writer.close();
+    },
+  };
+}
+
+function connect(path: string): DatabaseSync {
+  const connection = new DatabaseSync(path, { timeout: 15_000 });
+  // Full sync in WAL mode: a commit that returned survives a power cut.
+  connection.exec("pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on");
+  return connection;
+}
+
+const kysely = (connection: DatabaseSync): Db => new Kysely<Tables>({ dialect: new SqliteDialect({ database: adapt(connection) }) });
+
+/** Kysely expects the shape of another driver. Statements are prepared once: preparing costs more than running. */
+function adapt(connection: DatabaseSync): SqliteDatabase {
+  const statements = new Map<string, ReturnType<typeof wrap>>();
+  return {
+    close: () => connection.close(),
+    prepare(sql) {
+      let statement = statements.get(sql);
+      if (!statement) {
+        // Texts vary with the length of lists; a plain bound keeps the map small.
+        if (statements.size > 500) statements.clear();
+        statement = wrap(connection.prepare(sql));
+        statements.set(sql, statement);
+      }
+      return statement;
+    },
+  };
+}
+
+function wrap(statement: StatementSync) {
+  const bind = (parameters: readonly unknown[]) => parameters as SQLInputValue[];
+  return {
+    reader: statement.columns().length > 0,
+    all: (parameters: readonly unknown[]) => statement.all(...bind(parameters)),
+    run: (parameters: readonly unknown[]) => statement.run(...bind(parameters)),
+    iterate: (parameters: readonly unknown[]) => statement.iterate(...bind(parameters)),
+  };
+}
+
+interface Pending {
+  work: (db: Db) => Promise<unknown>;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Writes that arrive together share one commit, so that they share one wait for the disk. Each runs in a savepoint
+ * of its own: one that fails takes nothing else along.
+ */
+class CommitBatcher {
+  readonly #connection: DatabaseSync;
+  readonly #db: Db;
+  #waiting: Pending[] = [];
+  #draining: Promise<void> | undefined;
+
+  constructor(connection: DatabaseSync, db: Db) {
+    this.#connection = connection;
+    this.#db = db;
+  }
+
+  write<T>(work: (db: Db) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  async idle(): Promise<void> {
+    while (this.#draining) await this.#draining;
+  }
+
+  async #drain(): Promise<void> {
+    // Let the requests that are already readable join the first batch.
+    await new Promise(setImmediate);
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, 128);
+      await this.#commit(batch);
+    }
+    this.#draining = undefined;
+  }
+
+  async #commit(batch: Pending[]): Promise<void> {
+    const settle: (() => void)[] = [];
+    try {
+      this.#connection.exec("begin immediate");
+      for (const pending of batch) settle.push(await this.#attempt(pending));
+      this.#connection.exec("commit");
+    } catch (error) {
+      if (this.#connection.isTransaction) this.#connection.exec("rollback");
+      for (const { reject } of batch) reject(error);
+      return;
+    }
+    for (const announce of settle) announce();
+  }
+
+  async #attempt({ work, resolve, reject }: Pending): Promise<() => void> {
+    this.#connection.exec("savepoint work");
+    try {
+      const value = await work(this.#db);
+      this.#connection.exec("release work");
+      return () => resolve(value);
+    } catch (error) {
+      this.#connection.exec("rollback to work; release work");
+      return () => reject(error);
+    }
+  }
+}

@@ -1,0 +1,28 @@
+/** What the rest of the server sees of the store: reads, and writes that are durable once they resolve. */
+import type { Kysely } from "kysely";
+import type { Tables } from "./tables.ts";
+
+export type Db = Kysely<Tables>;
+
+export interface Store {
+  readonly kind: "sqlite" | "postgres";
+  /** For reading. Sees committed rows only. */
+  readonly db: Db;
+  /**
+   * One atomic, durable write: resolves after the commit reached the disk, rejects with nothing changed.
+   * Inside, await nothing but the store.
+   */
+  write<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export interface StoreLocation {
+  readonly dataDir: string;
+  readonly databaseUrl: string;
+}
+
+/** Opens the store and brings it up to date. */
+export async function openStore(location: StoreLocation): Promise<Store> {
+  if (location.databaseUrl) return (await import("./postgres.ts")).openPostgres(location.databaseUrl);
+  return (await import("./sqlite.ts")).openSqlite(location.dataDir);
+}

@@ -1,0 +1,26 @@
+/** Tasks: jobs that fire others at their time. */
+import type { Db } from "./store.ts";
+
+export const insertTask = (db: Db, jobId: string, nextRun: string) =>
+  db.insertInto("tasks").values({ job_id: jobId, next_run: nextRun, fired: 0 }).execute();
+
+export const dueTasks = (db: Db, now: string, limit: number) =>
+  db.selectFrom("tasks").selectAll().where("next_run", "<=", now).orderBy("next_run").limit(limit).execute();
+
+export const nextDue = (db: Db) => db.selectFrom("tasks").select("next_run").orderBy("next_run").limit(1).executeTakeFirst();
+
+/** Moves a task from one tick to the next. False: another server took this tick. */
+export async function advanceTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("tasks")
+    .set((eb) => ({ next_run: to, fired: eb("fired", "+", 1) }))
+    .where("job_id", "=", jobId)
+    .where("next_run", "=", from)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+export async function deleteTask(db: Db, jobId: string): Promise<boolean> {
+  const { numDeletedRows } = await db.deleteFrom("tasks").where("job_id", "=", jobId).executeTakeFirst();
+  return numDeletedRows === 1n;
+}
