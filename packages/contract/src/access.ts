@@ -33,7 +33,8 @@ export const roleIncludes = (has: Role, wanted: Role) => roles.indexOf(has) >= r
 export function parseScope(text: string): Scope[] | undefined {
   const [name = "", level = ""] = text.trim().toUpperCase().split(":");
   if (["EXPERIMENTS", "MODELS"].includes(name)) return clientScopes;
-  const known = scopeNames.find((s) => s === name || s === name.replace(/S$/, "") || `${s}S` === name);
+  const singular = (word: string) => word.replace(/S$/, "");
+  const known = scopeNames.find((scope) => singular(scope) === singular(name));
   if (!known) return undefined;
   if (level === "") return [`${known}:read`, `${known}:write`];
   return level === "READ" || level === "WRITE" ? [`${known}:${level.toLowerCase() as Level}`] : undefined;

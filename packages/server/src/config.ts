@@ -48,7 +48,8 @@ export const settings = {
   isolation: setting({
     env: "MILLRACE_ISOLATION",
     fallback: "auto",
-    description: "what stands between a job and the machine: auto, none, uid, bwrap (uid and bwrap come in a later version)",
+    description:
+      "what stands between a job and the machine: auto, none, uid, bwrap (uid and bwrap come in a later version)",
     parse: choice("auto", "none", "uid", "bwrap"),
   }),
   jobPaths: setting({
@@ -134,7 +135,10 @@ export interface Config extends Values {
   readonly sources: Readonly<Record<string, Source>>;
 }
 
-export function readConfig(flags: Record<string, string | undefined> = {}, env: NodeJS.ProcessEnv = process.env): Config {
+export function readConfig(
+  flags: Record<string, string | undefined> = {},
+  env: NodeJS.ProcessEnv = process.env,
+): Config {
   const values: Record<string, unknown> = {};
   const sources: Record<string, Source> = {};
   for (const [name, definition] of Object.entries(settings) as [string, Setting<unknown>][]) {
@@ -180,14 +184,17 @@ const passedToJobs =
 
 function jobEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => passedToJobs.test(entry[0]) && entry[1] !== undefined),
+    Object.entries(env).filter(
+      (entry): entry is [string, string] => passedToJobs.test(entry[0]) && entry[1] !== undefined,
+    ),
   );
 }
 
 function integer(low: number, high: number) {
   return (text: string) => {
     const value = Number(text);
-    if (!Number.isInteger(value) || value < low || value > high) throw new Error(`expected a whole number from ${low} to ${high}`);
+    if (!Number.isInteger(value) || value < low || value > high)
+      throw new Error(`expected a whole number from ${low} to ${high}`);
     return value;
   };
 }

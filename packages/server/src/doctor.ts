@@ -14,10 +14,22 @@ export interface Finding {
 }
 
 export const diagnose = (config: Config): Promise<Finding[]> =>
-  Promise.all([checkRuntime(), checkDataFolder(config), checkStore(config), checkDisk(config), checkPrograms(config), checkPython(config), checkIsolation(config)]);
+  Promise.all([
+    checkRuntime(),
+    checkDataFolder(config),
+    checkStore(config),
+    checkDisk(config),
+    checkPrograms(config),
+    checkPython(config),
+    checkIsolation(config),
+  ]);
 
 async function checkRuntime(): Promise<Finding> {
-  return { level: "ok", topic: "runtime", message: `Node ${process.versions.node}, ${process.platform} ${process.arch}` };
+  return {
+    level: "ok",
+    topic: "runtime",
+    message: `Node ${process.versions.node}, ${process.platform} ${process.arch}`,
+  };
 }
 
 async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
@@ -26,7 +38,12 @@ async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
     await access(dataDir, constants.R_OK | constants.W_OK);
     return { level: "ok", topic: "data folder", message: dataDir };
   } catch (error) {
-    return { level: "error", topic: "data folder", message: (error as Error).message, next: "choose another with --data-dir, or change its owner" };
+    return {
+      level: "error",
+      topic: "data folder",
+      message: (error as Error).message,
+      next: "choose another with --data-dir, or change its owner",
+    };
   }
 }
 
@@ -36,7 +53,12 @@ async function checkStore(config: Config): Promise<Finding> {
     await store.close();
     return { level: "ok", topic: "store", message: store.kind === "sqlite" ? "embedded SQLite" : "PostgreSQL" };
   } catch (error) {
-    return { level: "error", topic: "store", message: (error as Error).message, next: "check --database-url, or leave it out for the embedded store" };
+    return {
+      level: "error",
+      topic: "store",
+      message: (error as Error).message,
+      next: "check --database-url, or leave it out for the embedded store",
+    };
   }
 }
 
@@ -44,30 +66,60 @@ async function checkDisk({ dataDir }: Config): Promise<Finding> {
   const { bavail, bsize } = await statfs(dataDir).catch(() => statfs("/"));
   const free = (bavail * bsize) / 1024 ** 3;
   const message = `${free.toFixed(1)} GiB free`;
-  return free < 1 ? { level: "warn", topic: "disk", message, next: "free some space: logs and uploads need it" } : { level: "ok", topic: "disk", message };
+  return free < 1
+    ? { level: "warn", topic: "disk", message, next: "free some space: logs and uploads need it" }
+    : { level: "ok", topic: "disk", message };
 }
 
 async function checkPrograms({ jobEnvironment }: Config): Promise<Finding> {
   const folders = `/usr/bin:/bin:${jobEnvironment["PATH"] ?? ""}`.split(delimiter);
   const missing: string[] = [];
   for (const name of ["setsid", "env", "flock", "git"]) {
-    const found = await Promise.all(folders.map((folder) => access(join(folder, name)).then(() => true, () => false)));
+    const found = await Promise.all(
+      folders.map((folder) =>
+        access(join(folder, name)).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
     if (!found.includes(true)) missing.push(name);
   }
   if (missing.length === 0) return { level: "ok", topic: "programs", message: "setsid, env, flock and git are there" };
   const fatal = missing.some((name) => name !== "git");
-  return { level: fatal ? "error" : "warn", topic: "programs", message: `missing: ${missing.join(", ")}`, next: "install util-linux, coreutils and git" };
+  return {
+    level: fatal ? "error" : "warn",
+    topic: "programs",
+    message: `missing: ${missing.join(", ")}`,
+    next: "install util-linux, coreutils and git",
+  };
 }
 
 async function checkPython({ jobEnvironment }: Config): Promise<Finding> {
   const found = await new Interpreters(jobEnvironment["PATH"] ?? "").list();
-  if (found.length > 0) return { level: "ok", topic: "python", message: found.map(({ version }) => version).join(", ") };
-  return { level: "warn", topic: "python", message: "no Python 3 found: PYTHON jobs will fail", next: "install python3 and python3-venv" };
+  if (found.length > 0)
+    return { level: "ok", topic: "python", message: found.map(({ version }) => version).join(", ") };
+  return {
+    level: "warn",
+    topic: "python",
+    message: "no Python 3 found: PYTHON jobs will fail",
+    next: "install python3 and python3-venv",
+  };
 }
 
 async function checkIsolation({ isolation }: Config): Promise<Finding> {
   if (isolation === "uid" || isolation === "bwrap") {
-    return { level: "error", topic: "isolation", message: `${isolation} comes in a later version`, next: "set MILLRACE_ISOLATION to auto or none" };
+    return {
+      level: "error",
+      topic: "isolation",
+      message: `${isolation} comes in a later version`,
+      next: "set MILLRACE_ISOLATION to auto or none",
+    };
   }
-  return { level: "warn", topic: "isolation", message: "none: jobs run as the user of the server", next: "let only people in whom you trust with this machine" };
+  return {
+    level: "warn",
+    topic: "isolation",
+    message: "none: jobs run as the user of the server",
+    next: "let only people in whom you trust with this machine",
+  };
 }

@@ -35,5 +35,7 @@ export async function lockDatabase(databaseUrl: string): Promise<Lock> {
     await sleep(200);
   }
   await client.end();
-  throw new Error("Another Millrace server uses this database. Several servers on one database come in a later version.");
+  throw new Error(
+    "Another Millrace server uses this database. Several servers on one database come in a later version.",
+  );
 }

@@ -116,7 +116,9 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
 /** A level that is asked for by name and cannot be had is a refusal, never a silent step down. */
 function checkIsolation({ isolation }: Config): void {
   if (isolation === "uid" || isolation === "bwrap") {
-    throw new Error(`MILLRACE_ISOLATION=${isolation} comes in a later version; this one runs jobs at level none (auto or none).`);
+    throw new Error(
+      `MILLRACE_ISOLATION=${isolation} comes in a later version; this one runs jobs at level none (auto or none).`,
+    );
   }
 }
 

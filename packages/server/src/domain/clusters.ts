@@ -15,7 +15,10 @@ export async function resolveCluster(db: Db, wanted: Wanted, slots: number): Pro
   return cluster;
 }
 
-function chooseCluster(clusters: ClusterRow[], { compute_cluster_id: id, compute_cluster_name: text }: Wanted): ClusterRow {
+function chooseCluster(
+  clusters: ClusterRow[],
+  { compute_cluster_id: id, compute_cluster_name: text }: Wanted,
+): ClusterRow {
   const name = text?.trim() || undefined;
   if (name !== undefined && id != null) {
     throw invalid("compute_cluster_name, compute_cluster_id", "one of the two, not both");

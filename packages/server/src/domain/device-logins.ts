@@ -57,7 +57,11 @@ function newUserCode(): string {
 }
 
 /** As people type it: any case, with or without the hyphen. */
-const normaliseCode = (text: string) => text.toUpperCase().replace(/[^A-Z0-9]/g, "").replace(/^(.{4})(.{4})$/, "$1-$2");
+const normaliseCode = (text: string) =>
+  text
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, "")
+    .replace(/^(.{4})(.{4})$/, "$1-$2");
 
 export async function pendingLogin(store: Store, userCode: string, now: number) {
   const login = await findPendingLogin(store.db, normaliseCode(userCode), iso(now));
@@ -68,7 +72,10 @@ export async function pendingLogin(store: Store, userCode: string, now: number) 
 const readNames = (json: string | null) => (json === null ? undefined : (JSON.parse(json) as string[]));
 
 const unknownCode = (userCode: string) =>
-  new ApiError("not_found", `No login waits for the code ${userCode}. It may have expired (after ${loginMinutes} minutes) or been answered: start the login again.`);
+  new ApiError(
+    "not_found",
+    `No login waits for the code ${userCode}. It may have expired (after ${loginMinutes} minutes) or been answered: start the login again.`,
+  );
 
 /** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
 export async function approveLogin(store: Store, principal: Principal, userCode: string, now: number): Promise<void> {
@@ -93,7 +100,12 @@ export async function denyLogin(store: Store, principal: Principal, userCode: st
   await answer(store, normaliseCode(userCode), now, denial);
 }
 
-async function answer(store: Store, userCode: string, now: number, given: Parameters<typeof answerDeviceLogin>[3]): Promise<void> {
+async function answer(
+  store: Store,
+  userCode: string,
+  now: number,
+  given: Parameters<typeof answerDeviceLogin>[3],
+): Promise<void> {
   const answered = await store.write((db) => answerDeviceLogin(db, userCode, iso(now), given));
   if (!answered) throw unknownCode(userCode);
 }
@@ -106,13 +118,20 @@ export async function collectToken(store: Store, deviceCode: string, now: number
     if (!login?.user_id) return undefined;
     const teamIds = login.granted_team_ids === null ? null : (JSON.parse(login.granted_team_ids) as number[]);
     const scopes = JSON.parse(login.granted_scopes ?? "[]") as Scope[];
-    const granted = { userId: login.user_id, name: login.token_name, scopes, teamIds, expiresInDays: login.expires_in_days };
+    const granted = {
+      userId: login.user_id,
+      name: login.token_name,
+      scopes,
+      teamIds,
+      expiresInDays: login.expires_in_days,
+    };
     return mintToken(db, granted, now);
   });
   if (token) return token;
   const login = await findDeviceLogin(store.db, hash);
   // These three are what the client reads: it compares the text.
   if (login?.status === "denied") throw new ApiError("authorization_denied", "authorization_denied");
-  if (login?.status !== "pending" || login.expires_at <= iso(now)) throw new ApiError("authorization_expired", "authorization_expired");
+  if (login?.status !== "pending" || login.expires_at <= iso(now))
+    throw new ApiError("authorization_expired", "authorization_expired");
   throw new ApiError("authorization_pending", "authorization_pending");
 }

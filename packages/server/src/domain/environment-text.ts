@@ -4,7 +4,7 @@ import { invalid } from "@millrace/contract";
 
 export function readEnvironment(text: string): Record<string, string> {
   checkLines(text);
-  const values = parseEnv(text) as Record<string, string>;
+  const values = { ...parseEnv(text) } as Record<string, string>;
   for (const name of Object.keys(values)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
       throw invalid("environment", "names of letters, digits and _, not beginning with a digit", name);

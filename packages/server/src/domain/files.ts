@@ -25,13 +25,17 @@ function shorten(name: string): string {
 }
 
 export function readFileIds(ids: readonly (string | number)[]): number[] {
-  return [...new Set(ids.map((id) => {
-    const number = Number(id);
-    if (!/^\d+$/.test(String(id)) || !Number.isSafeInteger(number) || number > 0x7fffffff) {
-      throw invalid("files", "ids that the upload gave", id);
-    }
-    return number;
-  }))];
+  return [
+    ...new Set(
+      ids.map((id) => {
+        const number = Number(id);
+        if (!/^\d+$/.test(String(id)) || !Number.isSafeInteger(number) || number > 0x7fffffff) {
+          throw invalid("files", "ids that the upload gave", id);
+        }
+        return number;
+      }),
+    ),
+  ];
 }
 
 /** Every file must exist, belong to the team, and have a name of its own among them. */
@@ -40,7 +44,10 @@ export async function attachFiles(db: Db, teamId: number, ids: readonly number[]
   const rows = await filesByIds(db, ids);
   const missing = ids.filter((id) => !rows.some((row) => row.id === id && row.team_id === teamId));
   if (missing.length > 0) {
-    throw invalid("files", `ids of files of this team; there is no ${missing.join(", ")} (unused files are removed after a while: upload again)`);
+    throw invalid(
+      "files",
+      `ids of files of this team; there is no ${missing.join(", ")} (unused files are removed after a while: upload again)`,
+    );
   }
   const twice = rows.find((row) => rows.some((other) => other.id !== row.id && other.filename === row.filename));
   if (twice) throw invalid("files", `files with different names; two are called ${twice.filename}`);

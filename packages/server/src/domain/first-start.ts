@@ -1,5 +1,5 @@
 /** What every store needs before it is of use: a user, a team, the local cluster. */
-import { upsertLocalCluster, type ClusterRow } from "../store/clusters.ts";
+import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
 import type { Store } from "../store/store.ts";
 import { findTeam, findUser, insertMembership, insertTeam, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";

@@ -1,10 +1,12 @@
 /** Jobs: the rules for creating, listing, cancelling and firing them. */
+
+import { normalize } from "node:path";
 import {
   ApiError,
+  invalid,
   type Job,
   type JobInput,
   type JobStatus,
-  invalid,
   jobActions,
   jobStatuses,
   type ListJobsQuery,
@@ -12,7 +14,6 @@ import {
   statusGroups,
 } from "@millrace/contract";
 import type { Insertable } from "kysely";
-import { normalize } from "node:path";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
 import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type NamedJobRow } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
@@ -71,7 +72,11 @@ async function newJobRow(context: JobsContext, { principal, team, input }: Creat
     throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
   }
   if (input.credentials_name) {
-    throw invalid("credentials_name", "a set of credentials of this team; there is none by that name", input.credentials_name);
+    throw invalid(
+      "credentials_name",
+      "a set of credentials of this team; there is none by that name",
+      input.credentials_name,
+    );
   }
   const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
@@ -132,11 +137,21 @@ function checkRepository(text: string | null | undefined, jobPaths: readonly str
   const repository = text?.trim();
   if (!repository) return null;
   const known = /^(https?|ssh|git|file):\/\/[^\s]+$/i.test(repository) || /^[\w.-]+@[\w.-]+:[^\s]+$/.test(repository);
-  if (!known) throw invalid("repository", "a git URL (https, ssh, git, file) or git@host:path, optionally with @revision", repository);
-  if (/@-[^/]*$/.test(repository)) throw invalid("repository", "a revision that does not begin with a hyphen", repository);
+  if (!known)
+    throw invalid(
+      "repository",
+      "a git URL (https, ssh, git, file) or git@host:path, optionally with @revision",
+      repository,
+    );
+  if (/@-[^/]*$/.test(repository))
+    throw invalid("repository", "a revision that does not begin with a hyphen", repository);
   const local = /^file:\/\/[^/]*(\/.*)$/i.exec(repository)?.[1];
   if (local && !jobPaths.some((path) => normalize(local).startsWith(`${path}/`))) {
-    throw invalid("repository", "a file:// URL below a folder that the operator lists in MILLRACE_JOB_PATHS", repository);
+    throw invalid(
+      "repository",
+      "a file:// URL below a folder that the operator lists in MILLRACE_JOB_PATHS",
+      repository,
+    );
   }
   return repository;
 }
@@ -177,7 +192,8 @@ export async function fireTask(db: Db, task: JobRow, now: number): Promise<strin
 
 export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
   const row = await findJob(context.store.db, team.id, id);
-  if (!row) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+  if (!row)
+    throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
   return toJob(context, row);
 }
 
@@ -214,7 +230,8 @@ export async function cancelJob(context: JobsContext, team: Team, id: string, no
   const { store, signals } = context;
   const status = await store.write(async (db) => {
     const job = await getJob(db, id);
-    if (!job || job.team_id !== team.id) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+    if (!job || job.team_id !== team.id)
+      throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
     return cancelFrom(db, job, now);
   });
   signals.observe.wake();
@@ -239,7 +256,10 @@ async function cancelFrom(db: Db, job: JobRow, now: number): Promise<JobStatus> 
     return "CANCELED";
   }
   if (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" })) return "CANCELING";
-  throw new ApiError("wrong_state", `Job ${id} is ${status}; only a job that is ${jobActions.cancel.join(", ")} can be canceled.`);
+  throw new ApiError(
+    "wrong_state",
+    `Job ${id} is ${status}; only a job that is ${jobActions.cancel.join(", ")} can be canceled.`,
+  );
 }
 
 export function toJob(context: JobsContext, row: NamedJobRow, includeSteps = false): Job {

@@ -1,9 +1,17 @@
 /** Who is calling, and what they may do. */
-import { type Access, ApiError, permits, type Role, roleIncludes, type Scope, type WhoAmI } from "@millrace/contract";
+import {
+  type Access,
+  ApiError,
+  allScopes,
+  permits,
+  type Role,
+  roleIncludes,
+  type Scope,
+  type WhoAmI,
+} from "@millrace/contract";
 import type { Db, Store } from "../store/store.ts";
 import { findLiveToken, touchToken } from "../store/tokens.ts";
 import { findSession, teamsOf } from "../store/users.ts";
-import { allScopes } from "@millrace/contract";
 import { iso } from "./clock.ts";
 import { hashSecret } from "./secrets.ts";
 
@@ -23,7 +31,8 @@ export interface Principal {
   readonly teams: readonly Team[];
 }
 
-const signIn = "Sign in with `datachain auth login` or `millrace auth login`, or make a token with `millrace admin token`.";
+const signIn =
+  "Sign in with `datachain auth login` or `millrace auth login`, or make a token with `millrace admin token`.";
 
 export async function principalOfToken(store: Store, token: string | undefined, now: number): Promise<Principal> {
   if (!token) throw new ApiError("unauthorized", `No token was sent. ${signIn}`);
@@ -45,7 +54,11 @@ export async function principalOfToken(store: Store, token: string | undefined, 
 }
 
 /** The person behind a browser's cookie, or undefined. A session may do whatever its user may. */
-export async function principalOfSession(db: Db, cookie: string | undefined, now: number): Promise<Principal | undefined> {
+export async function principalOfSession(
+  db: Db,
+  cookie: string | undefined,
+  now: number,
+): Promise<Principal | undefined> {
   if (!cookie) return undefined;
   const session = await findSession(db, hashSecret(cookie), iso(now));
   if (!session) return undefined;
@@ -54,14 +67,21 @@ export async function principalOfSession(db: Db, cookie: string | undefined, now
 }
 
 /** The team that a call works in. Throws where scope, team or role do not suffice. */
-export function authorize(principal: Principal, access: Access & { kind: "token" }, teamName: string | undefined): Team {
+export function authorize(
+  principal: Principal,
+  access: Access & { kind: "token" },
+  teamName: string | undefined,
+): Team {
   const [scope, level] = access.scope.split(":");
   if (!permits(principal.scopes, access.scope)) {
     throw new ApiError("forbidden", `This needs a token with ${level} access to the ${scope} scope.`);
   }
   const team = chooseTeam(principal, teamName);
   if (!roleIncludes(team.role, access.role)) {
-    throw new ApiError("forbidden", `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}.`);
+    throw new ApiError(
+      "forbidden",
+      `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}.`,
+    );
   }
   return team;
 }
@@ -71,7 +91,10 @@ function chooseTeam({ teams }: Principal, name: string | undefined): Team {
   if (name) {
     const team = teams.find((candidate) => candidate.name === name);
     if (team) return team;
-    throw new ApiError("forbidden", `Not authorized for the team ${name}. ${names ? `Your teams: ${names}.` : "You are in no team."}`);
+    throw new ApiError(
+      "forbidden",
+      `Not authorized for the team ${name}. ${names ? `Your teams: ${names}.` : "You are in no team."}`,
+    );
   }
   const [only] = teams;
   if (only && teams.length === 1) return only;

@@ -18,7 +18,10 @@ export function readScriptMetadata(query: string): ScriptMetadata {
   try {
     return pick(parse(toml));
   } catch (error) {
-    throw invalid("query", `script metadata (# /// script) that is valid TOML: ${(error as Error).message.split("\n")[0]}`);
+    throw invalid(
+      "query",
+      `script metadata (# /// script) that is valid TOML: ${(error as Error).message.split("\n")[0]}`,
+    );
   }
 }
 
@@ -29,11 +32,14 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   const workers = table(tools["workers"])["num_workers"];
   const params = Object.entries(table(tools["params"]));
   return {
-    ...(Array.isArray(dependencies) && dependencies.length > 0 ? { requirements: dependencies.map(String).join("\n") } : {}),
+    ...(Array.isArray(dependencies) && dependencies.length > 0
+      ? { requirements: dependencies.map(String).join("\n") }
+      : {}),
     ...(typeof version === "string" ? { pythonVersion: version } : {}),
     ...(typeof workers === "number" ? { workers } : {}),
     ...(params.length > 0 ? { params: Object.fromEntries(params.map(([name, value]) => [name, String(value)])) } : {}),
   };
 }
 
-const table = (value: unknown) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {});
+const table = (value: unknown) =>
+  typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

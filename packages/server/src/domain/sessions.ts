@@ -23,7 +23,10 @@ export async function beginSession(store: Store, linkSecret: string, now: number
   return store.write(async (db) => {
     const link = await useSignInLink(db, hashSecret(linkSecret), iso(now));
     if (!link) {
-      throw new ApiError("unauthorized", "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.");
+      throw new ApiError(
+        "unauthorized",
+        "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
+      );
     }
     await insertSession(db, hashSecret(cookie), link.user_id, iso(now), iso(now + sessionDays * day));
     return cookie;

@@ -28,16 +28,19 @@ export function nextTick(expression: string, after: number): number | undefined 
 
 /** ISO 8601; without an offset it is a wall-clock time in the given zone. */
 export function readTime(text: string, timezone: string, field: string): string {
-  const match = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(text.trim());
+  const match = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(
+    text.trim(),
+  );
   const expected = "a time such as 2030-01-31T08:30 or 2030-01-31T08:30:00+01:00";
   if (!match) throw invalid(field, expected, text);
   const [, year, month, date, hour = "00", minute = "00", second = "00", fraction = "0", offset] = match;
   const wall = `${year}-${month}-${date}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, "0")}`;
   const zone = offset?.replace(/^([+-]\d\d)(\d\d)$/, "$1:$2").toUpperCase();
+  // Date takes the 31st of February for a day in March; a person who typed it made a mistake.
+  const plain = new Date(`${wall}Z`);
+  if (Number.isNaN(plain.getTime()) || plain.getUTCDate() !== Number(date)) throw invalid(field, expected, text);
   const time = zone ? Date.parse(wall + zone) : wallTime(wall, timezone);
-  // Date.parse takes the 31st of February for a day in March; a person who typed it made a mistake.
-  const sane = new Date(`${wall}Z`);
-  if (Number.isNaN(time) || Number.isNaN(sane.getTime()) || sane.getUTCDate() !== Number(date)) throw invalid(field, expected, text);
+  if (Number.isNaN(time)) throw invalid(field, expected, text);
   return iso(time);
 }
 
@@ -60,6 +63,13 @@ function offsetAt(time: number, timezone: string): number {
     second: "numeric",
   });
   const part = Object.fromEntries(format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
-  const shown = Date.UTC(part["year"] ?? 0, (part["month"] ?? 1) - 1, part["day"], part["hour"], part["minute"], part["second"]);
+  const shown = Date.UTC(
+    part["year"] ?? 0,
+    (part["month"] ?? 1) - 1,
+    part["day"],
+    part["hour"],
+    part["minute"],
+    part["second"],
+  );
   return shown - Math.floor(time / 1000) * 1000;
 }

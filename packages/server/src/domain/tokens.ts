@@ -63,7 +63,8 @@ async function teamOfUser(db: Db, userId: number, name: string): Promise<number>
 export function readScopes(texts: readonly string[]): Scope[] {
   const scopes = texts.flatMap((text) => {
     const parsed = parseScope(text);
-    if (!parsed) throw new ApiError("invalid", `scopes: expected names such as JOB, DATASETS:read or CLUSTERS, got "${text}"`);
+    if (!parsed)
+      throw new ApiError("invalid", `scopes: expected names such as JOB, DATASETS:read or CLUSTERS, got "${text}"`);
     return parsed;
   });
   return [...new Set(scopes)];

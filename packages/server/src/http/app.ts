@@ -1,5 +1,6 @@
 /** The HTTP server: everything it serves, put together. */
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from "fastify";
+import { invalid } from "@millrace/contract";
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
@@ -16,13 +17,15 @@ import { systemRoutes } from "./system.ts";
 export async function buildApp(context: HttpContext): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: context.log as FastifyBaseLogger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: context.config.bodyLimit,
     forceCloseConnections: "idle",
     genReqId: () => crypto.randomUUID(),
     // Both forms of every path, without a redirect: the client uses either.
     routerOptions: { ignoreTrailingSlash: true },
-    ajv: { customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true } },
+    ajv: {
+      customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true },
+    },
     schemaErrorFormatter: validationError,
   });
   app.decorateRequest("principal", null);
@@ -47,15 +50,26 @@ function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => {
     if (body === "") return done(null, undefined);
     try {
-      done(null, JSON.parse(body as string));
+      const value: unknown = JSON.parse(body as string);
+      // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
+      if ((body as string).includes("\\u0000") && holdsNul(value))
+        return done(invalid("body", "text without NUL characters"));
+      done(null, value);
     } catch (error) {
       done(Object.assign(new Error(`The body is not JSON: ${(error as Error).message}`), { statusCode: 400 }));
     }
   });
-  app.addContentTypeParser("application/x-www-form-urlencoded", { parseAs: "string", bodyLimit: 64 * 1024 }, (_request, body, done) =>
-    done(null, Object.fromEntries(new URLSearchParams(body as string))),
+  app.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string", bodyLimit: 64 * 1024 },
+    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
   );
 }
+
+const holdsNul = (value: unknown): boolean =>
+  typeof value === "string"
+    ? value.includes("\0")
+    : typeof value === "object" && value !== null && Object.entries(value).some((entry) => entry.some(holdsNul));
 
 /** One line a request, without query strings: they may hold the secret of a sign-in link. */
 function logRequests(app: FastifyInstance): void {
@@ -64,7 +78,14 @@ function logRequests(app: FastifyInstance): void {
   });
   app.addHook("onResponse", async (request, reply) => {
     const level = reply.statusCode >= 500 ? "error" : "debug";
-    const { method, id: reqId } = request;
-    request.log[level]({ reqId, method, path: request.url.split("?")[0], status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, "request");
+    request.log[level](
+      {
+        method: request.method,
+        path: request.url.split("?")[0],
+        status: reply.statusCode,
+        ms: Math.round(reply.elapsedTime),
+      },
+      "request",
+    );
   });
 }

@@ -10,7 +10,11 @@ export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 }
 
 /** An address that guesses tokens is slowed down; one with a good token never notices. */
-export async function authenticate(context: HttpContext, headers: IncomingHttpHeaders, address: string): Promise<Principal> {
+export async function authenticate(
+  context: HttpContext,
+  headers: IncomingHttpHeaders,
+  address: string,
+): Promise<Principal> {
   const { store, clock, limits } = context;
   try {
     return await principalOfToken(store, tokenOf(headers), clock.now());

@@ -14,10 +14,16 @@ export function installErrors(app: FastifyInstance): void {
     const known = toApiError(error);
     if (known) return sendError(reply, known);
     request.log.error({ err: error }, "request failed");
-    return sendError(reply, new ApiError("internal", `The server failed; nothing was changed. Its log has the request id ${request.id}.`));
+    return sendError(
+      reply,
+      new ApiError("internal", `The server failed; nothing was changed. Its log has the request id ${request.id}.`),
+    );
   });
   app.setNotFoundHandler((request, reply) =>
-    sendError(reply, new ApiError("not_found", `There is nothing at ${request.method} ${request.url.split("?")[0]}. See /api/docs.`)),
+    sendError(
+      reply,
+      new ApiError("not_found", `There is nothing at ${request.method} ${request.url.split("?")[0]}. See /api/docs.`),
+    ),
   );
 }
 
@@ -26,7 +32,9 @@ function toApiError(error: FastifyError): ApiError | undefined {
   if (error instanceof ApiError) return error;
   const status = error.statusCode ?? 500;
   if (status >= 500) return undefined;
-  const code = (Object.keys(errorCodes) as ErrorCode[]).find((candidate) => errorCodes[candidate].status === status) ?? "bad_request";
+  const code =
+    (Object.keys(errorCodes) as ErrorCode[]).find((candidate) => errorCodes[candidate].status === status) ??
+    "bad_request";
   return new ApiError(code, error.message);
 }
 
@@ -42,9 +50,15 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
 }
 
 function expectation({ keyword, params, message }: FastifySchemaValidationError): string {
-  if (keyword === "type") return [params["type"]].flat().filter((type) => type !== "null").join(" or ");
-  if (keyword === "enum") return `one of ${(params["allowedValues"] as unknown[]).filter((v) => v !== null).join(", ")}`;
-  if (keyword === "pattern" || keyword === "format") return params["format"] ? `a ${String(params["format"])}` : "a UUID";
+  if (keyword === "type")
+    return [params["type"]]
+      .flat()
+      .filter((type) => type !== "null")
+      .join(" or ");
+  if (keyword === "enum")
+    return `one of ${(params["allowedValues"] as unknown[]).filter((v) => v !== null).join(", ")}`;
+  if (keyword === "pattern" || keyword === "format")
+    return params["format"] ? `a ${String(params["format"])}` : "a UUID";
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>
     verb === "NOT have " ? "not " : verb === "have " ? "" : "",
   );

@@ -42,10 +42,15 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
   const draft = `${destination}.part`;
   await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
   try {
-    if (part.fieldname !== "file") throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
+    if (part.fieldname !== "file")
+      throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
     const { hash, size, meter } = measure();
     await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o600 }));
-    if (part.file.truncated) throw new ApiError("too_large", `The file is larger than ${limit} bytes, the limit of this server (MILLRACE_UPLOAD_LIMIT).`);
+    if (part.file.truncated)
+      throw new ApiError(
+        "too_large",
+        `The file is larger than ${limit} bytes, the limit of this server (MILLRACE_UPLOAD_LIMIT).`,
+      );
     await sync(draft);
     await rename(draft, destination);
     await sync(dirname(destination));

@@ -4,8 +4,8 @@ import type { Duplex } from "node:stream";
 import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { Signal } from "../domain/signals.ts";
 import { authorize, type Team } from "../domain/principals.ts";
+import { Signal } from "../domain/signals.ts";
 import { attemptKey, type LogSource } from "../engines/engine.ts";
 import { readPieces } from "../logs/read-pieces.ts";
 import { getJob } from "../store/jobs.ts";
@@ -45,7 +45,8 @@ interface Call {
 
 async function accept(context: HttpContext, request: IncomingMessage): Promise<Call> {
   const url = new URL(request.url ?? "/", "http://localhost");
-  if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path) throw new ApiError("not_found", "There is no WebSocket at this path.");
+  if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
+    throw new ApiError("not_found", "There is no WebSocket at this path.");
   const principal = await authenticate(context, request.headers, request.socket.remoteAddress ?? "");
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;
@@ -120,7 +121,13 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
   }
 }
 
-async function sendLog(client: WebSocket, log: LogSource, from: number, ended: boolean, abort: AbortSignal): Promise<number> {
+async function sendLog(
+  client: WebSocket,
+  log: LogSource,
+  from: number,
+  ended: boolean,
+  abort: AbortSignal,
+): Promise<number> {
   let offset = from;
   while (!abort.aborted) {
     const batch = await readPieces(log, offset, ended, Number.POSITIVE_INFINITY);

@@ -25,7 +25,10 @@ export function logRoutes(app: FastifyInstance, context: HttpContext): void {
 }
 
 /** `ended` is asked before the log is opened: if true, the bytes are all there are. */
-export async function openJobLog({ store, engine }: HttpContext, id: string): Promise<{ source: LogSource; ended: boolean }> {
+export async function openJobLog(
+  { store, engine }: HttpContext,
+  id: string,
+): Promise<{ source: LogSource; ended: boolean }> {
   const job = await getJob(store.db, id);
   const source = await engine.openLog(attemptKey(id, job?.attempt ?? 0));
   return { source, ended: job !== undefined && isSettled(job.status) };
@@ -40,7 +43,8 @@ async function readPage(source: LogSource, after: number, ended: boolean, limit:
     logs.push(...batch.pieces);
     next = batch.next;
     if (batch.finished) return { logs, next: null, complete: true };
-    if (batch.pieces.length === 0 || logs.length >= limit || next - after >= 1024 * 1024) return { logs, next, complete: false };
+    if (batch.pieces.length === 0 || logs.length >= limit || next - after >= 1024 * 1024)
+      return { logs, next, complete: false };
   }
 }
 
@@ -76,7 +80,10 @@ async function* chunks(source: LogSource, start: number, end: number): AsyncGene
 }
 
 /** One range; a list of ranges or another unit is answered with the whole, as the standard allows. */
-export function readRange(header: string | undefined, size: number): { start: number; end: number } | "unsatisfiable" | undefined {
+export function readRange(
+  header: string | undefined,
+  size: number,
+): { start: number; end: number } | "unsatisfiable" | undefined {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header ?? "");
   if (!match || (match[1] === "" && match[2] === "")) return undefined;
   if (match[1] === "") {

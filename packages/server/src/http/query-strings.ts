@@ -1,4 +1,5 @@
 /** Query strings as values: numbers and `True/true/1` are read by what the schema expects, lists may be repeated. */
+import { invalid } from "@millrace/contract";
 import type { TObject } from "typebox";
 
 export function readQuery(schema: TObject, raw: Record<string, unknown>): Record<string, unknown> {
@@ -6,6 +7,7 @@ export function readQuery(schema: TObject, raw: Record<string, unknown>): Record
   for (const [name, property] of Object.entries(schema.properties)) {
     const given = raw[name];
     if (given === undefined || given === "") continue;
+    if ([given].flat().some((text) => String(text).includes("\0"))) throw invalid(name, "text without NUL characters");
     const type = (property as { type?: string }).type;
     if (type === "array") values[name] = [given].flat();
     else values[name] = readOne(type, Array.isArray(given) ? given.at(-1) : given);

@@ -32,6 +32,10 @@ export class RateLimit {
     }
     if ((this.#counts.get(address) ?? 0) < this.#perMinute) return;
     const retryAfter = Math.ceil((this.#windowStart + windowMs - now) / 1000);
-    throw new ApiError("too_many_requests", `More than ${this.#perMinute} ${this.#what} a minute from this address. Try again in ${retryAfter} s.`, { retryAfter });
+    throw new ApiError(
+      "too_many_requests",
+      `More than ${this.#perMinute} ${this.#what} a minute from this address. Try again in ${retryAfter} s.`,
+      { retryAfter },
+    );
   }
 }

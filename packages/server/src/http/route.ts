@@ -27,7 +27,12 @@ type Call<R extends Route> = RouteInput<R> & Caller<R> & { request: FastifyReque
 /** Undefined: the handler has answered itself. */
 type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | undefined>;
 
-export function register<R extends Route>(app: FastifyInstance, context: HttpContext, route: R, handle: Handler<R>): void {
+export function register<R extends Route>(
+  app: FastifyInstance,
+  context: HttpContext,
+  route: R,
+  handle: Handler<R>,
+): void {
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ":$1"),
@@ -46,7 +51,14 @@ export function register<R extends Route>(app: FastifyInstance, context: HttpCon
       if (route.body && !route.upload) request.body ??= {};
     },
     handler: async (request, reply) => {
-      const call = { params: request.params, query: request.query, body: request.body, request, reply, ...callerOf(route, request) };
+      const call = {
+        params: request.params,
+        query: request.query,
+        body: request.body,
+        request,
+        reply,
+        ...callerOf(route, request),
+      };
       const answer = await handle(call as unknown as Call<R>);
       if (answer === undefined) return reply;
       // Plain JSON.stringify: schema-driven serialisers were slower on rows with many nullable fields.
@@ -64,7 +76,8 @@ function callerOf(route: Route, request: FastifyRequest): { principal?: Principa
 
 /** In the query of a GET and of an upload, in the body of everything else. */
 function teamNameOf({ query, body }: FastifyRequest): string | undefined {
-  const name = (query as { team_name?: string }).team_name ?? (body as { team_name?: string | null } | undefined)?.team_name;
+  const name =
+    (query as { team_name?: string }).team_name ?? (body as { team_name?: string | null } | undefined)?.team_name;
   return name ?? undefined;
 }
 

@@ -1,7 +1,7 @@
 /** Health, and the description of the API. */
 import { ApiError, openapiDocument, type Route, routes } from "@millrace/contract";
-import { sql } from "kysely";
 import type { FastifyInstance } from "fastify";
+import { sql } from "kysely";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 

@@ -49,7 +49,8 @@ function utf8Boundary(bytes: Buffer, end: number): number {
   for (let back = 1; back <= 3; back++) {
     const byte = bytes[end - back] ?? 0;
     if ((byte & 0xc0) === 0x80) continue;
-    const length = byte >= 0xf0 && byte < 0xf8 ? 4 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xc0 && byte < 0xe0 ? 2 : 1;
+    const length =
+      byte >= 0xf0 && byte < 0xf8 ? 4 : byte >= 0xe0 && byte < 0xf0 ? 3 : byte >= 0xc0 && byte < 0xe0 ? 2 : 1;
     return length > back ? end - back : end;
   }
   return end;

@@ -18,7 +18,12 @@ export interface PieceBatch {
 }
 
 /** `ended` must have been true before the call: what was written until then is then all there is. */
-export async function readPieces(source: ByteSource, offset: number, ended: boolean, maxPieces: number): Promise<PieceBatch> {
+export async function readPieces(
+  source: ByteSource,
+  offset: number,
+  ended: boolean,
+  maxPieces: number,
+): Promise<PieceBatch> {
   const size = await source.size();
   const bytes = await source.read(offset, Math.min(chunk, Math.max(0, size - offset)));
   const atEnd = offset + bytes.length >= size;

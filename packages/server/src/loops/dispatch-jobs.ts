@@ -12,8 +12,8 @@ import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, newlyWaiting } from "../store/queue.ts";
 import type { Db, Store } from "../store/store.ts";
-import type { Loop } from "./loop.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
+import type { Loop } from "./loop.ts";
 
 export interface DispatchContext {
   readonly store: Store;
@@ -96,7 +96,13 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   if (!job) return undefined;
   const now = iso(context.clock.now());
   const changes = { attempt: job.attempt + 1, started_at: now };
-  const moved = await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "INIT", fence: job.attempt, changes });
+  const moved = await moveJob(db, {
+    id,
+    from: ["CREATED", "SCHEDULED", "QUEUED"],
+    to: "INIT",
+    fence: job.attempt,
+    changes,
+  });
   if (!moved) return undefined;
   await openAttempt(db, {
     job_id: id,
@@ -129,7 +135,8 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
   } catch (error) {
     if (error instanceof CannotStart) return failAttempt(context, job, error.message);
     log.error({ err: error, job: job.id }, "the engine did not take the job");
-    if (await engine.withdraw(key)) await requeueAttempt(context, job, `the engine did not take it: ${(error as Error).message}`);
+    if (await engine.withdraw(key))
+      await requeueAttempt(context, job, `the engine did not take it: ${(error as Error).message}`);
   }
 }
 

@@ -67,8 +67,23 @@ export async function requeueAttempt(context: EndContext, fence: Fence, why: str
       await moveJob(db, { id: job.id, from: ["CANCELING"], to: "CANCELED", fence: fence.attempt, changes });
       return;
     }
-    if (!(await moveJob(db, { id: job.id, from: ["INIT"], to: "QUEUED", fence: fence.attempt, changes: { started_at: null } }))) return;
-    await enqueue(db, { job_id: job.id, cluster_id: job.cluster_id, priority: job.priority, slots: job.workers, passed_over: 0 });
+    if (
+      !(await moveJob(db, {
+        id: job.id,
+        from: ["INIT"],
+        to: "QUEUED",
+        fence: fence.attempt,
+        changes: { started_at: null },
+      }))
+    )
+      return;
+    await enqueue(db, {
+      job_id: job.id,
+      cluster_id: job.cluster_id,
+      priority: job.priority,
+      slots: job.workers,
+      passed_over: 0,
+    });
   });
   context.signals.jobChanged(fence.id);
   context.signals.dispatch.wake();

@@ -63,7 +63,10 @@ function lastTraceback(tail: string): string | undefined {
     start = lines.slice(0, link).findLastIndex((line) => line.startsWith("Traceback (most recent call last):"));
     if (start === -1) return undefined;
   }
-  return lines.slice(start, end === -1 ? undefined : end + 1).join("\n").trimEnd();
+  return lines
+    .slice(start, end === -1 ? undefined : end + 1)
+    .join("\n")
+    .trimEnd();
 }
 
 /** A script that does not parse prints no traceback header. */

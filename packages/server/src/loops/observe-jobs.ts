@@ -57,7 +57,12 @@ export function observeJobs(context: ObserveContext): Loop {
 
 const keyOf = ({ job_id, attempt }: OpenAttempt) => attemptKey(job_id, attempt);
 
-async function progress(context: ObserveContext, attempt: OpenAttempt, observation: Observation, begun: number): Promise<void> {
+async function progress(
+  context: ObserveContext,
+  attempt: OpenAttempt,
+  observation: Observation,
+  begun: number,
+): Promise<void> {
   if (observation.state === "PENDING") return retryStart(context, attempt, begun);
   if (observation.state !== "RUNNING") return;
   if (attempt.status === "CANCELING") return cancel(context, attempt);
@@ -65,7 +70,13 @@ async function progress(context: ObserveContext, attempt: OpenAttempt, observati
   const steps = JSON.stringify(observation.steps);
   await context.store.write(async (db) => {
     if (!observation.querying) return setSteps(db, attempt.job_id, steps);
-    return moveJob(db, { id: attempt.job_id, from: ["INIT"], to: "RUNNING", fence: attempt.attempt, changes: { steps } });
+    return moveJob(db, {
+      id: attempt.job_id,
+      from: ["INIT"],
+      to: "RUNNING",
+      fence: attempt.attempt,
+      changes: { steps },
+    });
   });
   context.signals.jobChanged(attempt.job_id);
 }
@@ -84,7 +95,8 @@ async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: 
 async function cancel({ store, engine, clock, cancelGrace }: ObserveContext, attempt: OpenAttempt): Promise<void> {
   const now = clock.now();
   const force = attempt.signalled_at !== null && now - Date.parse(attempt.signalled_at) >= cancelGrace * 1000;
-  if (attempt.signalled_at === null) await store.write((db) => markSignalled(db, attempt.job_id, attempt.attempt, iso(now)));
+  if (attempt.signalled_at === null)
+    await store.write((db) => markSignalled(db, attempt.job_id, attempt.attempt, iso(now)));
   await engine.cancel(keyOf(attempt), force);
 }
 
@@ -102,7 +114,9 @@ async function finish(context: ObserveContext, ended: readonly Ended[]): Promise
   await acceptResults(context, results);
   context.faults.pass("result-committed");
   for (const key of keys) {
-    context.engine.cleanup(key).catch((error) => context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
+    context.engine
+      .cleanup(key)
+      .catch((error) => context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
   }
 }
 

@@ -5,7 +5,8 @@ import type { Tables } from "./tables.ts";
 
 export type AttemptRow = Selectable<Tables["attempts"]>;
 
-export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) => db.insertInto("attempts").values(row).execute();
+export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) =>
+  db.insertInto("attempts").values(row).execute();
 
 /** Gives the slots back. False: this attempt was closed before. */
 export async function closeAttempt(db: Db, jobId: string, attempt: number): Promise<boolean> {

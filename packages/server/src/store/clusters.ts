@@ -9,7 +9,11 @@ export const activeClusters = (db: Db) =>
   db.selectFrom("clusters").selectAll().where("is_active", "=", 1).orderBy("id").execute();
 
 /** The machine of the server: made at the first start, brought up to date at every other. */
-export async function upsertLocalCluster(db: Db, maxWorkers: number, isolation: ClusterRow["isolation"]): Promise<void> {
+export async function upsertLocalCluster(
+  db: Db,
+  maxWorkers: number,
+  isolation: ClusterRow["isolation"],
+): Promise<void> {
   await db
     .insertInto("clusters")
     .values({ name: "local", engine: "local", isolation, max_workers: maxWorkers, is_active: 1, is_default: 1 })

@@ -9,7 +9,8 @@ export async function insertFile(db: Db, row: Insertable<Tables["files"]>): Prom
   return (await db.insertInto("files").values(row).returning("id").executeTakeFirstOrThrow()).id;
 }
 
-export const filesByIds = (db: Db, ids: readonly number[]) => db.selectFrom("files").selectAll().where("id", "in", ids).execute();
+export const filesByIds = (db: Db, ids: readonly number[]) =>
+  db.selectFrom("files").selectAll().where("id", "in", ids).execute();
 
 export const markAttached = (db: Db, ids: readonly number[], now: string) =>
   db.updateTable("files").set({ attached_at: now }).where("id", "in", ids).where("attached_at", "is", null).execute();

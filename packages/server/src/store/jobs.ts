@@ -59,11 +59,19 @@ function namedPage(db: Db, filter: JobFilter): Promise<NamedJobRow[]> {
 async function idsByStatus(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
   const pages = await Promise.all(
     statuses.map((status) => {
-      let query = db.selectFrom("jobs").select("jobs.id").where("jobs.team_id", "=", filter.teamId).where("jobs.status", "=", status);
+      let query = db
+        .selectFrom("jobs")
+        .select("jobs.id")
+        .where("jobs.team_id", "=", filter.teamId)
+        .where("jobs.status", "=", status);
       if (filter.before !== undefined) query = query.where("jobs.id", "<", filter.before);
       if (filter.name !== undefined) query = query.where("jobs.name", "=", filter.name);
       if (filter.username !== undefined) {
-        query = query.where("jobs.user_id", "=", db.selectFrom("users").select("id").where("username", "=", filter.username));
+        query = query.where(
+          "jobs.user_id",
+          "=",
+          db.selectFrom("users").select("id").where("username", "=", filter.username),
+        );
       }
       return query.orderBy("jobs.id", "desc").limit(filter.limit).execute();
     }),
@@ -100,4 +108,5 @@ export async function moveJob(db: Db, { id, from, to, fence, changes }: Move): P
 export const statesBefore = (to: JobStatus) =>
   (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
 
-export const setSteps = (db: Db, id: string, steps: string) => db.updateTable("jobs").set({ steps }).where("id", "=", id).execute();
+export const setSteps = (db: Db, id: string, steps: string) =>
+  db.updateTable("jobs").set({ steps }).where("id", "=", id).execute();

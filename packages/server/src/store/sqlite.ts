@@ -35,7 +35,8 @@ function connect(path: string): DatabaseSync {
   return connection;
 }
 
-const kysely = (connection: DatabaseSync): Db => new Kysely<Tables>({ dialect: new SqliteDialect({ database: adapt(connection) }) });
+const kysely = (connection: DatabaseSync): Db =>
+  new Kysely<Tables>({ dialect: new SqliteDialect({ database: adapt(connection) }) });
 
 /** Kysely expects the shape of another driver. Statements are prepared once: preparing costs more than running. */
 function adapt(connection: DatabaseSync): SqliteDatabase {

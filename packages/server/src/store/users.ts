@@ -5,7 +5,8 @@ import type { Db } from "./store.ts";
 export const findUser = (db: Db, username: string) =>
   db.selectFrom("users").selectAll().where("username", "=", username).executeTakeFirst();
 
-export const findTeam = (db: Db, name: string) => db.selectFrom("teams").selectAll().where("name", "=", name).executeTakeFirst();
+export const findTeam = (db: Db, name: string) =>
+  db.selectFrom("teams").selectAll().where("name", "=", name).executeTakeFirst();
 
 export const insertUser = (db: Db, username: string, now: string) =>
   db

@@ -1,6 +1,7 @@
 /** The folder of an attempt: what the server writes for the supervisor, and what it reads back. */
-import { link, mkdir, open, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
+
 import { constants } from "node:fs";
+import { link, mkdir, open, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Step } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
@@ -87,7 +88,10 @@ export class AttemptFolder {
   async steps(exit: Exit | undefined): Promise<Step[]> {
     const begun: { phase: Phase; at: number }[] = [];
     for (const phase of phases) {
-      const at = await stat(this.file(`step.${phase}`)).then((s) => s.mtimeMs, () => undefined);
+      const at = await stat(this.file(`step.${phase}`)).then(
+        (s) => s.mtimeMs,
+        () => undefined,
+      );
       if (at !== undefined) begun.push({ phase, at });
     }
     return begun.map(({ phase, at }, index) => {
@@ -106,7 +110,10 @@ export class AttemptFolder {
     const limit = 64 * 1024;
     try {
       // The job may have put anything here: no link is followed, no pipe waited for, no flood read.
-      const file = await open(join(this.work, metricsFile), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const file = await open(
+        join(this.work, metricsFile),
+        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
+      );
       try {
         const { size } = await file.stat().then((s) => (s.isFile() ? s : { size: limit + 1 }));
         if (size > limit) return null;

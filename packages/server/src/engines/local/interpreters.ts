@@ -44,7 +44,9 @@ export class Interpreters {
   async #onPath(pattern: RegExp): Promise<string[]> {
     const folders = this.#searchPath.split(delimiter).filter((folder) => folder !== "");
     const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [] as string[])));
-    return folders.flatMap((folder, index) => (names[index] ?? []).filter((name) => pattern.test(name)).map((name) => join(folder, name)));
+    return folders.flatMap((folder, index) =>
+      (names[index] ?? []).filter((name) => pattern.test(name)).map((name) => join(folder, name)),
+    );
   }
 
   /** Asks a binary once. A shim on PATH costs 100 ms at every start; what it leads to does not. */
@@ -72,10 +74,17 @@ function ask(path: string): Promise<Interpreter | undefined> {
 async function managed(): Promise<string[]> {
   const roots = [join(homedir(), ".pyenv/versions"), join(homedir(), ".local/share/uv/python")];
   const paths = await Promise.all(
-    roots.map(async (root) => (await readdir(root).catch(() => [] as string[])).map((name) => join(root, name, "bin/python3"))),
+    roots.map(async (root) =>
+      (await readdir(root).catch(() => [] as string[])).map((name) => join(root, name, "bin/python3")),
+    ),
   );
   const reachable = await Promise.all(
-    paths.flat().map((path) => access(path, constants.X_OK).then(() => path, () => undefined)),
+    paths.flat().map((path) =>
+      access(path, constants.X_OK).then(
+        () => path,
+        () => undefined,
+      ),
+    ),
   );
   return reachable.filter((path) => path !== undefined);
 }
@@ -100,8 +109,15 @@ export function satisfies(version: string, wanted: string): boolean {
     const within = version === bound || version.startsWith(`${bound.replace(/\.$/, "")}.`);
     if (operator === "==") return within;
     if (operator === "!=") return !within;
-    if (operator === "~=") return compare(version, bound) >= 0 && version.startsWith(`${bound.split(".").slice(0, -1).join(".")}.`);
+    if (operator === "~=")
+      return compare(version, bound) >= 0 && version.startsWith(`${bound.split(".").slice(0, -1).join(".")}.`);
     const order = compare(version, bound);
-    return operator === ">=" ? order >= 0 : operator === "<=" ? order <= 0 || within : operator === ">" ? order > 0 && !within : order < 0;
+    return operator === ">="
+      ? order >= 0
+      : operator === "<="
+        ? order <= 0 || within
+        : operator === ">"
+          ? order > 0 && !within
+          : order < 0;
   });
 }

@@ -39,7 +39,9 @@ export class LocalEngine implements Engine {
     this.#tools = tools;
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "");
     const script = join(import.meta.dirname, "starter.sh");
-    this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder) => options.onChange(basename(folder)));
+    this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder) =>
+      options.onChange(basename(folder)),
+    );
   }
 
   #folder(key: string): AttemptFolder {
@@ -160,7 +162,13 @@ export class LocalEngine implements Engine {
 
 /** The script lies in the working directory under its own name, so that tracebacks and `__file__` say what people know. */
 function scriptFilename({ name, queryType }: JobSpec): string {
-  const safe = (name ?? "").split("/").at(-1)?.replace(/[^\w.-]/g, "_").replace(/^[.-]+/, "").slice(-100) ?? "";
+  const safe =
+    (name ?? "")
+      .split("/")
+      .at(-1)
+      ?.replace(/[^\w.-]/g, "_")
+      .replace(/^[.-]+/, "")
+      .slice(-100) ?? "";
   return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
 }
 
@@ -177,7 +185,8 @@ async function findTools({ dataDir, jobEnvironment }: LocalEngineOptions): Promi
   const system = `/usr/bin:/bin:${path}`;
   const setsid = await findProgram("setsid", system);
   const env = await findProgram("env", system);
-  if (!setsid || !env) throw new CannotStart("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
+  if (!setsid || !env)
+    throw new CannotStart("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
   return {
     setsid,
     env,
@@ -191,7 +200,13 @@ async function findTools({ dataDir, jobEnvironment }: LocalEngineOptions): Promi
 async function findProgram(name: string, path: string): Promise<string | undefined> {
   for (const folder of path.split(":").filter(Boolean)) {
     const candidate = join(folder, name);
-    if (await access(candidate).then(() => true, () => false)) return candidate;
+    if (
+      await access(candidate).then(
+        () => true,
+        () => false,
+      )
+    )
+      return candidate;
   }
   return undefined;
 }

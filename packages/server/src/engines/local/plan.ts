@@ -48,7 +48,9 @@ const exec = ({ tools }: PlanInput, ...words: string[]) =>
 
 /** Where the revision begins in `url@revision`: at the last @ of the path, not at the one before the host. */
 export function splitRevision(repository: string): { url: string; revision: string } {
-  const pathStart = /^\w+:\/\//.test(repository) ? repository.indexOf("/", repository.indexOf("://") + 3) : repository.indexOf(":");
+  const pathStart = /^\w+:\/\//.test(repository)
+    ? repository.indexOf("/", repository.indexOf("://") + 3)
+    : repository.indexOf(":");
   const at = repository.lastIndexOf("@");
   if (at <= pathStart) return { url: repository, revision: "" };
   return { url: repository.slice(0, at), revision: repository.slice(at + 1) };
@@ -64,7 +66,9 @@ function filesPhase({ spec, scriptName }: PlanInput): string | undefined {
   const copies = spec.files.map(({ path, name }) => [path, name]);
   if (spec.repository) copies.push(["../query", scriptName]);
   if (copies.length === 0) return undefined;
-  const lines = copies.map(([from = "", to = ""]) => `  cp --remove-destination -- ${quote(from)} ${quote(`./${to}`)} || exit`);
+  const lines = copies.map(
+    ([from = "", to = ""]) => `  cp --remove-destination -- ${quote(from)} ${quote(`./${to}`)} || exit`,
+  );
   return [...lines, ...(spec.repository ? [`  chmod u+x ${quote(`./${scriptName}`)}`] : [])].join("\n");
 }
 
@@ -72,12 +76,24 @@ function environmentPhase(input: PlanInput): string {
   const { spec, folder, tools, interpreter, requirements = "" } = input;
   const named = namedFiles(requirements);
   const key = createHash("sha256")
-    .update(JSON.stringify([spec.teamId, interpreter, process.platform, process.arch, requirements, indexSettings(spec)]))
+    .update(
+      JSON.stringify([spec.teamId, interpreter, process.platform, process.arch, requirements, indexSettings(spec)]),
+    )
     .digest("hex")
     .slice(0, 40);
   // An editable or folder install points into this job's own folder: such an environment cannot be shared.
-  const envs = /^\s*(-e|--editable)\b|^\s*\.{0,2}\/\S*\/?\s*$|^\s*\.\s*$/m.test(requirements) ? folder.file("own-env") : tools.envsDir;
-  const words = [envs, key, interpreter?.path ?? "", folder.file("requirements.txt"), tools.uv ?? "", folder.file("venv"), ...named];
+  const envs = /^\s*(-e|--editable)\b|^\s*\.{0,2}\/\S*\/?\s*$|^\s*\.\s*$/m.test(requirements)
+    ? folder.file("own-env")
+    : tools.envsDir;
+  const words = [
+    envs,
+    key,
+    interpreter?.path ?? "",
+    folder.file("requirements.txt"),
+    tools.uv ?? "",
+    folder.file("venv"),
+    ...named,
+  ];
   return exec(input, "/bin/sh", tools.environmentScript, ...words);
 }
 

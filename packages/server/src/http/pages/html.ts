@@ -11,7 +11,7 @@ export class Html {
 }
 
 const escapes: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
-const escape = (text: string) => text.replace(/[&<>"']/g, (character) => escapes[character] ?? character);
+const escapeText = (text: string) => text.replace(/[&<>"']/g, (character) => escapes[character] ?? character);
 
 type Value = string | number | Html | null | undefined | false | readonly (string | Html)[];
 
@@ -24,7 +24,7 @@ export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
 function render(value: Value): string {
   if (value === undefined || value === null || value === false) return "";
   if (value instanceof Html) return value.text;
-  return Array.isArray(value) ? value.map((item) => render(item as Value)).join("") : escape(String(value));
+  return Array.isArray(value) ? value.map((item) => render(item as Value)).join("") : escapeText(String(value));
 }
 
 const style = `

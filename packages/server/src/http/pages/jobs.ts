@@ -26,19 +26,27 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
     return { title: job.name ?? job.id, body, refresh: isSettled(job.status) ? undefined : 2 };
   });
 
-  privatePage(app, context, { method: "GET", url: "/team/:team/datasets/jobs/:id/log" }, async ({ request, reply, principal }) => {
-    const params = request.params as { team: string; id: string };
-    const job = await getTeamJob(context, authorize(principal, access, params.team), params.id.toLowerCase());
-    const { source } = await openJobLog(context, job.id);
-    const size = await source.size();
-    if (size > 64 * 1024 * 1024) {
-      await source.close();
-      throw new ApiError("too_large", `The log has ${size} bytes, too many for a page. Read it with \`millrace job logs ${job.id}\`.`);
-    }
-    const bytes = await source.read(0, size).finally(() => source.close());
-    reply.header("x-content-type-options", "nosniff").type("text/plain; charset=utf-8").send(bytes);
-    return undefined;
-  });
+  privatePage(
+    app,
+    context,
+    { method: "GET", url: "/team/:team/datasets/jobs/:id/log" },
+    async ({ request, reply, principal }) => {
+      const params = request.params as { team: string; id: string };
+      const job = await getTeamJob(context, authorize(principal, access, params.team), params.id.toLowerCase());
+      const { source } = await openJobLog(context, job.id);
+      const size = await source.size();
+      if (size > 64 * 1024 * 1024) {
+        await source.close();
+        throw new ApiError(
+          "too_large",
+          `The log has ${size} bytes, too many for a page. Read it with \`millrace job logs ${job.id}\`.`,
+        );
+      }
+      const bytes = await source.read(0, size).finally(() => source.close());
+      reply.header("x-content-type-options", "nosniff").type("text/plain; charset=utf-8").send(bytes);
+      return undefined;
+    },
+  );
 }
 
 async function jobsBody(context: HttpContext, principal: Principal): Promise<Html> {
@@ -57,7 +65,8 @@ datachain job run hello.py</pre>`;
 const jobTable = (jobs: Job[]) => html`<div class="scroll"><table>
 <thead><tr><th>Status</th><th>Name</th><th>Created</th><th>By</th><th>Took</th></tr></thead>
 <tbody>${jobs.map(
-  (job) => html`<tr><td>${chip(job)}</td><td><a href="${pathOf(job)}">${job.name ?? job.id}</a></td><td>${when(job.created_at)}</td><td>${job.created_by}</td><td>${took(job)}</td></tr>`,
+  (job) =>
+    html`<tr><td>${chip(job)}</td><td><a href="${pathOf(job)}">${job.name ?? job.id}</a></td><td>${when(job.created_at)}</td><td>${job.created_by}</td><td>${took(job)}</td></tr>`,
 )}</tbody></table></div>`;
 
 const chip = (job: Job) => html`<span class="chip ${job.status}">${job.status}</span>`;

@@ -18,7 +18,11 @@ interface Visit {
 }
 
 /** A page that anybody may see. */
-export function publicPage(app: FastifyInstance, route: PageRoute, show: (visit: Visit) => Promise<Page | undefined>): void {
+export function publicPage(
+  app: FastifyInstance,
+  route: PageRoute,
+  show: (visit: Visit) => Promise<Page | undefined>,
+): void {
   app.route({
     method: route.method,
     url: route.url,
@@ -41,7 +45,11 @@ export function privatePage(
 ): void {
   const access: Access = { kind: "signed-in", why: "a browser session; the page shows what its user may see" };
   publicPage(app, { ...route, access }, async (visit) => {
-    const principal = await principalOfSession(context.store.db, sessionCookieOf(visit.request.headers), context.clock.now());
+    const principal = await principalOfSession(
+      context.store.db,
+      sessionCookieOf(visit.request.headers),
+      context.clock.now(),
+    );
     if (!principal) return signInPage;
     const page = await show({ ...visit, principal });
     return page && { ...page, user: principal.username };
@@ -51,8 +59,10 @@ export function privatePage(
 /** Cookies are already withheld from other sites' forms; this holds where a browser is older than that. */
 function refuseOtherSites({ headers }: FastifyRequest): void {
   const site = headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin" && site !== "none") throw new ApiError("forbidden", "This form must be sent from its own page.");
-  if (headers.origin !== undefined && new URL(headers.origin).host !== headers.host) throw new ApiError("forbidden", "This form must be sent from its own page.");
+  if (site !== undefined && site !== "same-origin" && site !== "none")
+    throw new ApiError("forbidden", "This form must be sent from its own page.");
+  if (headers.origin !== undefined && new URL(headers.origin).host !== headers.host)
+    throw new ApiError("forbidden", "This form must be sent from its own page.");
 }
 
 const signInPage: Page = {

@@ -47,9 +47,10 @@ function render({ info, paths, components }: Document): Html {
   return html`<h1>${info.title} API ${info.version}</h1>
 <p>${info.description} Send <code>Authorization: Bearer isat_…</code>; every call works in one team, named by <code>team_name</code>. The same as a document: <a href="/api/openapi.json">/api/openapi.json</a>.</p>
 ${tags.map(
-  (tag) => html`<h2>${tag}</h2>${operations
-    .filter(({ operation }) => operation.tags[0] === tag)
-    .map(({ path, method, operation }) => showOperation(path, method, operation))}`,
+  (tag) =>
+    html`<h2>${tag}</h2>${operations
+      .filter(({ operation }) => operation.tags[0] === tag)
+      .map(({ path, method, operation }) => showOperation(path, method, operation))}`,
 )}
 <h2>Schemas</h2>
 ${Object.entries(components.schemas).map(([name, schema]) => html`<details id="schema-${name}"><summary><code>${name}</code></summary>${fields(schema)}</details>`)}`;
@@ -58,9 +59,12 @@ ${Object.entries(components.schemas).map(([name, schema]) => html`<details id="s
 function showOperation(path: string, method: string, operation: Operation): Html {
   return html`<details id="${operation.operationId}"><summary><code>${method} ${path}</code> ${operation.summary}</summary>
 <p>${operation.description}</p>
-${operation.parameters.length > 0 && html`<div class="scroll"><table><thead><tr><th>Parameter</th><th>In</th><th>Type</th><th>Meaning</th></tr></thead><tbody>
+${
+  operation.parameters.length > 0 &&
+  html`<div class="scroll"><table><thead><tr><th>Parameter</th><th>In</th><th>Type</th><th>Meaning</th></tr></thead><tbody>
 ${operation.parameters.map((p) => html`<tr><td><code>${p.name}</code>${p.required ? " *" : ""}</td><td>${p.in}</td><td>${typeOf(p.schema)}</td><td>${meaning(p.schema)}</td></tr>`)}
-</tbody></table></div>`}
+</tbody></table></div>`
+}
 ${Object.entries(operation.requestBody?.content ?? {}).map(([type, { schema }]) => html`<p>Body: <code>${type}</code> ${typeOf(schema)}</p>${fields(schema)}`)}
 ${Object.entries(operation.responses).map(([status, response]) => html`<p><strong>${status}</strong> ${response.description}${Object.entries(response.content ?? {}).map(([type, { schema }]) => html` · <code>${type}</code> ${typeOf(schema)}`)}</p>`)}
 </details>`;

@@ -13,7 +13,11 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
 
   publicPage(
     app,
-    { method: "GET", url: "/auth/sign-in", access: { kind: "public", why: "the link's secret is the proof; rate-limited, works once" } },
+    {
+      method: "GET",
+      url: "/auth/sign-in",
+      access: { kind: "public", why: "the link's secret is the proof; rate-limited, works once" },
+    },
     async ({ request, reply }) => {
       limits.logins.take(request.ip);
       const cookie = await beginSession(store, field(request.query, "link"), clock.now());

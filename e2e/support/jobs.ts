@@ -1,0 +1,61 @@
+/** Jobs as tests make them and wait for them. */
+import { type Client, finalStatuses, type Job, type JobInput, type JobStatus, routes } from "@millrace/contract";
+
+export const shell = (query: string, rest: Partial<JobInput> = {}): JobInput => ({
+  query,
+  query_type: "SHELL",
+  query_name: "job.sh",
+  ...rest,
+});
+export const python = (query: string, rest: Partial<JobInput> = {}): JobInput => ({
+  query,
+  query_type: "PYTHON",
+  query_name: "job.py",
+  ...rest,
+});
+
+export const createJob = (client: Client, input: JobInput): Promise<Job> =>
+  client.call(routes.createJob, { body: input });
+
+export async function readJob(client: Client, id: string): Promise<Job> {
+  const [job] = await client.call(routes.listJobs, { query: { job_id: id, include_steps: true } });
+  if (!job) throw new Error(`there is no job ${id}`);
+  return job;
+}
+
+/** Asks until the job is in one of these states; the bound is for a test that would otherwise hang. */
+export async function waitForStatus(
+  client: Client,
+  id: string,
+  statuses: readonly JobStatus[],
+  seconds = 60,
+): Promise<Job> {
+  const deadline = Date.now() + seconds * 1000;
+  for (;;) {
+    const job = await readJob(client, id);
+    if (statuses.includes(job.status)) return job;
+    if (finalStatuses.includes(job.status) || Date.now() > deadline) {
+      throw new Error(`job ${id} is ${job.status}, not ${statuses.join(" or ")}: ${job.error_message}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export const waitForEnd = (client: Client, id: string, seconds?: number) =>
+  waitForStatus(client, id, finalStatuses, seconds);
+
+/** Creates, waits for the end, and returns job and log. */
+export async function runJob(client: Client, input: JobInput): Promise<{ job: Job; log: string }> {
+  const { id } = await createJob(client, input);
+  const job = await waitForEnd(client, id);
+  return { job, log: await readLog(client, id) };
+}
+
+export async function readLog(client: Client, id: string): Promise<string> {
+  return (await readLogBytes(client, id)).toString("utf8");
+}
+
+export async function readLogBytes(client: Client, id: string): Promise<Buffer> {
+  const response = await client.request(routes.getJobLogs, { params: { job_id: id }, query: {} });
+  return Buffer.from(await response.arrayBuffer());
+}

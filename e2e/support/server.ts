@@ -1,0 +1,122 @@
+/** A real server in a process of its own, on a fresh data folder: started, killed and started again by tests. */
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { type Client, createClient } from "@millrace/contract";
+
+export const repository = join(import.meta.dirname, "../..");
+export const millrace = join(repository, "node_modules/.bin/millrace");
+
+export interface ServerOptions {
+  readonly databaseUrl?: string;
+  /** More settings, such as MILLRACE_MAX_WORKERS. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export class TestServer {
+  readonly dataDir: string;
+  readonly port: number;
+  readonly #options: ServerOptions;
+  #child: ChildProcess | undefined;
+  /** Everything the server wrote to standard output and error, over all its lives. */
+  output = "";
+
+  /** Starts one, ready to be used. */
+  static async start(options: ServerOptions = {}): Promise<TestServer> {
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-"));
+    const server = new TestServer(dataDir, await freePort(), options);
+    await server.start();
+    return server;
+  }
+
+  private constructor(dataDir: string, port: number, options: ServerOptions) {
+    this.dataDir = dataDir;
+    this.port = port;
+    this.#options = options;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Settings for any millrace command that works on this server's store. */
+  get settings(): NodeJS.ProcessEnv {
+    return {
+      ...process.env,
+      MILLRACE_DATA_DIR: this.dataDir,
+      MILLRACE_PORT: String(this.port),
+      MILLRACE_LOGIN_RATE: "1000",
+      ...(this.#options.databaseUrl ? { MILLRACE_DATABASE_URL: this.#options.databaseUrl } : {}),
+      ...this.#options.env,
+    };
+  }
+
+  /** Resolves when the server says that it is ready. Extra settings hold for this life only. */
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const child = spawn(millrace, ["serve"], { env: { ...this.settings, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = child;
+    child.stderr.on("data", (bytes: Buffer) => {
+      this.output += bytes.toString();
+    });
+    const ready = new Promise<void>((resolve, reject) => {
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        this.output += `${line}\n`;
+        if (line.startsWith("Millrace is ready at ")) resolve();
+      });
+      child.once("exit", () => reject(new Error(`the server ended before it was ready:\n${this.output}`)));
+    });
+    await ready;
+  }
+
+  /** Ends it and waits until it is gone. */
+  async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, "exit");
+  }
+
+  async restart(): Promise<void> {
+    await this.stop("SIGKILL");
+    await this.start();
+  }
+
+  /** Waits for an end that something else brings about, such as a fault point. */
+  async ended(): Promise<void> {
+    const child = this.#child;
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  }
+
+  async token(...args: string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(millrace, ["admin", "token", ...args], { env: this.settings });
+    return stdout.trim();
+  }
+
+  async client(...args: string[]): Promise<Client> {
+    return createClient({ url: this.url, token: await this.token(...args), team: "main" });
+  }
+
+  /** Stops it and removes its folder. */
+  async dispose(): Promise<void> {
+    await this.stop("SIGKILL");
+    await rm(this.dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, "127.0.0.1");
+  await once(probe, "listening");
+  const address = probe.address();
+  probe.close();
+  await once(probe, "close");
+  return typeof address === "object" && address ? address.port : 0;
+}

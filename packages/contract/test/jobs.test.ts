@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import {
+  allows,
+  finalStatuses,
+  followExitCode,
+  jobActions,
+  jobStatuses,
+  jobTransitions,
+  statusGroups,
+} from "@millrace/contract";
+
+describe("the state machine of jobs", () => {
+  it("knows the thirteen states of the contract", () => {
+    assert.deepEqual(
+      [...jobStatuses].sort(),
+      "CANCELED CANCELING CANCELING_SCHEDULED COMPLETE CREATED FAILED INIT PENDING PROVISIONING QUEUED RUNNING SCHEDULED TASK".split(
+        " ",
+      ),
+    );
+  });
+
+  it("leads from every state to an end, and from an end nowhere", () => {
+    assert.deepEqual([...finalStatuses].sort(), ["CANCELED", "COMPLETE", "FAILED"]);
+    for (const status of jobStatuses) {
+      const reached = new Set<string>([status]);
+      for (const state of reached)
+        for (const next of jobTransitions[state as keyof typeof jobTransitions]) reached.add(next);
+      assert.ok(
+        [...reached].some((state) => (finalStatuses as readonly string[]).includes(state)),
+        `${status} has no way to an end`,
+      );
+    }
+  });
+
+  it("divides the states into ACTIVE and INACTIVE", () => {
+    const { ACTIVE = [], INACTIVE = [] } = statusGroups;
+    assert.deepEqual([...ACTIVE, ...INACTIVE].sort(), [...jobStatuses].sort());
+    assert.ok(ACTIVE.includes("CANCELING_SCHEDULED"));
+    assert.ok(INACTIVE.includes("TASK"));
+  });
+
+  it("allows a cancellation exactly where the machine has a way to CANCELED that has not been taken", () => {
+    for (const status of jobActions.cancel) assert.ok(!finalStatuses.includes(status), status);
+    assert.equal(allows("cancel", "RUNNING"), true);
+    assert.equal(allows("cancel", "COMPLETE"), false);
+    assert.equal(allows("cancel", "CANCELING"), false);
+  });
+
+  it("gives a followed job the exit code 0, 1 or 2", () => {
+    assert.deepEqual(
+      ["COMPLETE", "FAILED", "CANCELED", "TASK"].map((s) => followExitCode(s as "COMPLETE")),
+      [0, 1, 2, 0],
+    );
+  });
+
+  it("is drawn in docs/jobs.md edge by edge", async () => {
+    const text = await readFile(join(import.meta.dirname, "../../../docs/jobs.md"), "utf8");
+    const drawn = [...text.matchAll(/^ *([A-Z_]+) --> ([A-Z_]+)/gm)].map(([, from, to]) => `${from} ${to}`).sort();
+    const declared = jobStatuses.flatMap((from) => jobTransitions[from].map((to) => `${from} ${to}`)).sort();
+    assert.deepEqual(drawn, declared);
+  });
+});

@@ -1,0 +1,24 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { AttemptFolder } from "../src/engines/local/attempt-folder.ts";
+import { LocalEngine } from "../src/engines/local/local-engine.ts";
+import { processesOf, readBootId } from "../src/engines/local/processes.ts";
+import { engineConformance } from "./engine-conformance.ts";
+
+engineConformance("local", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-engine-"));
+  const bootId = await readBootId();
+  const jobEnvironment = { PATH: process.env["PATH"] ?? "" };
+  return {
+    bootId,
+    open: ({ claimDelay = "" } = {}) =>
+      LocalEngine.open({ dataDir, bootId, claimDelay, jobEnvironment, onChange: () => {} }),
+    processes: (key) => processesOf([key]),
+    async killSupervisor(key) {
+      const supervisor = await new AttemptFolder(join(dataDir, "jobs"), key).supervisor();
+      if (supervisor) process.kill(supervisor.pid, "SIGKILL");
+    },
+    stop: () => rm(dataDir, { recursive: true, force: true }),
+  };
+});

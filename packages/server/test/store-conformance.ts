@@ -1,0 +1,329 @@
+/** What every store must do: the same suite runs on SQLite and on PostgreSQL. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { ApiError, type JobStatus, jobStatuses } from "@millrace/contract";
+import { iso } from "../src/domain/clock.ts";
+import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
+import { newJobId } from "../src/domain/job-ids.ts";
+import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
+import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
+import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
+import { takeKey } from "../src/store/idempotency-keys.ts";
+import { findJob, getJob, insertJob, listJobs, moveJob } from "../src/store/jobs.ts";
+import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/queue.ts";
+import type { Store } from "../src/store/store.ts";
+import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
+import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
+import { insertSignInLink, useSignInLink } from "../src/store/users.ts";
+
+export interface StoreFixture {
+  /** A store of its own; called twice with the same name it opens the same data again. */
+  open(name: string): Promise<Store>;
+  stop(): Promise<void>;
+}
+
+const now = Date.UTC(2030, 0, 1);
+
+export function storeConformance(kind: string, start: () => Promise<StoreFixture>): void {
+  describe(`the ${kind} store`, () => {
+    let fixture: StoreFixture;
+    let store: Store;
+    before(async () => {
+      fixture = await start();
+      store = await fixture.open("main");
+      await prepareStore(store, now);
+      await prepareLocalCluster(store, 4, "none");
+    });
+    after(async () => {
+      await store.close();
+      await fixture.stop();
+    });
+
+    const job = async (status: JobStatus = "CREATED", rest: { name?: string } = {}) => {
+      const id = newJobId(now);
+      await store.write((db) => insertJob(db, jobRow(id, status, rest)));
+      return id;
+    };
+
+    it("migrates safely when several programs open it at once, and only once", async () => {
+      const stores = await Promise.all([1, 2, 3].map(() => fixture.open("race")));
+      await Promise.all(stores.map((s) => prepareStore(s, now)));
+      const users = await stores[0]?.db.selectFrom("users").selectAll().execute();
+      assert.deepEqual(
+        users?.map((u) => u.username),
+        ["admin"],
+      );
+      await Promise.all(stores.map((s) => s.close()));
+    });
+
+    it("refuses to be opened by a program older than itself", async () => {
+      const newer = await fixture.open("newer");
+      await newer.write((db) =>
+        db
+          .insertInto("schema_version" as "users")
+          .values({ version: 999 } as never)
+          .execute(),
+      );
+      await newer.close();
+      await assert.rejects(fixture.open("newer"), /written by a newer Millrace/);
+    });
+
+    it("undoes a write that fails, and leaves those beside it alone", async () => {
+      const kept = newJobId(now);
+      const undone = newJobId(now);
+      const results = await Promise.allSettled([
+        store.write((db) => insertJob(db, jobRow(kept, "CREATED"))),
+        store.write(async (db) => {
+          await insertJob(db, jobRow(undone, "CREATED"));
+          throw new ApiError("invalid", "on purpose");
+        }),
+      ]);
+      assert.deepEqual(
+        results.map((r) => r.status),
+        ["fulfilled", "rejected"],
+      );
+      assert.ok(await getJob(store.db, kept));
+      assert.equal(await getJob(store.db, undone), undefined);
+    });
+
+    it("moves a job only from the states named, and only while the fence holds", async () => {
+      const id = await job("QUEUED");
+      const move = (from: JobStatus[], to: JobStatus, fence?: number) =>
+        store.write((db) => moveJob(db, { id, from, to, ...(fence === undefined ? {} : { fence }) }));
+      assert.equal(await move(["CREATED"], "INIT"), false);
+      assert.equal(await move(["QUEUED"], "INIT", 7), false);
+      assert.equal(await move(["QUEUED"], "INIT", 0), true);
+      assert.equal((await getJob(store.db, id))?.status, "INIT");
+    });
+
+    it("has no move that the contract does not know", async () => {
+      const id = await job("COMPLETE");
+      await assert.rejects(
+        store.write((db) => moveJob(db, { id, from: ["COMPLETE"], to: "RUNNING" })),
+        /no way from COMPLETE to RUNNING/,
+      );
+    });
+
+    it("lets exactly one of many take a job off the queue", async () => {
+      const id = await job();
+      await store.write((db) => enqueue(db, { job_id: id, cluster_id: 1, priority: 5, slots: 1, passed_over: 0 }));
+      const takers = await Promise.all([...Array(8)].map(() => store.write((db) => dequeue(db, id))));
+      assert.equal(takers.filter(Boolean).length, 1);
+    });
+
+    it("queues by priority, then by age", async () => {
+      const ids = [await job(), await job(), await job()];
+      await store.write(async (db) => {
+        for (const [index, id] of ids.entries()) {
+          await enqueue(db, { job_id: id, cluster_id: 9, priority: index === 2 ? 0 : 5, slots: 1, passed_over: 0 });
+        }
+        await countPassedOver(db, [ids[0] ?? ""]);
+      });
+      const head = await headOfQueue(store.db, 9, 10);
+      assert.deepEqual(
+        head.map((row) => row.job_id),
+        [ids[2], ids[0], ids[1]],
+      );
+      assert.deepEqual(
+        head.map((row) => row.passed_over),
+        [0, 1, 0],
+      );
+    });
+
+    it("counts the slots of open attempts, and closes each once", async () => {
+      const id = await job("INIT");
+      const attempt = {
+        job_id: id,
+        attempt: 1,
+        cluster_id: 8,
+        slots: 3,
+        server_id: "s",
+        boot_id: "b",
+        created_at: iso(now),
+        signalled_at: null,
+      };
+      await store.write((db) => openAttempt(db, attempt));
+      assert.equal(await busySlots(store.db, 8), 3);
+      assert.deepEqual(
+        (await openAttempts(store.db, "s")).map((a) => a.job_id),
+        [id],
+      );
+      assert.equal(await store.write((db) => closeAttempt(db, id, 2)), false);
+      assert.equal(await store.write((db) => closeAttempt(db, id, 1)), true);
+      assert.equal(await store.write((db) => closeAttempt(db, id, 1)), false);
+      assert.equal(await busySlots(store.db, 8), 0);
+    });
+
+    it("lists jobs newest first, by state, name and user, a page at a time", async () => {
+      const team = await addTeam(store, "listed");
+      const ids: string[] = [];
+      for (const [index, status] of jobStatuses.entries()) {
+        const id = newJobId(now);
+        ids.unshift(id);
+        await store.write((db) =>
+          insertJob(db, { ...jobRow(id, status, { name: index % 2 ? "odd" : "even" }), team_id: team }),
+        );
+      }
+      const list = async (rest: object) =>
+        (await listJobs(store.db, { teamId: team, limit: 100, ...rest })).map((row) => row.id);
+      assert.deepEqual(await list({}), ids);
+      assert.deepEqual(await list({ limit: 2 }), ids.slice(0, 2));
+      assert.deepEqual(await list({ limit: 2, before: ids[1] }), ids.slice(2, 4));
+      const running = (await listJobs(store.db, { teamId: team, limit: 9, statuses: ["RUNNING", "FAILED"] })).map(
+        (r) => r.status,
+      );
+      assert.deepEqual(running.sort(), ["FAILED", "RUNNING"]);
+      assert.equal((await list({ name: "odd" })).length, Math.floor(jobStatuses.length / 2));
+      assert.deepEqual(await list({ username: "nobody" }), []);
+      assert.deepEqual(await list({ statuses: [...jobStatuses], name: "odd", limit: 1 }), [
+        ids.find((_, i) => (ids.length - 1 - i) % 2 === 1),
+      ]);
+      assert.equal((await findJob(store.db, 1, ids[0] ?? ""))?.id, undefined);
+    });
+
+    it("keeps text as it was given: NUL-free Unicode, quotes, a megabyte", async () => {
+      const query = `${"x".repeat(1_000_000)}'"\\ \u{1f600}\n`;
+      const id = newJobId(now);
+      await store.write((db) => insertJob(db, { ...jobRow(id, "CREATED"), query }));
+      assert.equal((await getJob(store.db, id))?.query, query);
+    });
+
+    it("gives a tick to one taker only", async () => {
+      const id = await job("TASK");
+      await store.write((db) => insertTask(db, id, iso(now)));
+      assert.equal((await dueTasks(store.db, iso(now - 1), 10)).length, 0);
+      assert.equal((await dueTasks(store.db, iso(now), 10)).length, 1);
+      const takers = await Promise.all(
+        [1, 2, 3].map(() => store.write((db) => advanceTask(db, id, iso(now), iso(now + 60_000)))),
+      );
+      assert.equal(takers.filter(Boolean).length, 1);
+      assert.equal((await dueTasks(store.db, iso(now), 10)).length, 0);
+    });
+
+    it("takes an idempotency key once", async () => {
+      const key = { team_id: 1, user_id: 1, key: "k" };
+      assert.equal(await store.write((db) => takeKey(db, key, "a")), true);
+      assert.equal(await store.write((db) => takeKey(db, key, "b")), false);
+      assert.equal(await store.write((db) => takeKey(db, { ...key, user_id: 2 }, "b")), true);
+    });
+
+    it("finds a token until it expires or is revoked", async () => {
+      const token = {
+        user_id: 1,
+        name: "t",
+        scopes: "[]",
+        team_ids: null,
+        created_at: iso(now),
+        last_used_at: null,
+        revoked_at: null,
+      };
+      await store.write(async (db) => {
+        await insertToken(db, { ...token, hash: "short", expires_at: iso(now + 1000) });
+        await insertToken(db, { ...token, hash: "long", expires_at: null });
+      });
+      assert.equal((await findLiveToken(store.db, "short", iso(now)))?.username, "admin");
+      assert.equal(await findLiveToken(store.db, "short", iso(now + 1000)), undefined);
+      const long = await findLiveToken(store.db, "long", iso(now));
+      await store.write((db) => revokeToken(db, long?.id ?? 0, iso(now)));
+      assert.equal(await findLiveToken(store.db, "long", iso(now)), undefined);
+    });
+
+    it("uses a sign-in link and a device login once", async () => {
+      await store.write((db) => insertSignInLink(db, "link", 1, iso(now + 1000)));
+      const links = await Promise.all([1, 2].map(() => store.write((db) => useSignInLink(db, "link", iso(now)))));
+      assert.equal(links.filter(Boolean).length, 1);
+      await store.write((db) => insertDeviceLogin(db, deviceLogin));
+      const approve = { status: "approved", user_id: 1, granted_scopes: "[]", granted_team_ids: null } as const;
+      assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
+      assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), true);
+      assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), false);
+      assert.ok(await store.write((db) => useDeviceLogin(db, "device", iso(now))));
+      assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
+    });
+
+    it("removes only files that no job took along", async () => {
+      const file = {
+        team_id: 1,
+        user_id: 1,
+        filename: "f",
+        size: 5_000_000_000,
+        sha256: "s",
+        created_at: iso(now),
+        attached_at: null,
+      };
+      const [used, unused] = await store.write(async (db) => [
+        await insertFile(db, { ...file, blob: "used" }),
+        await insertFile(db, { ...file, blob: "unused" }),
+      ]);
+      assert.notEqual(used, unused);
+      await store.write((db) => markAttached(db, [used ?? 0], iso(now)));
+      assert.deepEqual(await store.write((db) => deleteUnusedFiles(db, iso(now))), []);
+      const removed = await store.write((db) => deleteUnusedFiles(db, iso(now + 1)));
+      assert.deepEqual(
+        removed.map((row) => row.blob),
+        ["unused"],
+      );
+    });
+  });
+}
+
+const deviceLogin = {
+  device_hash: "device",
+  user_code: "CODE",
+  client_name: "c",
+  token_name: "t",
+  scopes: "[]",
+  team_names: null,
+  expires_in_days: 1,
+  status: "pending",
+  user_id: null,
+  granted_scopes: null,
+  granted_team_ids: null,
+  expires_at: iso(now + 1000),
+} as const;
+
+async function addTeam(store: Store, name: string): Promise<number> {
+  const { id } = await store.write((db) =>
+    db
+      .insertInto("teams")
+      .values({ name, created_at: iso(now) })
+      .returning("id")
+      .executeTakeFirstOrThrow(),
+  );
+  return id;
+}
+
+const jobRow = (id: string, status: JobStatus, { name = "n" }: { name?: string } = {}) => ({
+  id,
+  team_id: 1,
+  user_id: 1,
+  cluster_id: 1,
+  status,
+  attempt: 0,
+  name,
+  query: "",
+  query_type: "SHELL" as const,
+  environment: "",
+  workers: 1,
+  python_version: null,
+  requirements: null,
+  repository: null,
+  files: "[]",
+  priority: 5,
+  credentials_name: null,
+  start_after: null,
+  cron_expression: null,
+  reset: 0,
+  params: "{}",
+  metrics: "{}",
+  exit_code: null,
+  error_message: null,
+  error_stack: null,
+  steps: null,
+  parent_job_id: null,
+  rerun_from_job_id: null,
+  run_group_id: id,
+  created_at: iso(now),
+  started_at: null,
+  finished_at: null,
+});

@@ -1,0 +1,5 @@
+# Types, style, unused code.
+here=$(dirname "$0")
+cd "$here/.." || exit
+sh scripts/install.sh all || exit
+node_modules/.bin/tsc -p . && node_modules/.bin/biome check . && node_modules/.bin/knip
