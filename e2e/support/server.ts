@@ -34,6 +34,11 @@ export class TestServer {
     return server;
   }
 
+  /** One that uses a folder which exists already. */
+  static on(dataDir: string, port: number): TestServer {
+    return new TestServer(dataDir, port, {});
+  }
+
   private constructor(dataDir: string, port: number, options: ServerOptions) {
     this.dataDir = dataDir;
     this.port = port;

@@ -21,7 +21,7 @@ export interface Flag {
   readonly complete?: Completion;
 }
 
-export interface Argument {
+interface Argument {
   readonly help: string;
   readonly optional?: true;
   readonly complete?: Completion;

@@ -20,7 +20,7 @@ export interface Surroundings {
 const here = (): Surroundings => ({ env: process.env, cwd: process.cwd(), platform: process.platform });
 
 /** A value and who gave it: a flag, a variable, a file, or nobody. */
-export interface Setting {
+interface Setting {
   readonly value: string;
   readonly source: string;
 }

@@ -6,10 +6,10 @@ import { parse, stringify, type TomlTable } from "smol-toml";
 export type StudioChanges = Readonly<Record<string, string | null>>;
 
 export function editStudioTable(text: string, changes: StudioChanges): string {
-  const wanted = changedDocument(parse(text), changes);
+  const rewritten = stringify(changedDocument(parse(text), changes));
   const edited = editLines(text.split("\n"), changes).join("\n");
-  // Lines are enough for any file that a person or a tool wrote; where they are not, comments are lost, not keys.
-  return meansTheSame(edited, wanted) ? edited : stringify(wanted);
+  // Lines are enough for nearly any file; where they are not, comments are lost, but no key.
+  return meanTheSame(edited, rewritten) ? edited : rewritten;
 }
 
 function changedDocument(document: TomlTable, changes: StudioChanges): TomlTable {
@@ -21,9 +21,9 @@ function changedDocument(document: TomlTable, changes: StudioChanges): TomlTable
   return { ...document, studio };
 }
 
-function meansTheSame(text: string, wanted: TomlTable): boolean {
+function meanTheSame(edited: string, rewritten: string): boolean {
   try {
-    return isDeepStrictEqual(parse(text), wanted);
+    return isDeepStrictEqual(parse(edited), parse(rewritten));
   } catch {
     return false;
   }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Job, JobInput, QueryType } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
-import { messageOf, usageError } from "../errors.ts";
+import { CliError, messageOf, usageError } from "../errors.ts";
 import { parseStartTime } from "./start-time.ts";
 
 export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run">): JobInput {
@@ -67,15 +67,19 @@ function readText(path: string): string {
   }
 }
 
-/** NAME=VALUE lines that read back as the same values by dotenv rules. */
+/** NAME=VALUE lines that read back as the same values by dotenv rules, which know no escaped quotes. */
 export const environmentText = (environment: Readonly<Record<string, string>>) =>
   Object.entries(environment)
-    .map(([name, value]) => `${name}=${quoted(value)}`)
+    .map(([name, value]) => `${name}=${quoted(name, value)}`)
     .join("\n");
 
-function quoted(value: string): string {
+function quoted(name: string, value: string): string {
   if (/^[\w./:@%+,=-]*$/.test(value)) return value;
-  if (!/['\n\r\\]/.test(value)) return `'${value}'`;
-  const escaped = value.replaceAll("\\", "\\\\").replaceAll('"', '\\"').replaceAll("\n", "\\n").replaceAll("\r", "\\r");
-  return `"${escaped}"`;
+  // Between double quotes a backslash and an n are a line end.
+  const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
+  if (quote) return quote + value + quote;
+  throw new CliError(`The variable ${name} of the job cannot be sent again`, {
+    why: "Its value has every kind of quote in it",
+    next: "millrace job run FILE --env-file FILE, with the value written in another way",
+  });
 }

@@ -17,10 +17,11 @@ export async function findJobId({ client }: Connection, text: string): Promise<s
   const jobs = await client.call(routes.listJobs, { query: { limit: recentJobs } });
   const found = jobs.filter(({ id }) => id.startsWith(text.toLowerCase()));
   if (found.length === 1 && found[0]) return found[0].id;
-  const which = found.length === 0 ? "None" : `${found.length}`;
-  throw new CliError(`No single job begins with '${text}'`, {
-    why: `${which} of the last ${jobs.length} jobs of this team ${found.length > 1 ? "do" : "does"}`,
-    next: "millrace job ls",
+  const [what, next] =
+    found.length === 0 ? ["No job", "Give the whole id"] : ["More than one job", "Give more of the id"];
+  throw new CliError(`${what} begins with '${text}'`, {
+    why: `${found.length} of the last ${jobs.length} jobs of this team do`,
+    next: `${next}: millrace job ls`,
   });
 }
 

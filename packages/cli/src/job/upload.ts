@@ -7,6 +7,8 @@ import { messageOf, usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
 import { sizeText } from "./view.ts";
 
+const progressEvery = 100;
+
 /** Returns the ids that the job names. All files are opened before the first is sent. */
 export async function uploadFiles(connection: Connection, paths: readonly string[], output: Output): Promise<string[]> {
   const files: { name: string; blob: Blob }[] = [];
@@ -38,10 +40,14 @@ function countingFetch(send: typeof fetch, onSent: (bytes: number) => void): typ
   return (input, init) => {
     const { headers, body } = new Request(input, init);
     let sent = 0;
+    let told = 0;
     const counter = new TransformStream<Uint8Array, Uint8Array>({
       transform(chunk, controller) {
         sent += chunk.byteLength;
-        onSent(sent);
+        if (Date.now() - told > progressEvery) {
+          told = Date.now();
+          onSent(sent);
+        }
         controller.enqueue(chunk);
       },
     });

@@ -91,7 +91,7 @@ export function tookText(job: Job, now = Date.now()): string {
   return took === undefined ? "-" : durationText(took);
 }
 
-export function durationText(seconds: number): string {
+function durationText(seconds: number): string {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)}s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole}s`;

@@ -1,6 +1,6 @@
 /** The HTTP server: everything it serves, put together. */
 import { invalid } from "@millrace/contract";
-import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from "fastify";
+import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
@@ -14,7 +14,8 @@ import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
 import { systemRoutes } from "./system.ts";
 
-export async function buildApp(context: HttpContext): Promise<FastifyInstance> {
+/** `onRoute` hears of every registration: for the test that walks them. */
+export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: context.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -28,6 +29,7 @@ export async function buildApp(context: HttpContext): Promise<FastifyInstance> {
     },
     schemaErrorFormatter: validationError,
   });
+  if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   installErrors(app);
   readBodies(app);

@@ -37,6 +37,8 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
 }
 
 async function receive(request: FastifyRequest, destination: string, limit: number) {
+  if (!request.isMultipart())
+    throw new ApiError("unsupported_media_type", "The file must come as multipart/form-data, in a part `file`.");
   const part = await request.file();
   if (!part) throw new ApiError("bad_request", "file: expected a multipart part with this name, got none");
   const draft = `${destination}.part`;

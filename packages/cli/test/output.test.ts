@@ -1,0 +1,156 @@
+/** What people see on a terminal, and what programs read from a pipe. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { CliError, messageOf } from "../src/errors.ts";
+import { type Column, displayWidth, Output, type Sink } from "../src/output.ts";
+
+class Screen implements Sink {
+  text = "";
+  readonly isTTY: boolean;
+  readonly columns: number;
+  constructor(isTTY: boolean, columns = 80) {
+    this.isTTY = isTTY;
+    this.columns = columns;
+  }
+  write(text: string | Uint8Array): boolean {
+    this.text += typeof text === "string" ? text : new TextDecoder().decode(text);
+    return true;
+  }
+  once(): void {}
+}
+
+function screens(options: { terminal: boolean; columns?: number; color?: boolean }) {
+  const stdout = new Screen(options.terminal, options.columns);
+  const stderr = new Screen(options.terminal, options.columns);
+  return { stdout, stderr, output: new Output(stdout, stderr, options.color ?? false) };
+}
+
+interface Row {
+  readonly name: string;
+  readonly time: string;
+}
+const columns: Column<Row>[] = [
+  { title: "NAME", full: ({ name }) => name, shrinks: true },
+  { title: "TIME", full: ({ time }) => time, short: () => "now", style: () => "green" },
+  { title: "HIDDEN", full: () => "for programs", short: null },
+];
+const rows = [
+  { name: "a", time: "2026-01-01" },
+  { name: "a longer name than the other", time: "2026-01-02" },
+];
+
+describe("a table", () => {
+  it("has titles and aligned, short values on a terminal", () => {
+    const { stdout, output } = screens({ terminal: true });
+    output.table(columns, rows);
+    assert.equal(
+      stdout.text,
+      "NAME                          TIME\na                             now\na longer name than the other  now\n",
+    );
+  });
+  it("gives way to a narrow terminal where a column may shrink", () => {
+    const { stdout, output } = screens({ terminal: true, columns: 20 });
+    output.table(columns, rows);
+    assert.equal(stdout.text.split("\n")[2], "a longer name…  now");
+  });
+  it("has full values between tabs and no titles in a pipe", () => {
+    const { stdout, output } = screens({ terminal: false });
+    output.table(columns, rows);
+    assert.equal(stdout.text, "a\t2026-01-01\tfor programs\na longer name than the other\t2026-01-02\tfor programs\n");
+  });
+  it("keeps a row on one line, whatever a value contains", () => {
+    const odd = [{ name: "tab\tline\nend", time: "" }];
+    const piped = screens({ terminal: false });
+    piped.output.table(columns, odd);
+    assert.equal(piped.stdout.text, "tab\\tline\\nend\t\tfor programs\n");
+    const shown = screens({ terminal: true });
+    shown.output.table(columns, odd);
+    assert.match(shown.stdout.text, /^tab line end {2}now$/m);
+  });
+  it("lets no name of another person steer the terminal", () => {
+    const { stdout, output } = screens({ terminal: true });
+    output.table(columns, [{ name: "\u001b[2Jevil\u0007", time: "" }]);
+    assert.ok(!stdout.text.includes("\u001b") && !stdout.text.includes("\u0007"));
+  });
+  it("aligns wide letters by the columns that they take", () => {
+    assert.deepEqual([displayWidth("日本"), displayWidth("é"), displayWidth("🚀"), displayWidth("abc")], [4, 1, 2, 3]);
+  });
+  it("has colours on a terminal only, and only if they are wanted", () => {
+    const wanted = screens({ terminal: true, color: true });
+    wanted.output.table(columns, rows);
+    assert.ok(wanted.stdout.text.includes("\u001b[32mnow\u001b[0m"));
+    const piped = screens({ terminal: false, color: true });
+    piped.output.table(columns, rows);
+    const unwanted = screens({ terminal: true, color: false });
+    unwanted.output.table(columns, rows);
+    assert.ok(!piped.stdout.text.includes("\u001b") && !unwanted.stdout.text.includes("\u001b"));
+  });
+});
+
+describe("fields", () => {
+  const pairs = [
+    ["id", "1"],
+    ["query", "print(1)\nprint(2)\n"],
+  ] as const;
+  it("are aligned on a terminal, with long texts below their name", () => {
+    const { stdout, output } = screens({ terminal: true });
+    output.fields(pairs);
+    assert.equal(stdout.text, "id     1\nquery\n  print(1)\n  print(2)\n");
+  });
+  it("are name, tab and value in a pipe", () => {
+    const { stdout, output } = screens({ terminal: false });
+    output.fields(pairs);
+    assert.equal(stdout.text, "id\t1\nquery\tprint(1)\\nprint(2)\\n\n");
+  });
+});
+
+describe("notes and progress", () => {
+  it("go to standard error", () => {
+    const { stdout, stderr, output } = screens({ terminal: true });
+    output.note("hello");
+    output.progress("50%");
+    assert.equal(stdout.text, "");
+    assert.equal(stderr.text, "hello\n\r\u001b[2K50%");
+  });
+  it("progress is shown only where somebody is looking, and wiped before the next words", () => {
+    const piped = screens({ terminal: false });
+    piped.output.progress("50%");
+    assert.equal(piped.stderr.text, "");
+    const shown = screens({ terminal: true });
+    shown.output.progress("50%");
+    shown.output.note("done");
+    assert.equal(shown.stderr.text, "\r\u001b[2K50%\r\u001b[2Kdone\n");
+  });
+  it("are left out with --quiet; errors are not", () => {
+    const { stderr, output } = screens({ terminal: true });
+    output.configure({ quiet: true, verbose: false });
+    output.note("hello");
+    output.progress("50%");
+    assert.equal(stderr.text, "");
+    output.failure(new Error("broken"));
+    assert.match(stderr.text, /broken/);
+  });
+});
+
+describe("an error", () => {
+  it("says what, why and what to do next, and carries the exit code", () => {
+    const { stdout, stderr, output } = screens({ terminal: false });
+    const code = output.failure(
+      new CliError("What", { why: "Because\nof this", next: "millrace doctor", exitCode: 4 }),
+    );
+    assert.equal(stderr.text, "error: What\n  why: Because\n       of this\n next: millrace doctor\n");
+    assert.deepEqual([stdout.text, code], ["", 4]);
+  });
+  it("that nobody foresaw still has a message, and its origin with --verbose", () => {
+    const { stderr, output } = screens({ terminal: false });
+    output.configure({ quiet: false, verbose: true });
+    assert.equal(output.failure(new Error("odd", { cause: new Error("deep") })), 1);
+    assert.match(stderr.text, /^error: odd\n[\s\S]*output\.test\.ts[\s\S]*caused by: Error: deep/);
+  });
+  it("of fetch is told by its cause", () => {
+    const refused = new Error("connect ECONNREFUSED 127.0.0.1:1");
+    assert.equal(messageOf(new TypeError("fetch failed", { cause: refused })), refused.message);
+    const several = new TypeError("fetch failed", { cause: new AggregateError([refused], "") });
+    assert.equal(messageOf(several), refused.message);
+  });
+});

@@ -1,0 +1,52 @@
+/** A server inside the test's own process, on a fresh data folder. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient } from "@millrace/contract";
+import { pino } from "pino";
+import { readConfig } from "../../src/config.ts";
+import { type AdminTokenOptions, createAdminToken } from "../../src/domain/tokens.ts";
+import { type RunningServer, startServer } from "../../src/server.ts";
+
+export interface InProcessServer extends RunningServer {
+  readonly dataDir: string;
+  token(options?: AdminTokenOptions): Promise<string>;
+  client(options?: AdminTokenOptions): Promise<Client>;
+  /** Any request, with a token of the admin unless another or none is given. */
+  fetch(path: string, init?: RequestInit & { token?: string | null; json?: unknown }): Promise<Response>;
+  dispose(): Promise<void>;
+}
+
+export async function startInProcess(env: Record<string, string> = {}): Promise<InProcessServer> {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-http-"));
+  const settings = {
+    PATH: process.env["PATH"],
+    MILLRACE_LOGIN_RATE: "1000",
+    MILLRACE_DATA_DIR: dataDir,
+    MILLRACE_PORT: "0",
+    ...env,
+  };
+  const server = await startServer(readConfig({}, settings), pino({ level: "silent" }));
+  const token = (options: AdminTokenOptions = {}) => createAdminToken(server.store, options, Date.now());
+  const admin = await token();
+  return {
+    ...server,
+    dataDir,
+    token,
+    client: async (options) => createClient({ url: server.url, token: await token(options), team: "main" }),
+    async fetch(path, { token: other, json, ...init } = {}) {
+      const headers = new Headers(init.headers);
+      if (other !== null) headers.set("authorization", `Bearer ${other ?? admin}`);
+      if (json !== undefined) headers.set("content-type", "application/json");
+      return fetch(server.url + path, {
+        ...init,
+        headers,
+        ...(json === undefined ? {} : { method: init.method ?? "POST", body: JSON.stringify(json) }),
+      });
+    },
+    async dispose() {
+      await server.stop();
+      await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
