@@ -15,7 +15,7 @@ part() {
 }
 
 run_tests() {
-  node_modules/.bin/node --conditions=millrace-source --disable-warning=ExperimentalWarning --test --test-concurrency="${TEST_CONCURRENCY:-2}" --test-reporter=scripts/reporter.mjs "$@"
+  node_modules/.bin/node --conditions=millrace-source --disable-warning=ExperimentalWarning --test --test-concurrency="${TEST_CONCURRENCY:-2}" "$@"
 }
 
 wanted="$*"

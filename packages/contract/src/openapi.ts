@@ -91,7 +91,7 @@ function requestBody(route: Route, components: Json): Json {
 }
 
 /** What any route of this kind can refuse with, and what it says itself. */
-export function routeErrors(route: Route): ErrorCode[] {
+function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = [...(route.errors ?? [])];
   if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
   if (route.access.kind === "token") codes.push("forbidden");

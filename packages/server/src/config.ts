@@ -227,7 +227,7 @@ function timezone(text: string): string {
   }
 }
 
-export interface JobPath {
+interface JobPath {
   path: string;
   mode: "ro" | "rw";
 }

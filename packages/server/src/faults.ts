@@ -2,7 +2,7 @@
  * Fault points for the crash tests: `MILLRACE_FAULT=attempt-committed:3` kills the server with -9 the third time it
  * passes that point; `claim-delay:0.2` makes each supervisor wait that many seconds before it claims. Off otherwise.
  */
-export type FaultPoint =
+type FaultPoint =
   | "job-committed"
   | "attempt-committed"
   | "attempt-submitted"

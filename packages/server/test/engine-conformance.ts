@@ -118,7 +118,8 @@ export function engineConformance(kind: string, start: () => Promise<EngineFixtu
       assert.equal(await engine.withdraw(job.key), true);
       await new Promise((resolve) => setTimeout(resolve, 600));
       assert.equal(await log(job.key), "");
-      assert.equal((await slow.observe(job.key, fixture.bootId)).state, "LOST");
+      assert.equal((await slow.observe(job.key, fixture.bootId)).state, "PENDING");
+      assert.equal(await slow.withdraw(job.key), true, "withdrawn again after a server died in between");
       await slow.close();
     });
 

@@ -262,7 +262,7 @@ async function cancelFrom(db: Db, job: JobRow, now: number): Promise<JobStatus> 
   );
 }
 
-export function toJob(context: JobsContext, row: NamedJobRow, includeSteps = false): Job {
+function toJob(context: JobsContext, row: NamedJobRow, includeSteps = false): Job {
   return {
     id: row.id,
     url: `${context.publicUrl()}/team/${encodeURIComponent(row.team_name)}/datasets/jobs/${row.id}`,

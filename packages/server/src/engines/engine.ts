@@ -51,7 +51,7 @@ export interface Engine {
   /** Hands over an attempt. Idempotent by key. Throws CannotStart where no retry would help. */
   submit(spec: JobSpec): Promise<void>;
   observe(key: string, bootId: string): Promise<Observation>;
-  /** Makes sure that a submission that has not begun never will. False: it has begun. */
+  /** Makes sure that a submission that has not begun never will; idempotent. False: it has begun. */
   withdraw(key: string): Promise<boolean>;
   /** Asks the processes of an attempt to end, or with force ends them. */
   cancel(key: string, force: boolean): Promise<void>;

@@ -5,7 +5,7 @@ import { type Principal, principalOfToken } from "../domain/principals.ts";
 import type { HttpContext } from "./context.ts";
 
 /** `Bearer` and `token` are both in use. */
-export function tokenOf(headers: IncomingHttpHeaders): string | undefined {
+function tokenOf(headers: IncomingHttpHeaders): string | undefined {
   return /^(?:bearer|token)\s+(\S+)\s*$/i.exec(headers.authorization ?? "")?.[1];
 }
 

@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contrac
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 
-export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
+function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
   return reply.code(error.status).type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));

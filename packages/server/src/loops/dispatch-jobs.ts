@@ -32,6 +32,8 @@ export interface DispatchContext {
 /** How often a job that does not fit may be overtaken, per slot of its cluster, before the cluster waits for it. */
 const overtakings = 4;
 const lookAhead = 100;
+/** An engine that cannot take a job is asked this often. */
+const maxAttempts = 5;
 
 export function dispatchJobs(context: DispatchContext): Loop {
   return {
@@ -135,8 +137,9 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
   } catch (error) {
     if (error instanceof CannotStart) return failAttempt(context, job, error.message);
     log.error({ err: error, job: job.id }, "the engine did not take the job");
-    if (await engine.withdraw(key))
-      await requeueAttempt(context, job, `the engine did not take it: ${(error as Error).message}`);
+    if (!(await engine.withdraw(key))) return;
+    if (job.attempt < maxAttempts) return requeueAttempt(context, job);
+    await failAttempt(context, job, `The job could not be started: ${(error as Error).message}`);
   }
 }
 

@@ -31,9 +31,6 @@ export interface Result {
   readonly changes: Updateable<Tables["jobs"]>;
 }
 
-/** Begins no more than this many attempts that never begin. */
-const maxAttempts = 5;
-
 /** Accepts results, at most one per attempt, in one write. */
 export async function acceptResults({ store, signals, clock }: EndContext, results: readonly Result[]): Promise<void> {
   await store.write(async (db) => {
@@ -54,10 +51,7 @@ export const failAttempt = (context: EndContext, fence: Fence, message: string) 
   acceptResults(context, [{ fence, status: "FAILED", signalled: true, changes: { error_message: message } }]);
 
 /** An attempt that was withdrawn before it began: the job waits again, with the next number. */
-export async function requeueAttempt(context: EndContext, fence: Fence, why: string): Promise<void> {
-  if (fence.attempt >= maxAttempts) {
-    return failAttempt(context, fence, `The job could not be started in ${maxAttempts} attempts; the last: ${why}`);
-  }
+export async function requeueAttempt(context: EndContext, fence: Fence): Promise<void> {
   await context.store.write(async (db) => {
     if (!(await closeAttempt(db, fence.id, fence.attempt))) return;
     const job = await getJob(db, fence.id);

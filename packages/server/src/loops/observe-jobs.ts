@@ -87,7 +87,7 @@ async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: 
   const ours = Date.parse(attempt.created_at) >= begun;
   if (ours && age < claimPatience && attempt.status !== "CANCELING") return;
   if (!(await context.engine.withdraw(keyOf(attempt)))) return;
-  await requeueAttempt(context, fenceOf(attempt), "its supervisor never began");
+  await requeueAttempt(context, fenceOf(attempt));
   await context.engine.cleanup(keyOf(attempt));
 }
 

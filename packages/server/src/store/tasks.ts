@@ -7,9 +7,6 @@ export const insertTask = (db: Db, jobId: string, nextRun: string) =>
 export const dueTasks = (db: Db, now: string, limit: number) =>
   db.selectFrom("tasks").selectAll().where("next_run", "<=", now).orderBy("next_run").limit(limit).execute();
 
-export const nextDue = (db: Db) =>
-  db.selectFrom("tasks").select("next_run").orderBy("next_run").limit(1).executeTakeFirst();
-
 /** Moves a task from one tick to the next. False: another server took this tick. */
 export async function advanceTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db

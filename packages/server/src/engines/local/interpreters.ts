@@ -91,7 +91,7 @@ async function managed(): Promise<string[]> {
 
 const parts = (version: string) => version.split(".").map((part) => Number.parseInt(part, 10) || 0);
 
-export function compare(a: string, b: string): number {
+function compare(a: string, b: string): number {
   const [left, right] = [parts(a), parts(b)];
   for (let i = 0; i < Math.max(left.length, right.length); i++) {
     const difference = (left[i] ?? 0) - (right[i] ?? 0);

@@ -89,9 +89,8 @@ export class LocalEngine implements Engine {
   async observe(key: string, bootId: string): Promise<Observation> {
     const folder = this.#folder(key);
     if (bootId !== this.#options.bootId) return this.#observeAfterReboot(folder);
-    const claim = await folder.claim();
-    if (claim === "none") return { state: "PENDING" };
-    if (claim === "server") return { state: "LOST", steps: [], why: "it was withdrawn before it began" };
+    // Claimed by a server: withdrawn, and never to begin. A server that died right then has not yet said so.
+    if ((await folder.claim()) !== "supervisor") return { state: "PENDING" };
     const supervisor = await folder.supervisor();
     // Asked before the exit record is read: one who ends in between has written it.
     const alive = supervisor !== undefined && isAlive(supervisor);

@@ -75,7 +75,7 @@ const signInPage: Page = {
 <p class="soft">To answer a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
 };
 
-export function errorPage(error: unknown): Page {
+function errorPage(error: unknown): Page {
   const known = error instanceof ApiError ? error : undefined;
   return {
     title: "Error",

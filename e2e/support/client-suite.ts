@@ -1,0 +1,60 @@
+/** One server for a suite of tests with the real client, and as many signed-in clients as they want. */
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before } from "node:test";
+import { type Client, createClient } from "@millrace/contract";
+import { Datachain, type Settings } from "./datachain.ts";
+import { TestServer } from "./server.ts";
+
+export class ClientSuite {
+  server!: TestServer;
+  /** The API itself, for what a test prepares or checks behind the client's back. */
+  api!: Client;
+  token!: string;
+  /** A folder that jobs may see: see MILLRACE_JOB_PATHS. */
+  shared!: string;
+  readonly #clients: Datachain[] = [];
+
+  /** Call it inside a suite: it starts the server before the tests and removes everything after them. */
+  static use(env: Readonly<Record<string, string>> = {}): ClientSuite {
+    const suite = new ClientSuite();
+    before(() => suite.#start(env));
+    after(() => suite.#stop());
+    return suite;
+  }
+
+  /** Signed in as the administrator to the team main unless the settings say otherwise. */
+  async client(settings: Partial<Settings> = {}): Promise<Datachain> {
+    const client = await Datachain.create({ url: this.server.url, token: this.token, team: "main", ...settings });
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** A client that is not signed in. */
+  async stranger(): Promise<Datachain> {
+    const client = await Datachain.create({ url: this.server.url });
+    this.#clients.push(client);
+    return client;
+  }
+
+  /** A gate at which jobs wait until the test opens it. */
+  gate(name: string): { wait: string; open(): Promise<void> } {
+    const path = join(this.shared, name);
+    return { wait: `while [ ! -e ${path} ]; do sleep 0.05; done`, open: () => writeFile(path, "") };
+  }
+
+  async #start(env: Readonly<Record<string, string>>): Promise<void> {
+    this.shared = await mkdtemp(join(tmpdir(), "millrace-shared-"));
+    await chmod(this.shared, 0o755);
+    this.server = await TestServer.start({ env: { MILLRACE_JOB_PATHS: `${this.shared}:ro`, ...env } });
+    this.token = await this.server.token();
+    this.api = createClient({ url: this.server.url, token: this.token, team: "main" });
+  }
+
+  async #stop(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.dispose()));
+    await this.server.dispose();
+    await rm(this.shared, { recursive: true, force: true });
+  }
+}

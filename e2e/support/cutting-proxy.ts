@@ -1,0 +1,51 @@
+/** A TCP proxy between a client and a server, whose connections a test cuts. */
+import { once } from "node:events";
+import { connect, createServer, type Server, type Socket } from "node:net";
+
+export class CuttingProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+
+  static async start(targetPort: number): Promise<CuttingProxy> {
+    const proxy = new CuttingProxy(targetPort);
+    proxy.#server.listen(0, "127.0.0.1");
+    await once(proxy.#server, "listening");
+    return proxy;
+  }
+
+  private constructor(targetPort: number) {
+    this.#server = createServer((client) => {
+      const target = connect(targetPort, "127.0.0.1");
+      this.#join(client, target);
+      this.#join(target, client);
+    });
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  }
+
+  /** Ends every connection: with a reset, as when a machine on the way gives up, or quietly, as when one closes down. */
+  cut(how: "reset" | "end"): number {
+    const open = [...this.#sockets];
+    for (const socket of open) {
+      if (how === "reset") socket.resetAndDestroy();
+      else socket.destroy();
+    }
+    return open.length;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.close();
+    this.cut("reset");
+    await once(this.#server, "close");
+  }
+
+  #join(from: Socket, to: Socket): void {
+    this.#sockets.add(from);
+    from.pipe(to);
+    from.on("error", () => to.destroy());
+    from.on("close", () => this.#sockets.delete(from));
+  }
+}

@@ -1,0 +1,45 @@
+/** What the documentation lists is what the program has. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { it } from "node:test";
+import { errorCodes } from "@millrace/contract";
+import { settings } from "../src/config.ts";
+
+const root = join(import.meta.dirname, "../../..");
+const firstCells = async (page: string, heading: RegExp) => {
+  const text = await readFile(join(root, "docs", page), "utf8");
+  const rows = text.slice(text.search(heading)).split("\n\n")[0]?.split("\n").slice(2) ?? [];
+  return rows.map((row) => row.split("|")[1]?.replaceAll("`", "").trim());
+};
+
+it("docs/configuration.md lists every setting, in order", async () => {
+  assert.deepEqual(
+    await firstCells("configuration.md", /\| Environment \|/),
+    Object.values(settings).map((s) => s.env),
+  );
+});
+
+it("docs/errors.md lists every error code", async () => {
+  assert.deepEqual(await firstCells("errors.md", /\| Code \|/), Object.keys(errorCodes));
+});
+
+it("docs/dependencies.md has a line for every dependency", async () => {
+  const text = await readFile(join(root, "docs/dependencies.md"), "utf8");
+  for (const file of [
+    "package.json",
+    "packages/contract/package.json",
+    "packages/server/package.json",
+    "packages/cli/package.json",
+  ]) {
+    const manifest = JSON.parse(await readFile(join(root, file), "utf8")) as Record<
+      string,
+      Record<string, string> | undefined
+    >;
+    const names = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((kind) =>
+      Object.keys(manifest[kind] ?? {}),
+    );
+    for (const name of names.filter((n) => !n.startsWith("@millrace/") && !n.startsWith("@types/")))
+      assert.ok(text.includes(name), name);
+  }
+});

@@ -1,0 +1,109 @@
+/** Following a job over the WebSocket. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type Client, type LogPiece, routes } from "@millrace/contract";
+import { WebSocket } from "ws";
+import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
+import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+
+type Frame = { logs?: LogPiece[]; job?: { status: string }; message?: string };
+
+describe("the log socket", () => {
+  let server: InProcessServer;
+  let client: Client;
+  before(async () => {
+    server = await startInProcess();
+    client = await server.client();
+  });
+  after(() => server.dispose());
+
+  const open = async (search: string, token?: string) =>
+    new WebSocket(`${server.url.replace("http", "ws")}/api/logs/follow/?team_name=main&${search}`, {
+      headers: { authorization: `token ${token ?? (await server.token())}` },
+    });
+
+  /** Every frame until the server closes. */
+  const follow = async (search: string) => {
+    const socket = await open(search);
+    const frames: Frame[] = [];
+    let largest = 0;
+    socket.on("message", (data: Buffer) => {
+      largest = Math.max(largest, data.length);
+      frames.push(JSON.parse(data.toString()) as Frame);
+    });
+    await new Promise((resolve, reject) => socket.on("close", resolve).on("error", reject));
+    const pieces = frames.flatMap((frame) => frame.logs ?? []);
+    return {
+      frames,
+      pieces,
+      text: pieces.map((p) => p.message).join(""),
+      statuses: frames.flatMap((f) => f.job?.status ?? []),
+      largest,
+    };
+  };
+
+  it("sends every piece once, then the final status, then closes", async () => {
+    const job = await createJob(client, shell("for i in 1 2 3; do echo $i; sleep 0.1; done; printf end"));
+    const { text, statuses, frames, pieces } = await follow(`job_id=${job.id}`);
+    assert.equal(text, "1\n2\n3\nend");
+    assert.deepEqual(
+      pieces.map((p) => p.id),
+      [1, 3, 5, 7],
+    );
+    assert.equal(statuses.at(-1), "COMPLETE");
+    assert.equal(frames.at(-1)?.job?.status, "COMPLETE");
+    assert.equal(new Set(statuses).size, statuses.length);
+  });
+
+  it("sends one kind to a frame", async () => {
+    const { job } = await runJob(client, shell("echo 1"));
+    for (const frame of (await follow(`job_id=${job.id}`)).frames) assert.equal(Object.keys(frame).length, 1);
+  });
+
+  it("replays a finished job from the start, or from an offset", async () => {
+    const { job } = await runJob(client, shell("echo a; echo b; echo c"));
+    assert.equal((await follow(`job_id=${job.id}`)).text, "a\nb\nc\n");
+    assert.equal((await follow(`job_id=${job.id}&after=2`)).text, "b\nc\n");
+  });
+
+  it("sends statuses only with no_follow", async () => {
+    const { job } = await runJob(client, shell("echo quiet"));
+    const { pieces, statuses } = await follow(`job_id=${job.id}&no_follow=true`);
+    assert.deepEqual([pieces.length, statuses], [0, ["COMPLETE"]]);
+  });
+
+  it("carries invalid UTF-8, NUL bytes, a long line and many lines in frames below 1 MiB", async () => {
+    const script =
+      "import sys\nw=sys.stdout.buffer.write\nw(b'\\xff\\x00\\n')\nw(b'x'*5000000+b'\\n')\nfor i in range(100000): w(b'%d\\n'%i)\nw(b'\\x01'*2000000)\n";
+    const { job } = await runJob(client, python(script));
+    const { text, largest } = await follow(`job_id=${job.id}`);
+    const lines = [...Array(100_000).keys()].map((i) => `${i}\n`).join("");
+    assert.ok(
+      text === `\ufffd\0\n${"x".repeat(5_000_000)}\n${lines}${"\u0001".repeat(2_000_000)}`,
+      "every byte arrived",
+    );
+    assert.ok(largest < 1024 * 1024, `the largest frame has ${largest} bytes`);
+  });
+
+  it("answers an unknown job with a message, since any refusal but 401 and 403 is tried again", async () => {
+    for (const id of ["01900000-0000-7000-8000-000000000000", "nonsense", ""]) {
+      const { frames } = await follow(`job_id=${id}`);
+      assert.match(frames[0]?.message ?? "", /There is no job/);
+    }
+  });
+
+  it("refuses a bad token with 401 and another team with 403", async () => {
+    const status = async (socket: WebSocket) =>
+      new Promise((resolve) =>
+        socket.on("unexpected-response", (_request, response) => resolve(response.statusCode)).on("error", () => {}),
+      );
+    assert.equal(await status(await open("job_id=x", "isat_wrong")), 401);
+    assert.equal(await status(await open("job_id=x&team_name=elsewhere")), 403);
+  });
+
+  it("tells of a task at once that it is settled", async () => {
+    const task = await createJob(client, shell("true", { start_after: "2040-01-01T00:00:00Z" }));
+    assert.deepEqual((await follow(`job_id=${task.id}`)).statuses, ["TASK"]);
+    await client.call(routes.cancelJob, { params: { job_id: task.id }, body: {} });
+  });
+});

@@ -1,0 +1,101 @@
+/** Loops with an injected clock: time passes without a sleep. */
+import assert from "node:assert/strict";
+import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { JobInput } from "@millrace/contract";
+import { day, iso } from "../src/domain/clock.ts";
+import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
+import { cancelJob, createJob, type JobsContext } from "../src/domain/jobs.ts";
+import type { Principal, Team } from "../src/domain/principals.ts";
+import { Signals } from "../src/domain/signals.ts";
+import type { Engine } from "../src/engines/engine.ts";
+import { fireTasks } from "../src/loops/fire-tasks.ts";
+import { sweep } from "../src/loops/sweep.ts";
+import { insertFile } from "../src/store/files.ts";
+import { openStore, type Store } from "../src/store/store.ts";
+
+const start = Date.UTC(2030, 0, 1);
+
+describe("loops", () => {
+  let dataDir: string;
+  let store: Store;
+  let now = start;
+  const clock = { now: () => now };
+  const signals = new Signals();
+  let jobs: JobsContext;
+  const team: Team = { id: 1, name: "main", role: "admin" };
+  const principal: Principal = { userId: 1, username: "admin", token: null, scopes: [], teams: [team] };
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "millrace-loops-"));
+    store = await openStore({ dataDir, databaseUrl: "" });
+    await prepareStore(store, now);
+    await prepareLocalCluster(store, 1, "none");
+    jobs = { store, signals, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+  });
+  after(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true });
+  });
+
+  const create = (rest: Partial<JobInput>) =>
+    createJob(
+      jobs,
+      { principal, team, input: { query: "", query_type: "SHELL", ...rest }, idempotencyKey: undefined },
+      now,
+    );
+  const firings = async (parent: string) =>
+    (
+      await store.db.selectFrom("jobs").select("created_at").where("parent_job_id", "=", parent).orderBy("id").execute()
+    ).map((j) => j.created_at);
+
+  it("fire a cron task at every tick of a year, once each, also with two servers", async () => {
+    const task = await create({ cron_expression: "30 4 * * 1" });
+    const servers = [fireTasks({ store, signals, clock }), fireTasks({ store, signals, clock })];
+    for (; now < start + 365 * day; now += 3_600_000) await Promise.all(servers.map((loop) => loop.runOnce()));
+    const expected = [];
+    for (let time = start; time < start + 365 * day; time += day) {
+      if (new Date(time).getUTCDay() === 1) expected.push(iso(time + 5 * 3_600_000));
+    }
+    assert.deepEqual(await firings(task.id), expected);
+    await cancelJob(jobs, team, task.id, now);
+  });
+
+  it("fire one job after an outage, not a burst", async () => {
+    const task = await create({ cron_expression: "@hourly" });
+    const loop = fireTasks({ store, signals, clock });
+    now += 100 * 3_600_000;
+    await loop.runOnce();
+    await loop.runOnce();
+    assert.equal((await firings(task.id)).length, 1);
+    now += 3_600_000;
+    await loop.runOnce();
+    assert.equal((await firings(task.id)).length, 2);
+    await cancelJob(jobs, team, task.id, now);
+    now += 24 * 3_600_000;
+    await loop.runOnce();
+    assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");
+  });
+
+  it("sweep files that no job took along after the documented time, with their bytes", async () => {
+    const filePath = (blob: string) => join(dataDir, "files", blob);
+    await mkdir(join(dataDir, "files"));
+    const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
+    const [used] = await store.write(async (db) => [
+      await insertFile(db, { ...row, blob: "used" }),
+      await insertFile(db, { ...row, blob: "unused" }),
+    ]);
+    for (const blob of ["used", "unused"]) await writeFile(filePath(blob), "x");
+    await create({ files: [String(used)] });
+    const engine = { find: async () => [] } as unknown as Engine;
+    const loop = sweep({ store, engine, clock, serverId: "s", unusedFileDays: 7, filePath });
+    await loop.runOnce();
+    await access(filePath("unused"));
+    now += 8 * day;
+    await loop.runOnce();
+    await access(filePath("used"));
+    await assert.rejects(access(filePath("unused")));
+  });
+});
