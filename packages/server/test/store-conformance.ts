@@ -184,8 +184,8 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     it("keeps text as it was given: NUL-free Unicode, quotes, a megabyte", async () => {
       const query = `${"x".repeat(1_000_000)}'"\\ \u{1f600}\n`;
       const id = newJobId(now);
-      await store.write((db) => insertJob(db, { ...jobRow(id, "CREATED"), query }));
-      assert.equal((await getJob(store.db, id))?.query, query);
+      await store.write((db) => insertJob(db, { ...jobRow(id, "CREATED"), spec: query }));
+      assert.equal((await getJob(store.db, id))?.spec, query);
     });
 
     it("gives a tick to one taker only", async () => {
@@ -221,11 +221,11 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         await insertToken(db, { ...token, hash: "short", expires_at: iso(now + 1000) });
         await insertToken(db, { ...token, hash: "long", expires_at: null });
       });
-      assert.equal((await findLiveToken(store.db, "short", iso(now)))?.username, "admin");
-      assert.equal(await findLiveToken(store.db, "short", iso(now + 1000)), undefined);
-      const long = await findLiveToken(store.db, "long", iso(now));
+      assert.equal((await findLiveToken(store.db, "short", iso(now)))[0]?.username, "admin");
+      assert.deepEqual(await findLiveToken(store.db, "short", iso(now + 1000)), []);
+      const [long] = await findLiveToken(store.db, "long", iso(now));
       await store.write((db) => revokeToken(db, long?.id ?? 0, iso(now)));
-      assert.equal(await findLiveToken(store.db, "long", iso(now)), undefined);
+      assert.deepEqual(await findLiveToken(store.db, "long", iso(now)), []);
     });
 
     it("uses a sign-in link and a device login once", async () => {
@@ -298,31 +298,17 @@ const jobRow = (id: string, status: JobStatus, { name = "n" }: { name?: string }
   team_id: 1,
   user_id: 1,
   cluster_id: 1,
+  name,
   status,
   attempt: 0,
-  name,
-  query: "",
-  query_type: "SHELL" as const,
+  spec: "{}",
   environment: "",
-  workers: 1,
-  python_version: null,
-  requirements: null,
-  repository: null,
-  files: "[]",
-  priority: 5,
-  credentials_name: null,
-  start_after: null,
-  cron_expression: null,
-  reset: 0,
-  params: "{}",
   metrics: "{}",
   exit_code: null,
   error_message: null,
   error_stack: null,
   steps: null,
   parent_job_id: null,
-  rerun_from_job_id: null,
-  run_group_id: id,
   created_at: iso(now),
   started_at: null,
   finished_at: null,

@@ -55,8 +55,8 @@ export async function attachFiles(db: Db, teamId: number, ids: readonly number[]
 }
 
 /** In the order given. */
-export async function filesOfJob(db: Db, filesJson: string): Promise<FileRow[]> {
-  const ids = JSON.parse(filesJson) as number[];
+export async function filesOfJob(db: Db, fileIds: readonly string[]): Promise<FileRow[]> {
+  const ids = fileIds.map(Number);
   if (ids.length === 0) return [];
   const rows = await filesByIds(db, ids);
   return ids.flatMap((id) => rows.find((row) => row.id === id) ?? []);

@@ -10,20 +10,19 @@ import {
   jobActions,
   jobStatuses,
   type ListJobsQuery,
-  type Step,
   statusGroups,
 } from "@millrace/contract";
-import type { Insertable } from "kysely";
+import type { ClusterRow } from "../store/clusters.ts";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
 import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type NamedJobRow } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db, Store } from "../store/store.ts";
-import type { Tables } from "../store/tables.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
 import { readEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
+import { type JobSpecFields, jobJson, readSpec, type Surroundings, toJob } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import type { Principal, Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
@@ -51,23 +50,21 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
   const { store, signals } = context;
   const { principal, team } = creation;
   const key = creation.idempotencyKey && { team_id: team.id, user_id: principal.userId, key: creation.idempotencyKey };
-  const row = await newJobRow(context, creation, now);
-  const firstRun = row.status === "TASK" ? firstFiring(row, now) : undefined;
+  const { row, spec } = await newJob(context, creation, now);
+  const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
   const id = await store.write(async (db) => {
     if (key && !(await takeKey(db, key, row.id))) return (await findByKey(db, key))?.job_id ?? row.id;
-    await attachFiles(db, team.id, readFileIds(JSON.parse(row.files)), iso(now));
+    await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     await insertJob(db, row);
     if (firstRun) await insertTask(db, row.id, firstRun);
-    else await enqueue(db, queueRow(row));
+    else await enqueue(db, queueRow(row, spec));
     return row.id;
   });
   (firstRun ? signals.tasks : signals.dispatch).wake();
   return getTeamJob(context, team, id);
 }
 
-type NewJobRow = Insertable<Tables["jobs"]>;
-
-async function newJobRow(context: JobsContext, { principal, team, input }: Creation, now: number): Promise<NewJobRow> {
+async function newJob(context: JobsContext, { principal, team, input }: Creation, now: number) {
   if (input.query_type === "TYPESCRIPT") {
     throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
   }
@@ -84,40 +81,54 @@ async function newJobRow(context: JobsContext, { principal, team, input }: Creat
   const { startAfter, cron } = readTimes(input, context.timezone);
   const id = newJobId(now);
   readEnvironment(input.environment ?? "");
-  return {
-    id,
-    team_id: team.id,
-    user_id: principal.userId,
-    cluster_id: cluster.id,
-    status: startAfter || cron ? "TASK" : "CREATED",
-    attempt: 0,
-    name: input.query_name || null,
+  const spec: JobSpecFields = {
     query: input.query,
     query_type: input.query_type,
-    environment: input.environment ?? "",
     workers,
     python_version: input.python_version?.trim() || found.pythonVersion || null,
     requirements: input.requirements?.trim() || found.requirements || null,
     repository: checkRepository(input.repository, context.jobPaths),
-    files: JSON.stringify(readFileIds(input.files ?? [])),
+    files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
     credentials_name: null,
     start_after: startAfter,
     cron_expression: cron,
-    reset: input.reset ? 1 : 0,
-    params: JSON.stringify(input.params ?? found.params ?? {}),
-    metrics: "{}",
-    exit_code: null,
-    error_message: null,
-    error_stack: null,
-    steps: null,
-    parent_job_id: null,
+    reset: input.reset ?? false,
+    params: input.params ?? found.params ?? {},
     ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
-    created_at: iso(now),
-    started_at: null,
-    finished_at: null,
   };
+  return { spec, row: newRow({ id, team, principal, cluster, input, spec }, now) };
 }
+
+interface NewJob {
+  readonly id: string;
+  readonly team: Team;
+  readonly principal: Principal;
+  readonly cluster: ClusterRow;
+  readonly input: JobInput;
+  readonly spec: JobSpecFields;
+}
+
+const newRow = ({ id, team, principal, cluster, input, spec }: NewJob, now: number): JobRow => ({
+  id,
+  team_id: team.id,
+  user_id: principal.userId,
+  cluster_id: cluster.id,
+  name: input.query_name || null,
+  status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
+  attempt: 0,
+  spec: JSON.stringify(spec),
+  environment: input.environment ?? "",
+  metrics: "{}",
+  exit_code: null,
+  error_message: null,
+  error_stack: null,
+  steps: null,
+  parent_job_id: null,
+  created_at: iso(now),
+  started_at: null,
+  finished_at: null,
+});
 
 function readTimes(input: JobInput, timezone: string) {
   const startAfter = input.start_after ? readTime(input.start_after, timezone, "start_after") : null;
@@ -129,7 +140,7 @@ function readTimes(input: JobInput, timezone: string) {
 async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, ownId: string) {
   const source = sourceId ? await getJob(db, sourceId) : undefined;
   if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
-  return { rerun_from_job_id: source.id, run_group_id: source.run_group_id };
+  return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
 }
 
 /** A URL or scp-like address that git understands, and nothing that it would take for an option. */
@@ -157,53 +168,68 @@ function checkRepository(text: string | null | undefined, jobPaths: readonly str
 }
 
 /** A cron task first fires at a tick, not before start_after; a task without cron fires once, at start_after. */
-function firstFiring(row: NewJobRow, now: number): string {
-  const start = row.start_after ? Date.parse(row.start_after) : now;
-  if (!row.cron_expression) return iso(start);
-  return iso(nextTick(row.cron_expression, Math.max(start - 1, now)) ?? start);
+function firstFiring(spec: JobSpecFields, now: number): string {
+  const start = spec.start_after ? Date.parse(spec.start_after) : now;
+  if (!spec.cron_expression) return iso(start);
+  return iso(nextTick(spec.cron_expression, Math.max(start - 1, now)) ?? start);
 }
 
-const queueRow = (row: NewJobRow) => ({
+/** How a job waits. */
+export const queueRow = (row: JobRow, spec: JobSpecFields) => ({
   job_id: row.id,
   cluster_id: row.cluster_id,
-  priority: row.priority,
-  slots: row.workers,
+  priority: spec.priority,
+  slots: spec.workers,
   passed_over: 0,
 });
 
 /** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, task: JobRow, now: number): Promise<string> {
+export async function fireTask(db: Db, task: JobRow, now: number): Promise<void> {
   const id = newJobId(now);
-  const child: NewJobRow = {
+  const spec = {
+    ...readSpec(task),
+    start_after: null,
+    cron_expression: null,
+    rerun_from_job_id: null,
+    run_group_id: id,
+  };
+  const child: JobRow = {
     ...task,
     id,
     status: "CREATED",
-    start_after: null,
-    cron_expression: null,
+    spec: JSON.stringify(spec),
     parent_job_id: task.id,
-    rerun_from_job_id: null,
-    run_group_id: id,
     created_at: iso(now),
   };
   await insertJob(db, child);
-  await enqueue(db, queueRow(child));
-  return id;
+  await enqueue(db, queueRow(child, spec));
 }
 
 export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
   const row = await findJob(context.store.db, team.id, id);
   if (!row)
     throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
-  return toJob(context, row);
+  return toJob(row, surroundings(context, team));
 }
 
-export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<Job[]> {
-  const { db } = context.store;
+/** The texts of jobs, newest first. */
+export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<string[]> {
+  const around = surroundings(context, team, query.include_steps);
+  return (await findRows(context.store.db, team, query)).map((row) => jobJson(row, around));
+}
+
+const surroundings = (context: JobsContext, team: Team, includeSteps = false): Surroundings => ({
+  publicUrl: context.publicUrl(),
+  team: team.name,
+  includeSteps,
+});
+
+async function findRows(db: Db, team: Team, query: ListJobsQuery): Promise<NamedJobRow[]> {
   if (query.job_id !== undefined) {
     const row = await findJob(db, team.id, query.job_id.toLowerCase());
-    return row ? [toJob(context, row, query.include_steps)] : [];
+    return row ? [row] : [];
   }
-  const rows = await listJobs(db, {
+  return listJobs(db, {
     teamId: team.id,
     statuses: query.status && readStatuses(query.status),
     name: query.name,
@@ -211,7 +237,6 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
     before: query.cursor,
     limit: query.limit ?? 20,
   });
-  return rows.map((row) => toJob(context, row, query.include_steps));
 }
 
 /** States and groups of states, in any letter case, repeated or comma-separated. */
@@ -260,43 +285,4 @@ async function cancelFrom(db: Db, job: JobRow, now: number): Promise<JobStatus> 
     "wrong_state",
     `Job ${id} is ${status}; only a job that is ${jobActions.cancel.join(", ")} can be canceled.`,
   );
-}
-
-function toJob(context: JobsContext, row: NamedJobRow, includeSteps = false): Job {
-  return {
-    id: row.id,
-    url: `${context.publicUrl()}/team/${encodeURIComponent(row.team_name)}/datasets/jobs/${row.id}`,
-    status: row.status,
-    name: row.name,
-    team: row.team_name,
-    created_by: row.username,
-    created_at: row.created_at,
-    started_at: row.started_at,
-    finished_at: row.finished_at,
-    query: row.query,
-    query_type: row.query_type,
-    workers: row.workers,
-    python_version: row.python_version,
-    requirements: row.requirements,
-    repository: row.repository,
-    environment: row.environment === "" ? {} : readEnvironment(row.environment),
-    files: (JSON.parse(row.files) as number[]).map(String),
-    priority: row.priority,
-    compute_cluster_id: row.cluster_id,
-    compute_cluster_name: row.cluster_name,
-    credentials_name: row.credentials_name,
-    start_after: row.start_after,
-    cron_expression: row.cron_expression,
-    next_run: row.next_run,
-    reset: row.reset === 1,
-    exit_code: row.exit_code,
-    error_message: row.error_message,
-    error_stack: row.error_stack,
-    params: JSON.parse(row.params),
-    metrics: JSON.parse(row.metrics),
-    parent_job_id: row.parent_job_id,
-    rerun_from_job_id: row.rerun_from_job_id,
-    run_group_id: row.run_group_id,
-    steps: includeSteps ? (JSON.parse(row.steps ?? "[]") as Step[]) : null,
-  };
 }

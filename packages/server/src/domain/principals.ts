@@ -36,21 +36,29 @@ const signIn =
 
 export async function principalOfToken(store: Store, token: string | undefined, now: number): Promise<Principal> {
   if (!token) throw new ApiError("unauthorized", `No token was sent. ${signIn}`);
-  const row = await findLiveToken(store.db, hashSecret(token), iso(now));
+  const rows = await findLiveToken(store.db, hashSecret(token), iso(now));
+  const row = rows[0];
   if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
   // Last use to the minute: a write on every request would cost more than it tells.
   if (!row.last_used_at || Date.parse(row.last_used_at) < now - 60_000) {
     await store.write((db) => touchToken(db, row.id, iso(now)));
   }
-  const reach = row.team_ids === null ? undefined : (JSON.parse(row.team_ids) as number[]);
-  const teams = await teamsOf(store.db, row.user_id);
   return {
     userId: row.user_id,
     username: row.username,
     token: { id: row.id, name: row.name, expiresAt: row.expires_at },
     scopes: JSON.parse(row.scopes) as Scope[],
-    teams: reach ? teams.filter((team) => reach.includes(team.id)) : teams,
+    teams: teamsOfToken(rows, row.team_ids),
   };
+}
+
+type TokenRow = Awaited<ReturnType<typeof findLiveToken>>[number];
+
+function teamsOfToken(rows: readonly TokenRow[], reachJson: string | null): Team[] {
+  const reach = reachJson === null ? undefined : (JSON.parse(reachJson) as number[]);
+  return rows.flatMap(({ team_id: id, team_name: name, role }) =>
+    id !== null && name !== null && role !== null && (reach?.includes(id) ?? true) ? [{ id, name, role }] : [],
+  );
 }
 
 /** The person behind a browser's cookie, or undefined. A session may do whatever its user may. */

@@ -3,12 +3,15 @@ import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, getTeamJob, listTeamJobs } from "../domain/jobs.ts";
 import type { HttpContext } from "./context.ts";
-import { register } from "./route.ts";
+import { JsonText, register } from "./route.ts";
 
 export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   const { clock, faults } = context;
 
-  register(app, context, routes.listJobs, ({ team, query }) => listTeamJobs(context, team, query));
+  register(app, context, routes.listJobs, async ({ team, query }) => {
+    const jobs = await listTeamJobs(context, team, query);
+    return new JsonText(`[${jobs.join(",")}]`);
+  });
 
   register(app, context, routes.createJob, async ({ principal, team, body, request }) => {
     const key = request.headers["idempotency-key"];

@@ -24,8 +24,16 @@ type Caller<R extends Route> = R["access"] extends { kind: "token" }
 
 type Call<R extends Route> = RouteInput<R> & Caller<R> & { request: FastifyRequest; reply: FastifyReply };
 
+/** An answer that is JSON text already. */
+export class JsonText {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
 /** Undefined: the handler has answered itself. */
-type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | undefined>;
+type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | JsonText | undefined>;
 
 export function register<R extends Route>(
   app: FastifyInstance,
@@ -62,7 +70,9 @@ export function register<R extends Route>(
       const answer = await handle(call as unknown as Call<R>);
       if (answer === undefined) return reply;
       // Plain JSON.stringify: schema-driven serialisers were slower on rows with many nullable fields.
-      return reply.type("application/json; charset=utf-8").send(JSON.stringify(answer));
+      return reply
+        .type("application/json; charset=utf-8")
+        .send(answer instanceof JsonText ? answer.text : JSON.stringify(answer));
     },
   });
 }

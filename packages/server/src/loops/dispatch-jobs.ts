@@ -4,6 +4,7 @@ import type { Clock } from "../domain/clock.ts";
 import { iso } from "../domain/clock.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
+import { readSpec } from "../domain/job-documents.ts";
 import type { Signals } from "../domain/signals.ts";
 import { attemptKey, CannotStart, type Engine, type JobSpec } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
@@ -144,19 +145,20 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
 }
 
 async function specOf(context: DispatchContext, job: JobRow, key: string): Promise<JobSpec> {
-  const files = await filesOfJob(context.store.db, job.files);
+  const spec = readSpec(job);
+  const files = await filesOfJob(context.store.db, spec.files);
   return {
     key,
     jobId: job.id,
     teamId: job.team_id,
     name: job.name,
-    query: job.query,
-    queryType: job.query_type,
-    environment: readEnvironment(job.environment),
-    params: JSON.parse(job.params) as Record<string, unknown>,
-    pythonVersion: job.python_version,
-    requirements: job.requirements,
-    repository: job.repository,
+    query: spec.query,
+    queryType: spec.query_type,
+    environment: job.environment === "" ? {} : readEnvironment(job.environment),
+    params: spec.params,
+    pythonVersion: spec.python_version,
+    requirements: spec.requirements,
+    repository: spec.repository,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
   };
 }

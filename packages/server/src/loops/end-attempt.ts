@@ -2,6 +2,8 @@
 import { finalStatuses, type JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import { type Clock, iso } from "../domain/clock.ts";
+import { readSpec } from "../domain/job-documents.ts";
+import { queueRow } from "../domain/jobs.ts";
 import type { Signals } from "../domain/signals.ts";
 import type { Engine } from "../engines/engine.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
@@ -71,13 +73,7 @@ export async function requeueAttempt(context: EndContext, fence: Fence): Promise
       }))
     )
       return;
-    await enqueue(db, {
-      job_id: job.id,
-      cluster_id: job.cluster_id,
-      priority: job.priority,
-      slots: job.workers,
-      passed_over: 0,
-    });
+    await enqueue(db, queueRow(job, readSpec(job)));
   });
   context.signals.jobChanged(fence.id);
   context.signals.dispatch.wake();

@@ -1,5 +1,6 @@
 /** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
 import { type Clock, iso } from "../domain/clock.ts";
+import { readSpec } from "../domain/job-documents.ts";
 import { fireTask } from "../domain/jobs.ts";
 import type { Signals } from "../domain/signals.ts";
 import { nextTick } from "../domain/ticks.ts";
@@ -36,7 +37,8 @@ export function fireTasks({ store, signals, clock }: TasksContext): Loop {
 async function fire(db: Db, id: string, tick: string, now: number): Promise<void> {
   const task = await getJob(db, id);
   if (!task) return;
-  const next = task.cron_expression ? nextTick(task.cron_expression, now) : undefined;
+  const { cron_expression: cron } = readSpec(task);
+  const next = cron ? nextTick(cron, now) : undefined;
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return;
   await fireTask(db, task, now);

@@ -1,11 +1,12 @@
 /** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
 import type { Logger } from "pino";
 import { type Clock, iso } from "../domain/clock.ts";
+import { readSpec } from "../domain/job-documents.ts";
 import type { Signals } from "../domain/signals.ts";
 import { attemptKey, type Engine, type Observation } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
-import { moveJob, setSteps } from "../store/jobs.ts";
+import { getJob, moveJob, setSteps } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeFailure } from "./failures.ts";
@@ -120,7 +121,7 @@ async function finish(context: ObserveContext, ended: readonly Ended[]): Promise
   }
 }
 
-async function resultOf({ engine }: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
+async function resultOf({ engine, store }: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
   const steps = JSON.stringify(observation.steps);
   const base = { fence: fenceOf(attempt), signalled: attempt.signalled_at !== null };
   if (observation.state === "LOST") {
@@ -130,6 +131,7 @@ async function resultOf({ engine }: ObserveContext, { attempt, observation }: En
   const { exit, metrics } = observation;
   const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...(metrics ? { metrics } : {}) };
   if (exit.code === 0) return { ...base, status: "COMPLETE", changes };
-  const failure = await describeFailure(engine, keyOf(attempt), exit, attempt.query_type);
+  const job = await getJob(store.db, attempt.job_id);
+  const failure = await describeFailure(engine, keyOf(attempt), exit, job ? readSpec(job).query_type : "SHELL");
   return { ...base, status: "FAILED", changes: { ...changes, ...failure } };
 }

@@ -1,5 +1,6 @@
 /** Open attempts: jobs that hold slots. */
 import type { Insertable, Selectable } from "kysely";
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -8,35 +9,33 @@ export type AttemptRow = Selectable<Tables["attempts"]>;
 export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) =>
   db.insertInto("attempts").values(row).execute();
 
+const close = prepared<{ jobId: string; attempt: number }>()((db, value) =>
+  db.deleteFrom("attempts").where("job_id", "=", value("jobId")).where("attempt", "=", value("attempt")),
+);
 /** Gives the slots back. False: this attempt was closed before. */
-export async function closeAttempt(db: Db, jobId: string, attempt: number): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom("attempts")
-    .where("job_id", "=", jobId)
-    .where("attempt", "=", attempt)
-    .executeTakeFirst();
-  return numDeletedRows === 1n;
-}
+export const closeAttempt = async (db: Db, jobId: string, attempt: number): Promise<boolean> =>
+  (await close(db, { jobId, attempt })).affected === 1n;
 
-/** With the state of their jobs. */
-export const openAttempts = (db: Db, serverId: string) =>
+const open = prepared<{ serverId: string }>()((db, value) =>
   db
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
     .selectAll("attempts")
-    .select(["jobs.status", "jobs.query_type", "jobs.started_at"])
-    .where("server_id", "=", serverId)
-    .execute();
+    .select("jobs.status")
+    .where("server_id", "=", value("serverId")),
+);
+/** With the state of their jobs. */
+export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
 export type OpenAttempt = Awaited<ReturnType<typeof openAttempts>>[number];
 
-export async function busySlots(db: Db, clusterId: number): Promise<number> {
-  const row = await db
+const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
+  db
     .selectFrom("attempts")
     .select((eb) => eb.fn.sum<number | null>("slots").as("slots"))
-    .where("cluster_id", "=", clusterId)
-    .executeTakeFirst();
-  return Number(row?.slots ?? 0);
-}
+    .where("cluster_id", "=", value("clusterId")),
+);
+export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
+  Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
 
 export const markSignalled = (db: Db, jobId: string, attempt: number, at: string) =>
   db

@@ -1,12 +1,15 @@
 /** Clusters in the store. */
 import type { Selectable } from "kysely";
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 export type ClusterRow = Selectable<Tables["clusters"]>;
 
-export const activeClusters = (db: Db) =>
-  db.selectFrom("clusters").selectAll().where("is_active", "=", 1).orderBy("id").execute();
+const active = prepared<object>()((db) =>
+  db.selectFrom("clusters").selectAll().where("is_active", "=", 1).orderBy("id"),
+);
+export const activeClusters = async (db: Db): Promise<ClusterRow[]> => (await active(db, {})).rows;
 
 /** The machine of the server: made at the first start, brought up to date at every other. */
 export async function upsertLocalCluster(

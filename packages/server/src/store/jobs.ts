@@ -1,12 +1,14 @@
 /** Jobs in the store. */
 import { type JobStatus, jobTransitions } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 export type JobRow = Selectable<Tables["jobs"]>;
+
 /** A job with the names that people know instead of ids. */
-export type NamedJobRow = Awaited<ReturnType<typeof findJob>> & {};
+export type NamedJobRow = JobRow & { username: string; cluster_name: string; next_run: string | null };
 
 export interface JobFilter {
   readonly teamId: number;
@@ -20,15 +22,26 @@ export interface JobFilter {
 
 export const insertJob = (db: Db, job: Insertable<Tables["jobs"]>) => db.insertInto("jobs").values(job).execute();
 
-export const getJob = (db: Db, id: string) => db.selectFrom("jobs").selectAll().where("id", "=", id).executeTakeFirst();
+const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")));
+export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
 
+const namedById = prepared<{ teamId: number; id: string }>()((db, value) =>
+  namedJobs(db).where("jobs.team_id", "=", value("teamId")).where("jobs.id", "=", value("id")),
+);
 /** A job of this team, with names. */
-export const findJob = (db: Db, teamId: number, id: string) =>
-  namedJobs(db).where("jobs.team_id", "=", teamId).where("jobs.id", "=", id).executeTakeFirst();
+export const findJob = async (db: Db, teamId: number, id: string): Promise<NamedJobRow | undefined> =>
+  (await namedById(db, { teamId, id })).rows[0];
+
+const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
+  namedJobs(db).where("jobs.team_id", "=", value("teamId")).orderBy("jobs.id", "desc").limit(value("limit")),
+);
 
 export async function listJobs(db: Db, filter: JobFilter): Promise<NamedJobRow[]> {
-  if (filter.statuses === undefined) return namedPage(db, filter);
-  const ids = await idsByStatus(db, filter, filter.statuses);
+  const { teamId, limit, statuses, name, username, before } = filter;
+  if (statuses === undefined && name === undefined && username === undefined && before === undefined) {
+    return (await newest(db, { teamId, limit })).rows;
+  }
+  const ids = statuses === undefined ? await pageOfIds(db, filter) : await newestOfEach(db, filter, statuses);
   if (ids.length === 0) return [];
   return namedJobs(db).where("jobs.id", "in", ids).orderBy("jobs.id", "desc").execute();
 }
@@ -37,47 +50,45 @@ function namedJobs(db: Db) {
   return db
     .selectFrom("jobs")
     .innerJoin("users", "users.id", "jobs.user_id")
-    .innerJoin("teams", "teams.id", "jobs.team_id")
     .innerJoin("clusters", "clusters.id", "jobs.cluster_id")
     .leftJoin("tasks", "tasks.job_id", "jobs.id")
     .selectAll("jobs")
-    .select(["users.username", "teams.name as team_name", "clusters.name as cluster_name", "tasks.next_run"]);
-}
-
-function namedPage(db: Db, filter: JobFilter): Promise<NamedJobRow[]> {
-  let query = namedJobs(db).where("jobs.team_id", "=", filter.teamId);
-  if (filter.before !== undefined) query = query.where("jobs.id", "<", filter.before);
-  if (filter.name !== undefined) query = query.where("jobs.name", "=", filter.name);
-  if (filter.username !== undefined) query = query.where("users.username", "=", filter.username);
-  return query.orderBy("jobs.id", "desc").limit(filter.limit).execute();
+    .select(["users.username", "clusters.name as cluster_name", "tasks.next_run"]);
 }
 
 /**
- * One page per state, then the newest of them all. A plain `status in (…)` would sort every job in those states,
- * which among a million finished ones is the whole table.
+ * One page per state, then the newest of them all. A plain `status in (…)` would sort every job in those states, which
+ * among a million finished ones is the whole table.
  */
-async function idsByStatus(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
-  const pages = await Promise.all(
-    statuses.map((status) => {
-      let query = db
-        .selectFrom("jobs")
-        .select("jobs.id")
-        .where("jobs.team_id", "=", filter.teamId)
-        .where("jobs.status", "=", status);
-      if (filter.before !== undefined) query = query.where("jobs.id", "<", filter.before);
-      if (filter.name !== undefined) query = query.where("jobs.name", "=", filter.name);
-      if (filter.username !== undefined) {
-        query = query.where(
-          "jobs.user_id",
-          "=",
-          db.selectFrom("users").select("id").where("username", "=", filter.username),
-        );
-      }
-      return query.orderBy("jobs.id", "desc").limit(filter.limit).execute();
-    }),
-  );
-  const ids = pages.flat().map((row) => row.id);
-  return ids.sort().reverse().slice(0, filter.limit);
+async function newestOfEach(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
+  const pages = await Promise.all(statuses.map((status) => pageOfIds(db, filter, status)));
+  return pages.flat().sort().reverse().slice(0, filter.limit);
+}
+
+const idsInState = prepared<{ teamId: number; status: JobStatus; limit: number }>()((db, value) =>
+  db
+    .selectFrom("jobs")
+    .select("id")
+    .where("team_id", "=", value("teamId"))
+    .where("status", "=", value("status"))
+    .orderBy("id", "desc")
+    .limit(value("limit")),
+);
+
+async function pageOfIds(db: Db, filter: JobFilter, status?: JobStatus): Promise<string[]> {
+  const { teamId, limit, name, username, before } = filter;
+  if (status !== undefined && name === undefined && username === undefined && before === undefined) {
+    return (await idsInState(db, { teamId, status, limit })).rows.map((row) => row.id);
+  }
+  let query = db.selectFrom("jobs").select("id").where("team_id", "=", teamId);
+  if (status !== undefined) query = query.where("status", "=", status);
+  if (before !== undefined) query = query.where("id", "<", before);
+  if (name !== undefined) query = query.where("name", "=", name);
+  if (username !== undefined) {
+    query = query.where("user_id", "=", db.selectFrom("users").select("id").where("username", "=", username));
+  }
+  const rows = await query.orderBy("id", "desc").limit(limit).execute();
+  return rows.map((row) => row.id);
 }
 
 export interface Move {

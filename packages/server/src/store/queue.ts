@@ -1,26 +1,29 @@
 /** The queue: jobs that wait for slots, in order. */
 import type { Insertable } from "kysely";
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 export const enqueue = (db: Db, row: Insertable<Tables["queue"]>) => db.insertInto("queue").values(row).execute();
 
-/** First by priority, then by age. */
-export const headOfQueue = (db: Db, clusterId: number, limit: number) =>
+const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
   db
     .selectFrom("queue")
     .selectAll()
-    .where("cluster_id", "=", clusterId)
+    .where("cluster_id", "=", value("clusterId"))
     .orderBy("priority")
     .orderBy("job_id")
-    .limit(limit)
-    .execute();
+    .limit(value("limit")),
+);
+/** First by priority, then by age. */
+export const headOfQueue = async (db: Db, clusterId: number, limit: number) =>
+  (await head(db, { clusterId, limit })).rows;
 
 /** Takes a job off the queue. False: somebody else did. */
-export async function dequeue(db: Db, jobId: string): Promise<boolean> {
-  const { numDeletedRows } = await db.deleteFrom("queue").where("job_id", "=", jobId).executeTakeFirst();
-  return numDeletedRows === 1n;
-}
+export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
+const remove = prepared<{ jobId: string }>()((db, value) =>
+  db.deleteFrom("queue").where("job_id", "=", value("jobId")),
+);
 
 export const countPassedOver = (db: Db, jobIds: readonly string[]) =>
   db

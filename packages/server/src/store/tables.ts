@@ -1,5 +1,5 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { JobStatus, QueryType, Role } from "@millrace/contract";
+import type { JobStatus, Role } from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -83,33 +83,20 @@ interface JobsTable {
   team_id: number;
   user_id: number;
   cluster_id: number;
+  name: string | null;
   status: JobStatus;
   /** The fence: number of the newest attempt, 0 before the first. */
   attempt: number;
-  name: string | null;
-  query: string;
-  query_type: QueryType;
+  /** What the job is: JSON of the fields that never change, in the words of the contract. Beside it, how it fares. */
+  spec: string;
+  /** As it came: NAME=VALUE lines. */
   environment: string;
-  workers: number;
-  python_version: string | null;
-  requirements: string | null;
-  repository: string | null;
-  /** JSON array of file ids. */
-  files: string;
-  priority: number;
-  credentials_name: string | null;
-  start_after: string | null;
-  cron_expression: string | null;
-  reset: number;
-  params: string;
   metrics: string;
   exit_code: number | null;
   error_message: string | null;
   error_stack: string | null;
   steps: string | null;
   parent_job_id: string | null;
-  rerun_from_job_id: string | null;
-  run_group_id: string;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;

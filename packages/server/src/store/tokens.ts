@@ -1,21 +1,26 @@
 /** Tokens in the store: only their hashes. */
 import type { Insertable } from "kysely";
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 export const insertToken = (db: Db, row: Insertable<Tables["tokens"]>) => db.insertInto("tokens").values(row).execute();
 
-/** A token that is neither revoked nor expired, with its user. */
-export const findLiveToken = (db: Db, hash: string, now: string) =>
+const live = prepared<{ hash: string; now: string }>()((db, value) =>
   db
     .selectFrom("tokens")
     .innerJoin("users", "users.id", "tokens.user_id")
+    .leftJoin("memberships", "memberships.user_id", "tokens.user_id")
+    .leftJoin("teams", "teams.id", "memberships.team_id")
     .selectAll("tokens")
-    .select("users.username")
-    .where("tokens.hash", "=", hash)
+    .select(["users.username", "teams.id as team_id", "teams.name as team_name", "memberships.role"])
+    .where("tokens.hash", "=", value("hash"))
     .where("tokens.revoked_at", "is", null)
-    .where((eb) => eb.or([eb("tokens.expires_at", "is", null), eb("tokens.expires_at", ">", now)]))
-    .executeTakeFirst();
+    .where((eb) => eb.or([eb("tokens.expires_at", "is", null), eb("tokens.expires_at", ">", value("now"))]))
+    .orderBy("teams.name"),
+);
+/** A token that is neither revoked nor expired, with its user, once for each of the user's teams. */
+export const findLiveToken = async (db: Db, hash: string, now: string) => (await live(db, { hash, now })).rows;
 
 export const touchToken = (db: Db, id: number, now: string) =>
   db.updateTable("tokens").set({ last_used_at: now }).where("id", "=", id).execute();

@@ -52,7 +52,7 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
 async function jobsBody(context: HttpContext, principal: Principal): Promise<Html> {
   const sections = await Promise.all(
     principal.teams.map(async (team) => {
-      const jobs = await listTeamJobs(context, team, { limit: 50 });
+      const jobs = (await listTeamJobs(context, team, { limit: 50 })).map((text) => JSON.parse(text) as Job);
       return html`<h2>Team ${team.name}</h2>${jobs.length === 0 ? emptyTeam : jobTable(jobs)}`;
     }),
   );

@@ -1,0 +1,31 @@
+/**
+ * Measurements as ratios. Both sides of a ratio are measured in the same run, in turns, with as many in flight as the
+ * cluster has slots: machines are noisy, absolute times lie. `npm run bench` runs all parts, `npm run bench jobs list` some.
+ */
+import { type Measurement, table } from "./measure.ts";
+
+const parts: Record<string, () => Promise<Measurement[]>> = {
+  start: async () => (await import("./start.ts")).measureStart(),
+  latency: async () => (await import("./jobs.ts")).measureLatency(),
+  jobs: async () => (await import("./jobs.ts")).measureThroughput(),
+  list: async () => (await import("./listing.ts")).measureListing(),
+  http: async () => (await import("./listing.ts")).measureHttp(),
+  log: async () => (await import("./logs.ts")).measureLogs(),
+};
+
+const wanted = process.argv.slice(2);
+for (const name of wanted) {
+  if (!(name in parts)) {
+    console.error(`There is no part ${name}. Parts: ${Object.keys(parts).join(", ")}.`);
+    process.exit(64);
+  }
+}
+
+const results: Measurement[] = [];
+for (const [name, measure] of Object.entries(parts)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  process.stderr.write(`measuring ${name} ...\n`);
+  results.push(...(await measure()));
+}
+console.log(table(results));
+process.exitCode = results.every((result) => result.holds) ? 0 : 1;
