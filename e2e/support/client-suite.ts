@@ -3,9 +3,18 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before } from "node:test";
-import { type Client, createClient } from "@millrace/contract";
+import { type Client, createClient, routes } from "@millrace/contract";
 import { Datachain, type Settings } from "./datachain.ts";
+import { waitForEnd } from "./jobs.ts";
 import { TestServer } from "./server.ts";
+
+export interface Gate {
+  /** There once the gate is open. */
+  readonly path: string;
+  /** A line of shell that waits for it. */
+  readonly wait: string;
+  open(): Promise<void>;
+}
 
 export class ClientSuite {
   server!: TestServer;
@@ -39,9 +48,9 @@ export class ClientSuite {
   }
 
   /** A gate at which jobs wait until the test opens it. */
-  gate(name: string): { wait: string; open(): Promise<void> } {
+  gate(name: string): Gate {
     const path = join(this.shared, name);
-    return { wait: `while [ ! -e ${path} ]; do sleep 0.05; done`, open: () => writeFile(path, "") };
+    return { path, wait: `while [ ! -e ${path} ]; do sleep 0.05; done`, open: () => writeFile(path, "") };
   }
 
   async #start(env: Readonly<Record<string, string>>): Promise<void> {
@@ -54,7 +63,15 @@ export class ClientSuite {
 
   async #stop(): Promise<void> {
     await Promise.all(this.#clients.map((client) => client.dispose()));
+    await this.#endJobs().catch(() => {});
     await this.server.dispose();
     await rm(this.shared, { recursive: true, force: true });
+  }
+
+  /** Jobs outlive their server, as they should; those of a test must not outlive the test. */
+  async #endJobs(): Promise<void> {
+    const active = await this.api.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 100 } });
+    for (const { id } of active) await this.api.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    for (const { id } of active) await waitForEnd(this.api, id);
   }
 }

@@ -74,9 +74,14 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
     bootId,
     claimDelay: faults.claimDelay,
     jobEnvironment: config.jobEnvironment,
-    onChange(key) {
-      hints.add(key);
-      signals.observe.wake();
+    onChange(key, what) {
+      const notice = () => {
+        hints.add(key);
+        signals.observe.wake();
+      };
+      // A beginning can wait a moment: many scripts have ended by then, and their one write says it all.
+      if (what === "end") notice();
+      else setTimeout(notice, 25);
     },
   });
   const filePath = (blob: string) => join(config.dataDir, "files", blob.slice(0, 2), blob);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AttemptFolder } from "../src/engines/local/attempt-folder.ts";
 import { LocalEngine } from "../src/engines/local/local-engine.ts";
-import { processesOf, readBootId } from "../src/engines/local/processes.ts";
+import { Processes, readBootId } from "../src/engines/local/processes.ts";
 import { engineConformance } from "./engine-conformance.ts";
 
 engineConformance("local", async () => {
@@ -14,9 +14,9 @@ engineConformance("local", async () => {
     bootId,
     open: ({ claimDelay = "" } = {}) =>
       LocalEngine.open({ dataDir, bootId, claimDelay, jobEnvironment, onChange: () => {} }),
-    processes: (key) => processesOf([key]),
+    processes: (key) => new Processes().of([key]),
     async killSupervisor(key) {
-      const supervisor = await new AttemptFolder(join(dataDir, "jobs"), key).supervisor();
+      const supervisor = new AttemptFolder(join(dataDir, "jobs"), key).supervisor();
       if (supervisor) process.kill(supervisor.pid, "SIGKILL");
     },
     stop: () => rm(dataDir, { recursive: true, force: true }),

@@ -10,8 +10,8 @@ import { attemptKey, CannotStart, type Engine, type JobSpec } from "../engines/e
 import type { Faults } from "../faults.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
-import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
-import { countPassedOver, dequeue, headOfQueue, newlyWaiting } from "../store/queue.ts";
+import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
+import { countPassedOver, dequeue, headOfQueue, waitingSince } from "../store/queue.ts";
 import type { Db, Store } from "../store/store.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { Loop } from "./loop.ts";
@@ -32,20 +32,23 @@ export interface DispatchContext {
 
 /** How often a job that does not fit may be overtaken, per slot of its cluster, before the cluster waits for it. */
 const overtakings = 4;
-const lookAhead = 100;
+/** How many jobs that do not fit are looked past for one that does. */
+const lookAhead = 16;
 /** An engine that cannot take a job is asked this often. */
 const maxAttempts = 5;
 
 export function dispatchJobs(context: DispatchContext): Loop {
+  const announce = waitingAnnouncer(context);
   return {
     name: "dispatch-jobs",
     signal: context.signals.dispatch,
-    interval: 1000,
+    interval: 250,
     async runOnce() {
       for (const cluster of await activeClusters(context.store.db)) {
         while (await dispatchCluster(context, cluster)) {
           // As long as it started something: the queue may be longer than one look.
         }
+        await announce(cluster);
       }
     },
   };
@@ -53,21 +56,17 @@ export function dispatchJobs(context: DispatchContext): Loop {
 
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
   const { store } = context;
-  const head = await headOfQueue(store.db, cluster.id, lookAhead);
-  if (head.length === 0) return false;
   const free = cluster.max_workers - (await busySlots(store.db, cluster.id));
-  if (free <= 0) {
-    await announceWaiting(context, cluster);
-    return false;
-  }
+  if (free <= 0 || (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const started = await store.write((db) => claimJobs(db, context, cluster));
-  for (const job of started) {
-    context.faults.pass("attempt-committed");
-    context.signals.jobChanged(job.id);
-    await submit(context, job);
-    context.faults.pass("attempt-submitted");
-  }
-  if (started.length === 0) await announceWaiting(context, cluster);
+  await Promise.all(
+    started.map(async (job) => {
+      context.faults.pass("attempt-committed");
+      context.signals.jobChanged(job.id);
+      await submit(context, job);
+      context.faults.pass("attempt-submitted");
+    }),
+  );
   return started.length > 0;
 }
 
@@ -76,7 +75,7 @@ async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow):
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
   const claimed: JobRow[] = [];
   const passed: string[] = [];
-  for (const waiting of await headOfQueue(db, cluster.id, lookAhead)) {
+  for (const waiting of await headOfQueue(db, cluster.id, 2 * Math.max(free, 0) + lookAhead)) {
     if (free <= 0) break;
     if (waiting.slots > free) {
       // A wide job may be overtaken for a while, so that slots do not idle; not for ever.
@@ -120,14 +119,23 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   return { ...job, ...changes, status: "INIT" };
 }
 
-/** Jobs that wait say so. */
-async function announceWaiting({ store, signals }: DispatchContext, cluster: ClusterRow): Promise<void> {
-  const waiting = await newlyWaiting(store.db, cluster.id, 1000);
-  if (waiting.length === 0) return;
-  await store.write(async (db) => {
-    for (const { id } of waiting) await moveJob(db, { id, from: ["CREATED", "SCHEDULED"], to: "QUEUED" });
-  });
-  for (const { id } of waiting) signals.jobChanged(id);
+/**
+ * Jobs that wait say so, a few times a second: each job once, found by the order of ids, so that a long queue costs
+ * nothing.
+ */
+function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
+  const announced = new Map<number, string>();
+  let last = 0;
+  return async (cluster: ClusterRow): Promise<void> => {
+    if (clock.now() - last < 200) return;
+    last = clock.now();
+    const waiting = await waitingSince(store.db, cluster.id, announced.get(cluster.id) ?? "");
+    const newest = waiting.at(-1);
+    if (newest === undefined) return;
+    const changed = await store.write((db) => markQueued(db, waiting));
+    announced.set(cluster.id, newest);
+    for (const id of changed) signals.jobChanged(id);
+  };
 }
 
 async function submit(context: DispatchContext, job: JobRow): Promise<void> {

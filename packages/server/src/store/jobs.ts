@@ -100,7 +100,7 @@ export interface Move {
   readonly changes?: Updateable<Tables["jobs"]>;
 }
 
-/** The one way in which a job changes its state: guarded, along the edges of the contract. False: it was elsewhere. */
+/** The way in which a job changes its state (markQueued beside it): guarded, along the edges of the contract. False: it was elsewhere. */
 export async function moveJob(db: Db, { id, from, to, fence, changes }: Move): Promise<boolean> {
   for (const state of from) {
     if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
@@ -113,6 +113,18 @@ export async function moveJob(db: Db, { id, from, to, fence, changes }: Move): P
   if (fence !== undefined) query = query.where("attempt", "=", fence);
   const { numUpdatedRows } = await query.executeTakeFirst();
   return numUpdatedRows === 1n;
+}
+
+/** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */
+export async function markQueued(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .updateTable("jobs")
+    .set({ status: "QUEUED" })
+    .where("id", "in", ids)
+    .where("status", "in", ["CREATED", "SCHEDULED"])
+    .returning("id")
+    .execute();
+  return rows.map((row) => row.id);
 }
 
 /** Every state from which `to` can be reached in one move. */

@@ -32,13 +32,15 @@ export const countPassedOver = (db: Db, jobIds: readonly string[]) =>
     .where("job_id", "in", jobIds)
     .execute();
 
-/** Jobs that wait and still say CREATED. */
-export const newlyWaiting = (db: Db, clusterId: number, limit: number) =>
+const since = prepared<{ clusterId: number; after: string }>()((db, value) =>
   db
     .selectFrom("queue")
-    .innerJoin("jobs", "jobs.id", "queue.job_id")
-    .select("jobs.id")
-    .where("queue.cluster_id", "=", clusterId)
-    .where("jobs.status", "in", ["CREATED", "SCHEDULED"])
-    .limit(limit)
-    .execute();
+    .select("job_id")
+    .where("cluster_id", "=", value("clusterId"))
+    .where("job_id", ">", value("after"))
+    .orderBy("job_id")
+    .limit(500),
+);
+/** Jobs that wait and were created after this one, oldest first. */
+export const waitingSince = async (db: Db, clusterId: number, after: string): Promise<string[]> =>
+  (await since(db, { clusterId, after })).rows.map((row) => row.job_id);

@@ -1,7 +1,10 @@
-/** The folder of an attempt: what the server writes for the supervisor, and what it reads back. */
-
-import { constants } from "node:fs";
-import { link, mkdir, open, readFile, rm, stat, unlink, writeFile } from "node:fs/promises";
+/**
+ * The folder of an attempt: what the server writes for the supervisor, and what it reads back. Reading is synchronous:
+ * a few tiny files that are surely in memory, where the way through the thread pool cost several times what they do.
+ * Whatever changes the disk is not: it may wait for the journal.
+ */
+import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
+import { link, mkdir, readdir, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Step } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
@@ -24,6 +27,12 @@ export interface Supervisor {
   readonly bootId: string;
 }
 
+/** What stays when the rest is cleaned away. */
+const kept = /^(claim|supervisor|log|exit|step\..*)$/;
+
+export const metricsFile = ".millrace-metrics.json";
+const metricsLimit = 64 * 1024;
+
 export class AttemptFolder {
   readonly path: string;
   readonly work: string;
@@ -40,21 +49,28 @@ export class AttemptFolder {
   }
 
   async make(): Promise<void> {
-    await mkdir(this.path, { recursive: true, mode: 0o700 });
-    await mkdir(this.work, { recursive: true, mode: 0o755 });
+    for (const [path, mode] of [[this.path, 0o700] as const, [this.work, 0o755] as const]) {
+      await mkdir(path, { mode }).catch((error) => {
+        if (codeOf(error) !== "EEXIST") throw error;
+      });
+    }
   }
 
-  async supervisor(): Promise<Supervisor | undefined> {
-    const [pid, startTime, bootId] = (await this.#text("supervisor")).trim().split(" ");
+  write(name: string, text: string, mode = 0o600): Promise<void> {
+    return writeFile(this.file(name), text, { mode });
+  }
+
+  supervisor(): Supervisor | undefined {
+    const [pid, startTime, bootId] = this.#text("supervisor").trim().split(" ");
     return pid && startTime && bootId ? { pid: Number(pid), startTime, bootId } : undefined;
   }
 
   /** Who owns the attempt: nobody yet, a supervisor, or a server that withdrew it. */
-  async claim(): Promise<"none" | "supervisor" | "server"> {
+  claim(): "none" | "supervisor" | "server" {
     try {
-      return (await readFile(this.file("claim"), "utf8")) === "" ? "supervisor" : "server";
+      return readFileSync(this.file("claim"), "utf8") === "" ? "supervisor" : "server";
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return "none";
+      if (codeOf(error) === "ENOENT") return "none";
       throw error;
     }
   }
@@ -69,31 +85,27 @@ export class AttemptFolder {
       await link(draft, this.file("claim"));
       return true;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      return (await this.claim()) === "server";
+      if (codeOf(error) !== "EEXIST") throw error;
+      return this.claim() === "server";
     } finally {
       await unlink(draft);
     }
   }
 
-  async exit(): Promise<Exit | undefined> {
+  exit(): Exit | undefined {
     // Written with one call, but the file exists before its text does: only a whole line counts.
-    const match = /^(\d+) (\w+) end\n$/.exec(await this.#text("exit"));
+    const match = /^(\d+) (\w+) end\n$/.exec(this.#text("exit"));
     if (!match) return undefined;
-    const { mtimeMs } = await stat(this.file("exit"));
+    const { mtimeMs } = statSync(this.file("exit"));
     return { code: Number(match[1]), phase: String(match[2]), finishedAt: mtimeMs };
   }
 
   /** A phase begins when its marker is made and ends when the next begins or the attempt does. */
-  async steps(exit: Exit | undefined): Promise<Step[]> {
-    const begun: { phase: Phase; at: number }[] = [];
-    for (const phase of phases) {
-      const at = await stat(this.file(`step.${phase}`)).then(
-        (s) => s.mtimeMs,
-        () => undefined,
-      );
-      if (at !== undefined) begun.push({ phase, at });
-    }
+  steps(exit: Exit | undefined): Step[] {
+    const begun = phases.flatMap((phase) => {
+      const marker = statSync(this.file(`step.${phase}`), { throwIfNoEntry: false });
+      return marker ? [{ phase, at: marker.mtimeMs }] : [];
+    });
     return begun.map(({ phase, at }, index) => {
       const end = begun[index + 1]?.at ?? exit?.finishedAt;
       return {
@@ -106,38 +118,40 @@ export class AttemptFolder {
   }
 
   /** What the job left as its metrics: a small JSON object in a plain file, or nothing. */
-  async metrics(): Promise<string | null> {
-    const limit = 64 * 1024;
+  metrics(): string | null {
     try {
-      // The job may have put anything here: no link is followed, no pipe waited for, no flood read.
-      const file = await open(
-        join(this.work, metricsFile),
-        constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK,
-      );
-      try {
-        const { size } = await file.stat().then((s) => (s.isFile() ? s : { size: limit + 1 }));
-        if (size > limit) return null;
-        const text = await file.readFile("utf8");
-        const value: unknown = JSON.parse(text);
-        return typeof value === "object" && value !== null && !Array.isArray(value) ? JSON.stringify(value) : null;
-      } finally {
-        await file.close();
-      }
+      const value: unknown = JSON.parse(this.#readUntrusted(join(this.work, metricsFile), metricsLimit));
+      return typeof value === "object" && value !== null && !Array.isArray(value) ? JSON.stringify(value) : null;
     } catch {
       return null;
     }
   }
 
-  /** Everything but the log and the records; what is secret goes first. */
-  async clean(): Promise<void> {
-    for (const name of ["env", "plan", "requirements.txt", "cancel", "query", "venv", "own-env", "work"]) {
-      await rm(this.file(name), { recursive: true, force: true });
+  /** The job may have put anything here: no link is followed, no pipe waited for, no flood read. */
+  #readUntrusted(path: string, limit: number): string {
+    const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const { size } = fstatSync(file);
+      if (!fstatSync(file).isFile() || size > limit) throw new Error("not a small file");
+      return readFileSync(file, "utf8");
+    } finally {
+      closeSync(file);
     }
   }
 
-  async #text(name: string): Promise<string> {
-    return readFile(this.file(name), "utf8").catch(() => "");
+  /** Everything but the log and the records. */
+  async clean(): Promise<void> {
+    const left = (await readdir(this.path)).filter((name) => !kept.test(name));
+    await Promise.all(left.map((name) => rm(this.file(name), { recursive: true, force: true })));
+  }
+
+  #text(name: string): string {
+    try {
+      return readFileSync(this.file(name), "utf8");
+    } catch {
+      return "";
+    }
   }
 }
 
-export const metricsFile = ".millrace-metrics.json";
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;

@@ -1,12 +1,12 @@
 /** Runs jobs on the machine of the server. */
-import { access, type FileHandle, mkdir, open, readdir, writeFile } from "node:fs/promises";
+import { access, type FileHandle, mkdir, open, readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CannotStart, type Engine, type JobSpec, type LogSource, type Observation } from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { Interpreters } from "./interpreters.ts";
 import { type Toolbox, writeEnv, writePlan } from "./plan.ts";
-import { isAlive, keyVariable, processesOf, signalAll } from "./processes.ts";
+import { isAlive, keyVariable, Processes, signalAll } from "./processes.ts";
 import { Starter } from "./starter.ts";
 
 export interface LocalEngineOptions {
@@ -15,8 +15,8 @@ export interface LocalEngineOptions {
   readonly claimDelay: string;
   /** What of the server's environment jobs see: PATH, certificates, proxies, package indexes. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
-  /** Something happened to this attempt. */
-  readonly onChange: (key: string) => void;
+  /** A phase of this attempt began, or with `end` the attempt ended. */
+  readonly onChange: (key: string, what: string) => void;
 }
 
 export class LocalEngine implements Engine {
@@ -26,6 +26,7 @@ export class LocalEngine implements Engine {
   readonly #jobsDir: string;
   readonly #tools: Toolbox;
   readonly #starter: Starter;
+  readonly #processes = new Processes();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     await mkdir(join(options.dataDir, "jobs"), { recursive: true, mode: 0o700 });
@@ -39,8 +40,8 @@ export class LocalEngine implements Engine {
     this.#tools = tools;
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "");
     const script = join(import.meta.dirname, "starter.sh");
-    this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder) =>
-      options.onChange(basename(folder)),
+    this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder, what) =>
+      options.onChange(basename(folder), what),
     );
   }
 
@@ -56,13 +57,12 @@ export class LocalEngine implements Engine {
     const scriptName = scriptFilename(spec);
     await folder.make();
     const input = { spec, folder, tools: this.#tools, scriptName, interpreter, requirements };
-    // With a repository the script comes after the clone, which wants an empty folder.
-    const script = spec.repository ? folder.file("query") : join(folder.work, scriptName);
     await Promise.all([
-      writeFile(script, spec.query, { mode: 0o755 }),
-      writeFile(folder.file("plan"), writePlan(input)),
-      writeFile(folder.file("env"), writeEnv(this.#environment(spec, folder)), { mode: 0o600 }),
-      requirements === undefined ? undefined : writeFile(folder.file("requirements.txt"), `${requirements}\n`),
+      // With a repository the script comes after the clone, which wants an empty folder.
+      folder.write(spec.repository ? "query" : join("work", scriptName), spec.query, 0o755),
+      folder.write("plan", writePlan(input)),
+      folder.write("env", writeEnv(this.#environment(spec, folder))),
+      requirements === undefined ? undefined : folder.write("requirements.txt", `${requirements}\n`),
     ]);
     this.#starter.start(folder.path);
   }
@@ -90,22 +90,22 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(key);
     if (bootId !== this.#options.bootId) return this.#observeAfterReboot(folder);
     // Claimed by a server: withdrawn, and never to begin. A server that died right then has not yet said so.
-    if ((await folder.claim()) !== "supervisor") return { state: "PENDING" };
-    const supervisor = await folder.supervisor();
+    if (folder.claim() !== "supervisor") return { state: "PENDING" };
+    const supervisor = folder.supervisor();
     // Asked before the exit record is read: one who ends in between has written it.
     const alive = supervisor !== undefined && isAlive(supervisor);
-    const exit = await folder.exit();
-    const steps = await folder.steps(exit);
-    if (exit) return { state: "EXITED", steps, exit, metrics: await folder.metrics() };
+    const exit = folder.exit();
+    const steps = folder.steps(exit);
+    if (exit) return { state: "EXITED", steps, exit, metrics: folder.metrics() };
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
   }
 
   /** Whether it began or not can no longer be told for sure, so it never begins again. */
   async #observeAfterReboot(folder: AttemptFolder): Promise<Observation> {
-    const exit = await folder.exit();
-    const steps = await folder.steps(exit);
-    if (exit) return { state: "EXITED", steps, exit, metrics: await folder.metrics() };
+    const exit = folder.exit();
+    const steps = folder.steps(exit);
+    if (exit) return { state: "EXITED", steps, exit, metrics: folder.metrics() };
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
   }
 
@@ -115,13 +115,13 @@ export class LocalEngine implements Engine {
 
   async cancel(key: string, force: boolean): Promise<void> {
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
-    await writeFile(this.#folder(key).file("cancel"), "");
-    signalAll(processesOf([key]), force ? "SIGKILL" : "SIGTERM");
+    await this.#folder(key).write("cancel", "");
+    signalAll(this.#processes.of([key]), force ? "SIGKILL" : "SIGTERM");
   }
 
   async sweep(keys: readonly string[]): Promise<void> {
     for (;;) {
-      const left = processesOf(keys);
+      const left = this.#processes.left(keys);
       if (left.length === 0) return;
       signalAll(left, "SIGKILL");
       // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.

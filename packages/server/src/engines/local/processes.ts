@@ -19,17 +19,45 @@ export function isAlive({ pid, startTime }: Supervisor): boolean {
   }
 }
 
-/** Pids of every process whose environment carries one of these keys. */
-export function processesOf(keys: readonly string[]): number[] {
-  const marks = keys.map((key) => Buffer.from(`${keyVariable}=${key}\0`));
-  const found: number[] = [];
-  for (const name of readdirSync("/proc")) {
-    const pid = Number(name);
-    if (!Number.isInteger(pid)) continue;
-    const environment = environmentOf(pid);
-    if (environment && marks.some((mark) => environment.includes(mark))) found.push(pid);
+/** How long a process that was seen to be a stranger is not looked at again. */
+const strangerMs = 1000;
+
+/** Who of all processes belongs to an attempt. */
+export class Processes {
+  #strangers = new Set<number>();
+  #strangersSince = 0;
+
+  /** Pids of every process whose environment carries one of these keys. */
+  of(keys: readonly string[]): number[] {
+    return this.#find(keys, new Set());
   }
-  return found;
+
+  /**
+   * The same for attempts whose scripts have ended, at a fraction of the cost: it runs after every job. A pid seen as a
+   * stranger within the last second is not asked again. Numbers are given out in turn, so within a second none comes
+   * round again; and only a script's first process, which is gone by now, ever was a stranger before it had the key.
+   */
+  left(keys: readonly string[]): number[] {
+    if (performance.now() - this.#strangersSince > strangerMs) {
+      this.#strangers.clear();
+      this.#strangersSince = performance.now();
+    }
+    return this.#find(keys, this.#strangers);
+  }
+
+  #find(keys: readonly string[], strangers: Set<number>): number[] {
+    const marks = keys.map((key) => Buffer.from(`${keyVariable}=${key}\0`));
+    const found: number[] = [];
+    for (const name of readdirSync("/proc")) {
+      const pid = Number(name);
+      if (!Number.isInteger(pid) || strangers.has(pid)) continue;
+      const environment = environmentOf(pid);
+      if (environment && marks.some((mark) => environment.includes(mark))) found.push(pid);
+      // A process of another job is no stranger: its own end is still to come.
+      else if (!environment?.includes(keyVariable)) strangers.add(pid);
+    }
+    return found;
+  }
 }
 
 /** Undefined where the process is gone or is not ours to read. */

@@ -5,11 +5,11 @@ import { createInterface } from "node:readline";
 export class Starter {
   readonly #script: string;
   readonly #arguments: readonly string[];
-  readonly #onChange: (folder: string) => void;
+  readonly #onChange: (folder: string, what: string) => void;
   #child: ChildProcess | undefined;
   #closed = false;
 
-  constructor(script: string, args: readonly string[], onChange: (folder: string) => void) {
+  constructor(script: string, args: readonly string[], onChange: (folder: string, what: string) => void) {
     this.#script = script;
     this.#arguments = args;
     this.#onChange = onChange;
@@ -35,7 +35,8 @@ export class Starter {
     child.on("error", forget);
     child.stdin?.on("error", forget);
     createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-      if (!this.#closed) this.#onChange(line.slice(line.indexOf(" ") + 1));
+      const space = line.indexOf(" ");
+      if (!this.#closed) this.#onChange(line.slice(space + 1), line.slice(0, space));
     });
     return child;
   }

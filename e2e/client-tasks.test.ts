@@ -1,0 +1,84 @@
+/** `datachain job run` with --start-time and --cron: tasks that fire jobs. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type Job, routes } from "@millrace/contract";
+import { jobIdOf } from "./support/client-output.ts";
+import { ClientSuite } from "./support/client-suite.ts";
+import { whyNoDatachain } from "./support/datachain-install.ts";
+import { readJob, readLog, waitForEnd } from "./support/jobs.ts";
+
+const skip = await whyNoDatachain();
+
+describe("tasks of datachain job run", { skip, concurrency: 2 }, () => {
+  // The client sends a time without an offset: only a server that reads it in the right zone fires on time.
+  const zone = "Asia/Tokyo";
+  const suite = ClientSuite.use({ MILLRACE_TIMEZONE: zone });
+  const newClient = () => suite.client({ env: { TZ: zone } });
+
+  const childrenOf = async (task: string): Promise<Job[]> => {
+    const jobs = await suite.api.call(routes.listJobs, { query: { limit: 100 } });
+    return jobs.filter(({ parent_job_id }) => parent_job_id === task);
+  };
+
+  async function firstChild(task: string): Promise<Job> {
+    const deadline = Date.now() + 30_000;
+    for (;;) {
+      const [child] = await childrenOf(task);
+      if (child) return child;
+      assert.ok(Date.now() < deadline, `task ${task} fired no job: ${JSON.stringify(await readJob(suite.api, task))}`);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
+  test("--start-time makes a task, ends with exit code 0 at once, and fires one job when the time has come", async () => {
+    const client = await newClient();
+    await client.write("later.py", 'import os\nprint("fired with", os.environ["COLOUR"])\n');
+    const result = await client.run("job", "run", "later.py", "--start-time", "in 2 seconds", "--env", "COLOUR=green");
+    const id = jobIdOf(result);
+    assert.deepEqual([result.code, result.stdout], [0, `Job ${id} is scheduled as a task in Studio.\n`]);
+    const task = await readJob(suite.api, id);
+    const start = Date.parse(task.start_after ?? "");
+    assert.ok(Math.abs(start - Date.parse(task.created_at) - 2000) < 10_000, `starts after ${task.start_after}`);
+
+    const child = await waitForEnd(suite.api, (await firstChild(id)).id);
+    assert.deepEqual([child.status, child.name, child.start_after], ["COMPLETE", "later.py", null]);
+    assert.ok(Date.parse(child.created_at) >= start, "not before its time");
+    assert.equal(await readLog(suite.api, child.id), "fired with green\n");
+    const { status, next_run } = await readJob(suite.api, id);
+    assert.deepEqual([status, next_run, (await childrenOf(id)).length], ["COMPLETE", null, 1]);
+  });
+
+  test("a cancelled task fires no more, while another of a later time does", async () => {
+    const client = await newClient();
+    await client.write("stopped.sh", "echo should not run\n");
+    await client.write("other.sh", "echo runs\n");
+    // The client reads the time just before it sends it, so the second is later however slow the machine is.
+    const inAWhile = ["--start-time", "in 5 seconds"];
+    const stopped = jobIdOf(await client.run("job", "run", "stopped.sh", ...inAWhile));
+    await suite.api.call(routes.cancelJob, { params: { job_id: stopped }, body: {} });
+    const other = jobIdOf(await client.run("job", "run", "other.sh", ...inAWhile));
+    await firstChild(other);
+    assert.deepEqual(await childrenOf(stopped), []);
+    const task = await readJob(suite.api, stopped);
+    assert.deepEqual([task.status, task.next_run], ["CANCELED", null]);
+  });
+
+  test("--cron makes a task with a next run that a cancellation takes away", async () => {
+    const client = await newClient();
+    await client.write("hourly.sh", "echo every hour\n");
+    const result = await client.run("job", "run", "hourly.sh", "--cron", "@hourly");
+    assert.equal(result.code, 0, result.stderr);
+    const id = jobIdOf(result);
+    const task = await readJob(suite.api, id);
+    const hour = 3_600_000;
+    const nextHour = (Math.floor(Date.parse(task.created_at) / hour) + 1) * hour;
+    assert.deepEqual([task.status, task.cron_expression], ["TASK", "@hourly"]);
+    assert.equal(Date.parse(task.next_run ?? ""), nextHour);
+
+    const list = await client.run("job", "ls", "--status", "task", "--json");
+    assert.ok((JSON.parse(list.stdout) as Job[]).some((job) => job.id === id));
+    assert.equal((await client.run("job", "cancel", id)).code, 0);
+    const { status, next_run } = await readJob(suite.api, id);
+    assert.deepEqual([status, next_run], ["CANCELED", null]);
+  });
+});
