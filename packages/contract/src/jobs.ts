@@ -132,7 +132,7 @@ export type JobInput = Static<typeof JobInput>;
 
 const ListJobsQuery = Type.Object({
   team_name: Type.Optional(TeamName),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 20 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10000, default: 20 })),
   status: Type.Optional(
     Type.Array(Type.String(), {
       description: "states, ACTIVE or INACTIVE, in any letter case; repeated or comma-separated",

@@ -14,7 +14,7 @@ import {
 } from "@millrace/contract";
 import type { ClusterRow } from "../store/clusters.ts";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
-import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type NamedJobRow } from "../store/jobs.ts";
+import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type ShownJob } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db, Store } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
@@ -22,7 +22,7 @@ import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
 import { readEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
-import { type JobSpecFields, jobJson, readSpec, type Surroundings, toJob } from "./job-documents.ts";
+import { type JobSpecFields, jobTexts, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import type { Principal, Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
@@ -82,6 +82,9 @@ async function newJob(context: JobsContext, { principal, team, input }: Creation
   const id = newJobId(now);
   readEnvironment(input.environment ?? "");
   const spec: JobSpecFields = {
+    id,
+    name: input.query_name || null,
+    created_at: iso(now),
     query: input.query,
     query_type: input.query_type,
     workers,
@@ -90,42 +93,43 @@ async function newJob(context: JobsContext, { principal, team, input }: Creation
     repository: checkRepository(input.repository, context.jobPaths),
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
+    compute_cluster_id: cluster.id,
     credentials_name: null,
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
     params: input.params ?? found.params ?? {},
+    parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
   };
-  return { spec, row: newRow({ id, team, principal, cluster, input, spec }, now) };
+  return { spec, row: newRow({ team, principal, cluster, environment: input.environment ?? "", spec }) };
 }
 
 interface NewJob {
-  readonly id: string;
   readonly team: Team;
   readonly principal: Principal;
   readonly cluster: ClusterRow;
-  readonly input: JobInput;
+  readonly environment: string;
   readonly spec: JobSpecFields;
 }
 
-const newRow = ({ id, team, principal, cluster, input, spec }: NewJob, now: number): JobRow => ({
-  id,
+const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow => ({
+  id: spec.id,
   team_id: team.id,
   user_id: principal.userId,
   cluster_id: cluster.id,
-  name: input.query_name || null,
+  name: spec.name,
   status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
   attempt: 0,
   spec: JSON.stringify(spec),
-  environment: input.environment ?? "",
+  environment,
   metrics: "{}",
   exit_code: null,
   error_message: null,
   error_stack: null,
   steps: null,
-  parent_job_id: null,
-  created_at: iso(now),
+  parent_job_id: spec.parent_job_id,
+  created_at: spec.created_at,
   started_at: null,
   finished_at: null,
 });
@@ -206,25 +210,20 @@ export async function fireTask(db: Db, task: JobRow, now: number): Promise<void>
 }
 
 export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
-  const row = await findJob(context.store.db, team.id, id);
-  if (!row)
+  const [text] = await listTeamJobs(context, team, { job_id: id });
+  if (!text)
     throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
-  return toJob(row, surroundings(context, team));
+  return JSON.parse(text) as Job;
 }
 
 /** The texts of jobs, newest first. */
 export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<string[]> {
-  const around = surroundings(context, team, query.include_steps);
-  return (await findRows(context.store.db, team, query)).map((row) => jobJson(row, around));
+  const { db } = context.store;
+  const frame = { publicUrl: context.publicUrl(), team: team.name, includeSteps: query.include_steps ?? false };
+  return jobTexts(db, await findRows(db, team, query), frame);
 }
 
-const surroundings = (context: JobsContext, team: Team, includeSteps = false): Surroundings => ({
-  publicUrl: context.publicUrl(),
-  team: team.name,
-  includeSteps,
-});
-
-async function findRows(db: Db, team: Team, query: ListJobsQuery): Promise<NamedJobRow[]> {
+async function findRows(db: Db, team: Team, query: ListJobsQuery): Promise<ShownJob[]> {
   if (query.job_id !== undefined) {
     const row = await findJob(db, team.id, query.job_id.toLowerCase());
     return row ? [row] : [];

@@ -56,9 +56,10 @@ type TokenRow = Awaited<ReturnType<typeof findLiveToken>>[number];
 
 function teamsOfToken(rows: readonly TokenRow[], reachJson: string | null): Team[] {
   const reach = reachJson === null ? undefined : (JSON.parse(reachJson) as number[]);
-  return rows.flatMap(({ team_id: id, team_name: name, role }) =>
+  const teams = rows.flatMap(({ team_id: id, team_name: name, role }) =>
     id !== null && name !== null && role !== null && (reach?.includes(id) ?? true) ? [{ id, name, role }] : [],
   );
+  return teams.length > 1 ? teams.sort((a, b) => a.name.localeCompare(b.name)) : teams;
 }
 
 /** The person behind a browser's cookie, or undefined. A session may do whatever its user may. */

@@ -75,10 +75,11 @@ const holdsNul = (value: unknown): boolean =>
 
 /** One line a request, without query strings: they may hold the secret of a sign-in link. */
 function logRequests(app: FastifyInstance): void {
-  app.addHook("onRequest", async (request, reply) => {
+  app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
+    done();
   });
-  app.addHook("onResponse", async (request, reply) => {
+  app.addHook("onResponse", (request, reply, done) => {
     const level = reply.statusCode >= 500 ? "error" : "debug";
     request.log[level](
       {
@@ -89,5 +90,6 @@ function logRequests(app: FastifyInstance): void {
       },
       "request",
     );
+    done();
   });
 }

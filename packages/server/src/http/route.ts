@@ -54,9 +54,14 @@ export function register<R extends Route>(
     onRequest: async (request) => {
       if (route.access.kind !== "public") request.principal = await authenticate(context, request.headers, request.ip);
     },
-    preValidation: async (request) => {
-      if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
+    preValidation: (request, _reply, done) => {
       if (route.body && !route.upload) request.body ??= {};
+      try {
+        if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
     },
     handler: async (request, reply) => {
       const call = {

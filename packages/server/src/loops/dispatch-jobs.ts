@@ -56,8 +56,7 @@ export function dispatchJobs(context: DispatchContext): Loop {
 
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
   const { store } = context;
-  const free = cluster.max_workers - (await busySlots(store.db, cluster.id));
-  if (free <= 0 || (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
+  if ((await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const started = await store.write((db) => claimJobs(db, context, cluster));
   await Promise.all(
     started.map(async (job) => {

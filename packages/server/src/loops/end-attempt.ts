@@ -35,7 +35,7 @@ export interface Result {
 
 /** Accepts results, at most one per attempt, in one write. */
 export async function acceptResults({ store, signals, clock }: EndContext, results: readonly Result[]): Promise<void> {
-  await store.write(async (db) => {
+  const accepted = store.write(async (db) => {
     for (const { fence, status, signalled, changes } of results) {
       if (!(await closeAttempt(db, fence.id, fence.attempt))) continue;
       const job = await getJob(db, fence.id);
@@ -45,6 +45,9 @@ export async function acceptResults({ store, signals, clock }: EndContext, resul
       await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
     }
   });
+  // Woken at once, the next start shares this commit with the end that frees its slots; woken again, it misses nothing.
+  signals.dispatch.wake();
+  await accepted;
   for (const { fence } of results) signals.jobChanged(fence.id);
   signals.dispatch.wake();
 }

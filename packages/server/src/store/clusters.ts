@@ -11,6 +11,12 @@ const active = prepared<object>()((db) =>
 );
 export const activeClusters = async (db: Db): Promise<ClusterRow[]> => (await active(db, {})).rows;
 
+const nameOf = prepared<{ id: number }>()((db, value) =>
+  db.selectFrom("clusters").select("name").where("id", "=", value("id")),
+);
+export const clusterNameOf = async (db: Db, id: number): Promise<string> =>
+  (await nameOf(db, { id })).rows[0]?.name ?? "";
+
 /** The machine of the server: made at the first start, brought up to date at every other. */
 export async function upsertLocalCluster(
   db: Db,

@@ -10,6 +10,13 @@ class Placeholder {
   }
 }
 
+type Run = (sql: string, parameters: readonly unknown[]) => { rows: unknown[]; affected: bigint };
+
+const direct = new WeakMap<Db, Run>();
+
+/** A store that can run a statement at once, without the query builder's way round, says so here. */
+export const runDirectly = (db: Db, run: Run) => void direct.set(db, run);
+
 interface Template {
   readonly sql: string;
   readonly parameters: readonly unknown[];
@@ -41,6 +48,8 @@ export function prepared<Values extends object>() {
       const parameters = template.parameters.map((p) =>
         p instanceof Placeholder ? values[p.name as keyof Values] : p,
       );
+      const run = direct.get(db);
+      if (run) return run(template.sql, parameters) as PreparedResult<Row>;
       const { rows, numAffectedRows } = await db.executeQuery<Row>(CompiledQuery.raw(template.sql, parameters));
       return { rows, affected: numAffectedRows ?? 0n };
     };

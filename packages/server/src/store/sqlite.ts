@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
 import { migrate } from "./migrations.ts";
+import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -35,8 +36,16 @@ function connect(path: string): DatabaseSync {
   return connection;
 }
 
-const kysely = (connection: DatabaseSync): Db =>
-  new Kysely<Tables>({ dialect: new SqliteDialect({ database: adapt(connection) }) });
+function kysely(connection: DatabaseSync): Db {
+  const database = adapt(connection);
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database }) });
+  runDirectly(db, (sql, parameters) => {
+    const statement = database.prepare(sql);
+    if (statement.reader) return { rows: statement.all(parameters), affected: 0n };
+    return { rows: [], affected: BigInt(statement.run(parameters).changes) };
+  });
+  return db;
+}
 
 /** Kysely expects the shape of another driver. Statements are prepared once: preparing costs more than running. */
 function adapt(connection: DatabaseSync): SqliteDatabase {
@@ -56,13 +65,24 @@ function adapt(connection: DatabaseSync): SqliteDatabase {
   };
 }
 
+/**
+ * Rows come as arrays and are made objects here: the driver's own have no prototype and no fixed shape, which costs both
+ * it and whoever reads them.
+ */
 function wrap(statement: StatementSync) {
+  const names = statement.columns().map(({ name }) => name);
+  statement.setReturnArrays(true);
   const bind = (parameters: readonly unknown[]) => parameters as SQLInputValue[];
+  const toRow = (values: unknown) => {
+    const row: Record<string, unknown> = {};
+    for (let index = 0; index < names.length; index++) row[names[index] as string] = (values as unknown[])[index];
+    return row;
+  };
   return {
-    reader: statement.columns().length > 0,
-    all: (parameters: readonly unknown[]) => statement.all(...bind(parameters)),
+    reader: names.length > 0,
+    all: (parameters: readonly unknown[]) => (statement.all(...bind(parameters)) as unknown[]).map(toRow),
     run: (parameters: readonly unknown[]) => statement.run(...bind(parameters)),
-    iterate: (parameters: readonly unknown[]) => statement.iterate(...bind(parameters)),
+    iterate: (parameters: readonly unknown[]) => statement.iterate(...bind(parameters)).map(toRow),
   };
 }
 

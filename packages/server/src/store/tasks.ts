@@ -1,8 +1,15 @@
 /** Tasks: jobs that fire others at their time. */
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 
 export const insertTask = (db: Db, jobId: string, nextRun: string) =>
   db.insertInto("tasks").values({ job_id: jobId, next_run: nextRun, fired: 0 }).execute();
+
+const next = prepared<{ jobId: string }>()((db, value) =>
+  db.selectFrom("tasks").select("next_run").where("job_id", "=", value("jobId")),
+);
+export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =>
+  (await next(db, { jobId })).rows[0]?.next_run ?? null;
 
 export const dueTasks = (db: Db, now: string, limit: number) =>
   db.selectFrom("tasks").selectAll().where("next_run", "<=", now).orderBy("next_run").limit(limit).execute();

@@ -1,9 +1,16 @@
 /** People, their teams and roles, their browser sessions. */
 import type { Role } from "@millrace/contract";
+import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 
 export const findUser = (db: Db, username: string) =>
   db.selectFrom("users").selectAll().where("username", "=", username).executeTakeFirst();
+
+const nameOf = prepared<{ id: number }>()((db, value) =>
+  db.selectFrom("users").select("username").where("id", "=", value("id")),
+);
+export const usernameOf = async (db: Db, id: number): Promise<string> =>
+  (await nameOf(db, { id })).rows[0]?.username ?? "";
 
 export const findTeam = (db: Db, name: string) =>
   db.selectFrom("teams").selectAll().where("name", "=", name).executeTakeFirst();

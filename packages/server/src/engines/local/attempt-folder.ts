@@ -1,10 +1,21 @@
 /**
- * The folder of an attempt: what the server writes for the supervisor, and what it reads back. Reading is synchronous:
- * a few tiny files that are surely in memory, where the way through the thread pool cost several times what they do.
- * Whatever changes the disk is not: it may wait for the journal.
+ * The folder of an attempt: what the server writes for the supervisor, and what it reads back. Synchronous, but for the
+ * cleaning: a few tiny files on a local disk. On a machine that is busy with jobs, each way through the thread pool
+ * waits for a core, and a job waited several times before it began.
  */
-import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from "node:fs";
-import { link, mkdir, readdir, rm, unlink, writeFile } from "node:fs/promises";
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Step } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
@@ -48,16 +59,18 @@ export class AttemptFolder {
     return join(this.path, name);
   }
 
-  async make(): Promise<void> {
+  make(): void {
     for (const [path, mode] of [[this.path, 0o700] as const, [this.work, 0o755] as const]) {
-      await mkdir(path, { mode }).catch((error) => {
+      try {
+        mkdirSync(path, { mode });
+      } catch (error) {
         if (codeOf(error) !== "EEXIST") throw error;
-      });
+      }
     }
   }
 
-  write(name: string, text: string, mode = 0o600): Promise<void> {
-    return writeFile(this.file(name), text, { mode });
+  write(name: string, text: string, mode = 0o600): void {
+    writeFileSync(this.file(name), text, { mode });
   }
 
   supervisor(): Supervisor | undefined {
@@ -76,19 +89,19 @@ export class AttemptFolder {
   }
 
   /** Takes the attempt away from a supervisor that has not claimed it. False: too late. */
-  async claimForServer(): Promise<boolean> {
+  claimForServer(): boolean {
     const draft = this.file(`claim.${process.pid}`);
-    await this.make();
-    await writeFile(draft, "server\n");
+    this.make();
+    writeFileSync(draft, "server\n");
     try {
       // A hard link appears with its content or not at all, and fails where the name is taken.
-      await link(draft, this.file("claim"));
+      linkSync(draft, this.file("claim"));
       return true;
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
       return this.claim() === "server";
     } finally {
-      await unlink(draft);
+      unlinkSync(draft);
     }
   }
 

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CannotStart, type Engine, type JobSpec, type LogSource, type Observation } from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
-import { Interpreters } from "./interpreters.ts";
+import { type Interpreter, Interpreters } from "./interpreters.ts";
 import { type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { isAlive, keyVariable, Processes, signalAll } from "./processes.ts";
 import { Starter } from "./starter.ts";
@@ -53,18 +53,27 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(spec.key);
     const requirements = spec.queryType === "PYTHON" ? withLibrary(spec) : spec.requirements?.trim() || undefined;
     const needsPython = spec.queryType === "PYTHON" || requirements !== undefined || spec.pythonVersion !== null;
-    const interpreter = needsPython ? await this.interpreters.resolve(spec.pythonVersion) : undefined;
+    const interpreter = needsPython ? await this.#interpreter(spec, folder) : undefined;
     const scriptName = scriptFilename(spec);
-    await folder.make();
+    folder.make();
     const input = { spec, folder, tools: this.#tools, scriptName, interpreter, requirements };
-    await Promise.all([
-      // With a repository the script comes after the clone, which wants an empty folder.
-      folder.write(spec.repository ? "query" : join("work", scriptName), spec.query, 0o755),
-      folder.write("plan", writePlan(input)),
-      folder.write("env", writeEnv(this.#environment(spec, folder))),
-      requirements === undefined ? undefined : folder.write("requirements.txt", `${requirements}\n`),
-    ]);
+    // With a repository the script comes after the clone, which wants an empty folder.
+    folder.write(spec.repository ? "query" : join("work", scriptName), spec.query, 0o755);
+    folder.write("plan", writePlan(input));
+    folder.write("env", writeEnv(this.#environment(spec, folder)));
+    if (requirements !== undefined) folder.write("requirements.txt", `${requirements}\n`);
     this.#starter.start(folder.path);
+  }
+
+  /** Why a job cannot start is also in its log: whoever follows it sees no other message. */
+  async #interpreter({ pythonVersion }: JobSpec, folder: AttemptFolder): Promise<Interpreter> {
+    try {
+      return await this.interpreters.resolve(pythonVersion);
+    } catch (error) {
+      folder.make();
+      folder.write("log", `${(error as Error).message}\n`);
+      throw error;
+    }
   }
 
   /** Ours last: they hold whatever the job's own settings say. */
@@ -109,13 +118,13 @@ export class LocalEngine implements Engine {
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
   }
 
-  withdraw(key: string): Promise<boolean> {
+  async withdraw(key: string): Promise<boolean> {
     return this.#folder(key).claimForServer();
   }
 
   async cancel(key: string, force: boolean): Promise<void> {
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
-    await this.#folder(key).write("cancel", "");
+    this.#folder(key).write("cancel", "");
     signalAll(this.#processes.of([key]), force ? "SIGKILL" : "SIGTERM");
   }
 

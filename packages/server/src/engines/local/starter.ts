@@ -1,6 +1,9 @@
 /** The starter: one small shell that forks supervisors, replaced when it dies. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { setPriority } from "node:os";
 import { createInterface } from "node:readline";
+
+const jobNiceness = 5;
 
 export class Starter {
   readonly #script: string;
@@ -28,6 +31,8 @@ export class Starter {
       detached: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
     });
+    // Jobs step back a little, so that the server answers however busy they keep the machine.
+    if (child.pid !== undefined) setPriority(child.pid, jobNiceness);
     const forget = () => {
       if (this.#child === child) this.#child = undefined;
     };
