@@ -1,8 +1,9 @@
 /** Sign-in: device login, logout, who am I. */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nullable, oneOf, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
 
 export const DeviceLogin = Type.Object(
   {

@@ -1,7 +1,8 @@
 /** Compute clusters: where jobs run. */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { nullable, oneOf, TeamName } from "./schema.ts";
+import { Type } from "./type.ts";
 
 export const isolationLevels = ["none", "uid", "bwrap"] as const;
 

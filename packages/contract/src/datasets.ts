@@ -1,7 +1,8 @@
 /** Datasets: for now only what the client asks after every job. */
-import { Type } from "typebox";
+
 import { access, defineRoute } from "./routes.ts";
 import { TeamName, Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
 
 export const datasetJobVersions = defineRoute({
   id: "datasetJobVersions",

@@ -1,5 +1,6 @@
 /** Every error that the service answers with: one table, one shape. */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
+import { Type } from "./type.ts";
 
 export const errorCodes = {
   bad_request: { status: 400, meaning: "The request cannot be read: broken JSON, a broken upload, a bad range." },

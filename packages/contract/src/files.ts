@@ -1,7 +1,8 @@
 /** Files that jobs take along. */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { oneOf, TeamName } from "./schema.ts";
+import { Type } from "./type.ts";
 
 export const UploadedFile = Type.Object(
   {

@@ -1,7 +1,8 @@
 /** Jobs: fields, states, transitions, allowed actions, routes. */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, AnyMap, maybe, nullable, oneOf, StringMap, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
 
 export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
 export type QueryType = (typeof queryTypes)[number];

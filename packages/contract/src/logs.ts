@@ -1,8 +1,9 @@
 /** Logs: bytes over REST, pieces as JSON pages, frames over a WebSocket. */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
 import { JobParams, type JobStatus } from "./jobs.ts";
 import { access, defineRoute } from "./routes.ts";
 import { nullable, TeamName, type Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
 
 const LogPiece = Type.Object({
   id: Type.Integer({ minimum: 1, description: "byte offset of the piece + 1" }),

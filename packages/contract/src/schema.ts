@@ -1,5 +1,6 @@
 /** Small pieces that every schema of the contract is built from. */
-import { type Static, type TSchema, Type } from "typebox";
+import type { Static, TSchema } from "typebox";
+import { Type } from "./type.ts";
 
 /** A JSON Schema type that may also be null. A type list, not a union: cheaper to compile and to read. */
 type Nullable<T> = TSchema & { "~static-nullable": T };

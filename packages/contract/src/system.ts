@@ -1,7 +1,8 @@
 /** Health, and the description of the API itself. */
-import { Type } from "typebox";
+
 import { defineRoute } from "./routes.ts";
 import { AnyMap } from "./schema.ts";
+import { Type } from "./type.ts";
 
 const Health = Type.Object({ status: Type.String() });
 

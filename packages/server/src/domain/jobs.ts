@@ -190,21 +190,18 @@ export const queueRow = (row: JobRow, spec: JobSpecFields) => ({
 /** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */
 export async function fireTask(db: Db, task: JobRow, now: number): Promise<void> {
   const id = newJobId(now);
-  const spec = {
+  const spec: JobSpecFields = {
     ...readSpec(task),
+    id,
+    created_at: iso(now),
     start_after: null,
     cron_expression: null,
+    parent_job_id: task.id,
     rerun_from_job_id: null,
     run_group_id: id,
   };
-  const child: JobRow = {
-    ...task,
-    id,
-    status: "CREATED",
-    spec: JSON.stringify(spec),
-    parent_job_id: task.id,
-    created_at: iso(now),
-  };
+  const { created_at, parent_job_id } = spec;
+  const child: JobRow = { ...task, id, status: "CREATED", spec: JSON.stringify(spec), created_at, parent_job_id };
   await insertJob(db, child);
   await enqueue(db, queueRow(child, spec));
 }

@@ -1,8 +1,9 @@
 /** Reads pieces of a log from an offset on, a bounded amount at a time. */
 import type { LogPiece } from "@millrace/contract";
-import { cutPieces, toPieces } from "./pieces.ts";
+import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 
-const chunk = 256 * 1024;
+/** One whole piece, whatever it is; larger batches made the follower's garbage outlive its moment. */
+const chunk = pieceLimit + 4;
 
 /** Structurally what an engine's log offers. */
 export interface ByteSource {

@@ -1,0 +1,32 @@
+/**
+ * The few schema builders that the contract uses, with TypeBox's types and a body of our own: importing the library
+ * costs 75 ms at every start of the server and of every command, and all that is needed of it here is plain JSON Schema.
+ */
+import type { Type as TypeBox } from "typebox";
+
+type Builders = Pick<
+  typeof TypeBox,
+  "Array" | "Boolean" | "Integer" | "Object" | "Optional" | "Record" | "String" | "Unknown" | "Unsafe"
+>;
+
+/** Marks a property as optional; a symbol, so that it is no part of the schema's text. */
+const optional = Symbol("optional");
+
+type Json = Record<PropertyKey, unknown>;
+
+const builders = {
+  Array: (items: Json, options?: object) => ({ type: "array", items, ...options }),
+  Boolean: (options?: object) => ({ type: "boolean", ...options }),
+  Integer: (options?: object) => ({ type: "integer", ...options }),
+  Object: (properties: Record<string, Json>, options?: object) => {
+    const required = Object.keys(properties).filter((name) => !properties[name]?.[optional]);
+    return { type: "object", ...(required.length > 0 ? { required } : {}), properties, ...options };
+  },
+  Optional: (schema: Json) => Object.defineProperty({ ...schema }, optional, { value: true }),
+  Record: (_key: Json, value: Json, options?: object) => ({ type: "object", additionalProperties: value, ...options }),
+  String: (options?: object) => ({ type: "string", ...options }),
+  Unknown: (options?: object) => ({ ...options }),
+  Unsafe: (schema: Json) => ({ ...schema }),
+};
+
+export const Type = builders as unknown as Builders;
