@@ -1,6 +1,9 @@
 /** Completion scripts: right for the shells that read them, and complete. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 import { bashScript } from "../src/completion/bash.ts";
 import { fishScript } from "../src/completion/fish.ts";
@@ -13,7 +16,9 @@ const has = (shell: string) => spawnSync(shell, ["-c", "true"]).status === 0;
 describe("completion", () => {
   for (const [shell, script] of Object.entries(scripts)) {
     it(`for ${shell} is a script that ${shell} can read`, { skip: !has(shell) && `there is no ${shell} here` }, () => {
-      const { status, stderr } = spawnSync(shell, ["-n"], { input: script, encoding: "utf8" });
+      const file = join(mkdtempSync(join(tmpdir(), "millrace-completion-")), "script");
+      writeFileSync(file, script);
+      const { status, stderr } = spawnSync(shell, ["-n", file], { encoding: "utf8" });
       assert.equal(status, 0, stderr);
     });
     it(`for ${shell} knows every command and every flag`, () => {

@@ -1,6 +1,7 @@
 /** The HTTP server: everything it serves, put together. */
 import { invalid } from "@millrace/contract";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
+import type { Logger } from "pino";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
@@ -17,7 +18,7 @@ import { systemRoutes } from "./system.ts";
 /** `onRoute` hears of every registration: for the test that walks them. */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
   const app = fastify({
-    loggerInstance: context.log as FastifyBaseLogger,
+    loggerInstance: quiet(context.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: context.config.bodyLimit,
     forceCloseConnections: "idle",
@@ -46,6 +47,9 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   await app.register(async (scope) => fileRoutes(scope, context));
   return app;
 }
+
+/** At the usual level the framework has nothing to say that the server does not say itself. */
+const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
 /** An empty body is no body, whatever its content type says: the client sends that type with every request. */
 function readBodies(app: FastifyInstance): void {

@@ -33,11 +33,11 @@ export class Interpreters {
     throw new CannotStart(`Python ${wanted ?? "3"} is not on this machine. Versions that are: ${versions}.`);
   }
 
-  /** Newest first. */
+  /** Newest first, one of each version. */
   async list(): Promise<Interpreter[]> {
     const candidates = [...(await this.#onPath(/^python3(\.\d+)?$/)), ...(await managed())];
     const found = (await Promise.all(candidates.map((path) => this.#probe(path)))).filter((i) => i !== undefined);
-    const unique = [...new Map(found.map((i) => [i.path, i])).values()];
+    const unique = [...new Map(found.map((i) => [i.version, i])).values()];
     return unique.sort((a, b) => compare(b.version, a.version));
   }
 

@@ -112,15 +112,14 @@ export function namedFiles(requirements: string): string[] {
 
 function queryPhase(input: PlanInput): string {
   const { spec, interpreter, folder, requirements, scriptName } = input;
-  const script = `./${scriptName}`;
   const venv = requirements
     ? `  VIRTUAL_ENV=${quote(folder.file("venv"))} PATH=${quote(folder.file("venv/bin"))}:$PATH\n  export VIRTUAL_ENV PATH\n`
     : "";
   if (spec.queryType === "PYTHON") {
-    return venv + exec(input, requirements ? folder.file("venv/bin/python") : (interpreter?.path ?? ""), script);
+    return venv + exec(input, requirements ? folder.file("venv/bin/python") : (interpreter?.path ?? ""), scriptName);
   }
   // A script that names its interpreter gets it.
-  return venv + (spec.query.startsWith("#!") ? exec(input, script) : exec(input, "/bin/sh", script));
+  return venv + exec(input, ...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
 }
 
 /** Lines that a shell reads before it starts a phase. Later names win. */

@@ -1,0 +1,14 @@
+# Programs that some tests drive: installed where the machine lets us, else those tests are skipped and say so.
+missing=""
+for program in git zsh fish; do
+  command -v "$program" >/dev/null || missing="$missing $program"
+done
+[ -n "$missing" ] || exit 0
+if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+  echo "Not installed, and this user cannot:$missing. The tests that need them are skipped." >&2
+  exit 0
+fi
+echo "Installing for the tests:$missing" >&2
+{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $missing; } >/dev/null ||
+  echo "They could not be installed. The tests that need them are skipped." >&2
+exit 0
