@@ -1,6 +1,6 @@
 # Programs that some tests drive: installed where the machine lets us, else those tests are skipped and say so.
 missing=""
-for program in git zsh fish; do
+for program in git zsh fish chromium; do
   command -v "$program" >/dev/null || missing="$missing $program"
 done
 [ -n "$missing" ] || exit 0

@@ -162,6 +162,9 @@ describe("signing in", () => {
           .status,
         403,
       );
+      for (const headers of [{ origin: "null" }, { origin: "nonsense" }, { "sec-fetch-site": "cross-site" }, {}]) {
+        assert.equal((await browse("/auth/device-login", cookie, { ...form, headers })).status, 403);
+      }
       assert.equal(
         (await browse("/auth/device-login", cookie, { ...form, headers: { origin: server.url } })).status,
         200,
@@ -188,7 +191,7 @@ describe("signing in", () => {
     it("signs out", async () => {
       const cookie = await signIn();
       assert.equal((await browse("/", cookie)).status, 200);
-      await browse("/auth/sign-out", cookie, { method: "POST" });
+      await browse("/auth/sign-out", cookie, { method: "POST", headers: { origin: server.url } });
       assert.equal((await browse("/", cookie)).status, 401);
     });
 

@@ -33,7 +33,7 @@ const style = `
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 main { max-width: 60rem; margin: 0 auto; padding: 1.5rem 1rem 4rem; }
-header { border-bottom: 1px solid var(--line); padding: .75rem 1rem; display: flex; gap: 1rem; justify-content: space-between; flex-wrap: wrap; }
+header { border-bottom: 1px solid var(--line); padding: .75rem 1rem; display: flex; gap: 1rem; justify-content: space-between; align-items: center; flex-wrap: wrap; }
 header a { color: inherit; font-weight: 600; text-decoration: none; }
 h1 { font-size: 1.4rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
@@ -90,7 +90,7 @@ ${refresh !== undefined && html`<meta http-equiv="refresh" content="${refresh}">
     .headers({
       "content-security-policy": policy,
       "x-content-type-options": "nosniff",
-      "referrer-policy": "no-referrer",
+      "referrer-policy": "same-origin",
       "cache-control": "no-store",
     })
     .type("text/html; charset=utf-8")

@@ -27,7 +27,10 @@ export function publicPage(
     method: route.method,
     url: route.url,
     config: { access: route.access },
-    errorHandler: (error, _request, reply) => void sendPage(reply, errorPage(error)),
+    errorHandler: (error, request, reply) => {
+      if (!(error instanceof ApiError)) request.log.error({ err: error }, "page failed");
+      void sendPage(reply, errorPage(error));
+    },
     handler: async (request, reply) => {
       if (route.method === "POST") refuseOtherSites(request);
       const page = await show({ request, reply });
@@ -59,11 +62,12 @@ export function privatePage(
 /** Cookies are already withheld from other sites' forms; this holds where a browser is older than that. */
 function refuseOtherSites({ headers }: FastifyRequest): void {
   const site = headers["sec-fetch-site"];
-  if (site !== undefined && site !== "same-origin" && site !== "none")
-    throw new ApiError("forbidden", "This form must be sent from its own page.");
-  if (headers.origin !== undefined && new URL(headers.origin).host !== headers.host)
-    throw new ApiError("forbidden", "This form must be sent from its own page.");
+  const own = site === undefined ? hostOf(headers.origin) === headers.host : site === "same-origin" || site === "none";
+  if (!own) throw new ApiError("forbidden", "This form must be sent from its own page.");
 }
+
+/** Of an Origin header: anybody may send anything there. */
+const hostOf = (origin: string | undefined) => (URL.canParse(origin ?? "") ? new URL(origin ?? "").host : undefined);
 
 const signInPage: Page = {
   title: "Sign in",
