@@ -3,7 +3,7 @@ import { access, constants, mkdir, statfs } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import type { Config } from "./config.ts";
 import { Interpreters } from "./engines/local/interpreters.ts";
-import { openStore } from "./store/store.ts";
+import { openStore } from "./store/open-store.ts";
 
 export interface Finding {
   readonly level: "ok" | "warn" | "error";

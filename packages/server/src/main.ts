@@ -7,7 +7,8 @@ import { prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
 import { type RunningServer, startServer } from "./server.ts";
-import { openStore, type Store } from "./store/store.ts";
+import { openStore } from "./store/open-store.ts";
+import type { Store } from "./store/store.ts";
 
 export { type Config, type ConfigRow, configRows, readConfig } from "./config.ts";
 export { diagnose, type Finding } from "./doctor.ts";

@@ -19,7 +19,8 @@ import { fireTasks } from "./loops/fire-tasks.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
-import { openStore, type Store } from "./store/store.ts";
+import { openStore } from "./store/open-store.ts";
+import type { Store } from "./store/store.ts";
 
 export interface RunningServer {
   readonly url: string;

@@ -14,7 +14,8 @@ import type { Engine } from "../src/engines/engine.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { sweep } from "../src/loops/sweep.ts";
 import { insertFile } from "../src/store/files.ts";
-import { openStore, type Store } from "../src/store/store.ts";
+import { openStore } from "../src/store/open-store.ts";
+import type { Store } from "../src/store/store.ts";
 
 const start = Date.UTC(2030, 0, 1);
 

@@ -1,5 +1,5 @@
 import { startPostgres } from "../../../e2e/support/postgres.ts";
-import { openStore } from "../src/store/store.ts";
+import { openStore } from "../src/store/open-store.ts";
 import { storeConformance } from "./store-conformance.ts";
 
 storeConformance("PostgreSQL", async () => {

@@ -1,30 +1,18 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
-import type { Logger } from "pino";
-import type { Clock } from "../domain/clock.ts";
 import { iso } from "../domain/clock.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
 import { readSpec } from "../domain/job-documents.ts";
-import type { Signals } from "../domain/signals.ts";
-import { attemptKey, CannotStart, type Engine, type JobSpec } from "../engines/engine.ts";
-import type { Faults } from "../faults.ts";
+import { attemptKey, CannotStart, type JobSpec } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, waitingSince } from "../store/queue.ts";
-import type { Db, Store } from "../store/store.ts";
+import type { Db } from "../store/store.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
-import type { Loop } from "./loop.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
 
-export interface DispatchContext {
-  readonly store: Store;
-  readonly engine: Engine;
-  readonly signals: Signals;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly faults: Faults;
-  /** Of this data folder and this boot: they mark whose attempt it is. */
-  readonly serverId: string;
+export interface DispatchContext extends JobLoopContext {
   readonly bootId: string;
   /** Where the bytes of an uploaded file lie. */
   readonly filePath: (blob: string) => string;

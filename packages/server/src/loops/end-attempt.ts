@@ -1,23 +1,16 @@
 /** The three ways in which an attempt ends: with a result, without one, or before it began. */
 import { finalStatuses, type JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
-import { type Clock, iso } from "../domain/clock.ts";
+import { iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { queueRow } from "../domain/jobs.ts";
-import type { Signals } from "../domain/signals.ts";
-import type { Engine } from "../engines/engine.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
 import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
-import type { Store } from "../store/store.ts";
 import type { Tables } from "../store/tables.ts";
+import type { JobLoopContext } from "./loop.ts";
 
-interface EndContext {
-  readonly store: Store;
-  readonly engine: Engine;
-  readonly signals: Signals;
-  readonly clock: Clock;
-}
+type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock">;
 
 /** One attempt of one job: the fence. */
 export interface Fence {

@@ -1,6 +1,10 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import type { Logger } from "pino";
-import type { Signal } from "../domain/signals.ts";
+import type { Clock } from "../domain/clock.ts";
+import type { Signal, Signals } from "../domain/signals.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { Faults } from "../faults.ts";
+import type { Store } from "../store/store.ts";
 
 export interface Loop {
   readonly name: string;
@@ -8,6 +12,18 @@ export interface Loop {
   /** Milliseconds between two runs that nobody woke. */
   readonly interval: number;
   runOnce(): Promise<void>;
+}
+
+/** What the loops that run jobs work with. */
+export interface JobLoopContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly signals: Signals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly faults: Faults;
+  /** Names this data folder: attempts carry it, so that a server knows its own. */
+  readonly serverId: string;
 }
 
 /** Returns how to stop it; the stop waits for the run under way. */

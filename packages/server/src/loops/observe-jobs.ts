@@ -1,25 +1,14 @@
 /** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
-import type { Logger } from "pino";
-import { type Clock, iso } from "../domain/clock.ts";
+import { iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
-import type { Signals } from "../domain/signals.ts";
-import { attemptKey, type Engine, type Observation } from "../engines/engine.ts";
-import type { Faults } from "../faults.ts";
+import { attemptKey, type Observation } from "../engines/engine.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
-import type { Store } from "../store/store.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeFailure } from "./failures.ts";
-import type { Loop } from "./loop.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
 
-export interface ObserveContext {
-  readonly store: Store;
-  readonly engine: Engine;
-  readonly signals: Signals;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly faults: Faults;
-  readonly serverId: string;
+export interface ObserveContext extends JobLoopContext {
   /** Seconds between TERM and KILL. */
   readonly cancelGrace: number;
   /** Keys that the engine said something of; emptied by the loop. */

@@ -15,14 +15,3 @@ export interface Store {
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
-
-export interface StoreLocation {
-  readonly dataDir: string;
-  readonly databaseUrl: string;
-}
-
-/** Opens the store and brings it up to date. */
-export async function openStore(location: StoreLocation): Promise<Store> {
-  if (location.databaseUrl) return (await import("./postgres.ts")).openPostgres(location.databaseUrl);
-  return (await import("./sqlite.ts")).openSqlite(location.dataDir);
-}
