@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode, errorCodes } from "./errors.ts";
 import type { UploadedFile } from "./files.ts";
 import type { Route, RouteInput, RouteOutput } from "./routes.ts";
 
-export interface ClientOptions {
+interface ClientOptions {
   /** Where the server is, without `/api`. */
   readonly url: string;
   readonly token?: string | undefined;

@@ -1,0 +1,66 @@
+/** What `npm pack` ships works on its own, away from this repository. */
+import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { repository } from "./support/server.ts";
+
+const run = promisify(execFile);
+const packages = ["contract", "server", "cli"];
+
+describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-pack-"));
+    const workspaces = packages.flatMap((name) => ["-w", `packages/${name}`]);
+    await run("npm", ["pack", ...workspaces, "--pack-destination", folder], { cwd: repository });
+    const archives = (await readdir(folder)).map((name) => `./${name}`);
+    await writeFile(join(folder, "package.json"), '{ "type": "module" }');
+    await run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", ...archives], { cwd: folder });
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  it("serve and run a job", async () => {
+    const millrace = join(folder, "node_modules/.bin/millrace");
+    const env = { ...process.env, MILLRACE_DATA_DIR: join(folder, "data"), MILLRACE_PORT: "0" };
+    const server = spawn(millrace, ["serve"], { env, stdio: ["ignore", "pipe", "inherit"] });
+    try {
+      const [line] = (await once(server.stdout, "data")) as [Buffer];
+      const url = /ready at (\S+)/.exec(line.toString())?.[1] ?? "";
+      const { stdout: token } = await run(millrace, ["admin", "token"], { env });
+      await writeFile(join(folder, "job.sh"), "echo packed\n");
+      const client = { ...env, DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token.trim() };
+      const { stdout } = await run(millrace, ["job", "run", join(folder, "job.sh")], { env: client });
+      assert.equal(stdout, "packed\n");
+    } finally {
+      server.kill();
+      await once(server, "exit");
+    }
+  });
+
+  it("carry types that a strict project can use", async () => {
+    const text = `import { createClient, type Job, routes } from "@millrace/contract";
+const client = createClient({ url: "http://127.0.0.1" });
+export const list = (): Promise<Job[]> => client.call(routes.listJobs, { query: { limit: 3 } });
+// @ts-expect-error a limit is a number
+export const wrong = () => client.call(routes.listJobs, { query: { limit: "3" } });
+`;
+    await writeFile(join(folder, "use.ts"), text);
+    const options = [
+      "--noEmit",
+      "--strict",
+      "--module",
+      "nodenext",
+      "--target",
+      "esnext",
+      "--skipLibCheck",
+      "--types",
+      "",
+    ];
+    await run(join(repository, "node_modules/.bin/tsc"), [...options, "use.ts"], { cwd: folder });
+  });
+});

@@ -1,0 +1,32 @@
+# Builds what `npm pack` ships of the package in the current folder: a bundle, its types, and what is read at run time.
+# From source nothing needs building; this is for people who install Millrace from a registry.
+root=$(cd "$(dirname "$0")/.." && pwd)
+tools=$root/node_modules/.bin
+entry=src/main.ts
+[ -e "$entry" ] || entry=src/index.ts
+
+# What this package imports of ours must be built before its types can be.
+for name in contract server; do
+  case "$(cat package.json)" in
+    *"\"@millrace/$name\": "*) [ -e "$root/packages/$name/dist" ] || (cd "$root/packages/$name" && sh "$root/scripts/build.sh") || exit ;;
+  esac
+done
+
+rm -rf dist
+"$tools/esbuild" "$entry" --bundle --splitting --format=esm --platform=node --target=node24 --packages=external \
+  --log-level=warning --outdir=dist || exit
+find src -name '*.sh' -exec cp {} dist/ \;
+
+config=tsconfig.build.json
+trap 'rm -f "$config"' EXIT
+cat >"$config" <<JSON
+{
+  "extends": "../../tsconfig.json",
+  "compilerOptions": {
+    "noEmit": false, "declaration": true, "emitDeclarationOnly": true, "customConditions": [],
+    "rewriteRelativeImportExtensions": true, "rootDir": "src", "outDir": "dist"
+  },
+  "include": ["src"]
+}
+JSON
+"$tools/tsc" -p "$config"
