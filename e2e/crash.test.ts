@@ -19,16 +19,19 @@ import { TestServer } from "./support/server.ts";
 const jobCount = Number(process.env["CRASH_JOBS"] ?? 60);
 const killCount = Number(process.env["CRASH_KILLS"] ?? 8);
 
-/** Where the server dies by itself, beside the random moments: each between two steps that must not be torn apart. */
+/**
+ * Where the server dies by itself, beside the random moments: each between two steps that must not be torn apart. The
+ * delays are longer than a restart, so that supervisors come late to a claim that the next server has made.
+ */
 const faults = [
   "",
   "attempt-committed:3",
   "attempt-submitted:2",
-  "claim-delay:0.3",
+  "claim-delay:2",
   "exit-observed:4",
   "result-committed:3",
   "job-committed:5",
-  "claim-delay:0.2,attempt-submitted:4",
+  "claim-delay:2,attempt-submitted:4",
 ];
 
 describe("a server killed with -9 loses nothing and doubles nothing", () => {
