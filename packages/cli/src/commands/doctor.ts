@@ -1,6 +1,6 @@
 /** `millrace doctor`: what is wrong on this machine, at the server and in the settings, and what is configured. */
 import { ApiError, routes } from "@millrace/contract";
-import { openConnection } from "../connection.ts";
+import { openConnection, UnreachableError } from "../connection.ts";
 import { messageOf } from "../errors.ts";
 import type { Column, Output, Style } from "../output.ts";
 import { loadServer, type Server, serverConfig } from "../server.ts";
@@ -29,7 +29,8 @@ async function diagnoseConnection(settings: Settings): Promise<Finding[]> {
   try {
     await client.call(routes.readyz, {});
   } catch (error) {
-    return [{ level: "warn", topic: "server", message: `${url}: ${messageOf(error)}`, next: "millrace serve" }];
+    const message = error instanceof UnreachableError ? error.message : `${url}: ${messageOf(error)}`;
+    return [{ level: "warn", topic: "server", message, next: "millrace serve" }];
   }
   const reached: Finding = { level: "ok", topic: "server", message: `${url} is ready` };
   if (!settings.token) {

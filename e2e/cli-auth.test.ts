@@ -1,0 +1,169 @@
+/** `millrace auth`: sign in and out, answer logins, and share the settings with the `datachain` client. */
+import assert from "node:assert/strict";
+import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
+import { describe, test } from "node:test";
+import { type ApiError, createClient, routes } from "@millrace/contract";
+import { ClientSuite } from "./support/client-suite.ts";
+import type { RunningCommand } from "./support/datachain.ts";
+import { whyNoDatachain } from "./support/datachain-install.ts";
+import { Millrace } from "./support/millrace.ts";
+
+// The login asks once a second or slower whether it was let in: the tests wait side by side.
+describe("millrace auth", { concurrency: 4 }, () => {
+  const suite = ClientSuite.use();
+  const commandLine = Millrace.useWith(suite);
+  const create = Millrace.use();
+  const stranger = (env: NodeJS.ProcessEnv = {}) => create({ url: suite.server.url, env });
+  const whoIs = (token: string) => createClient({ url: suite.server.url, token }).call(routes.whoAmI, {});
+  const isRevoked = (token: string) => assert.rejects(whoIs(token), (error: ApiError) => error.code === "unauthorized");
+
+  const codeOf = async (login: RunningCommand) => (await login.seen(/millrace auth approve (\S+)\n/))[1] ?? "";
+
+  /** Signs in: one machine asks, another where somebody is signed in approves. */
+  async function signIn(cli: Millrace, ...flags: string[]): Promise<string> {
+    const login = cli.start("auth", "login", "--no-open", ...flags);
+    const code = await codeOf(login);
+    await (await commandLine()).print("auth", "approve", code);
+    const { code: exitCode, stdout, stderr } = await login.ended();
+    assert.equal(exitCode, 0, stderr);
+    assert.match(stdout, /^Signed in\. The token is in \S+$/m);
+    return code;
+  }
+
+  test("a login that is approved stores server, token and team for its owner alone", async () => {
+    const cli = await create();
+    const flags = ["--team", "main", "--name", "laptop", "--expires-in", "30"];
+    await signIn(cli, "--url", `${suite.server.url}/`, ...flags);
+    const file = cli.path(".config/datachain/config");
+    assert.equal((await stat(file)).mode & 0o777, 0o600);
+    const token = (await cli.print("auth", "token")).trim();
+    assert.match(token, /^isat_\S+$/);
+    const stored = `[studio]\nurl = "${suite.server.url}"\ntoken = "${token}"\nteam = "main"\n`;
+    assert.equal(await readFile(file, "utf8"), stored);
+
+    const me = await whoIs(token);
+    assert.deepEqual([me.username, me.teams, me.token_name], ["admin", [{ name: "main", role: "admin" }], "laptop"]);
+    const days = (Date.parse(me.expires_at ?? "") - Date.now()) / 86_400_000;
+    assert.ok(days > 29.9 && days <= 30, `expires in ${days} days`);
+    await cli.write("hello.sh", "echo signed in\n");
+    assert.equal(await cli.print("job", "run", "hello.sh"), "signed in\n");
+    assert.equal(await cli.print("auth", "team"), "main\n");
+  });
+
+  test("a login shows the page and the code, and the code is taken as people type it", async () => {
+    const cli = await stranger();
+    const login = cli.start("auth", "login", "--no-open", "--scopes", "DATASETS");
+    const code = await codeOf(login);
+    const page = `${suite.server.url}/auth/device-login?code=${code}`;
+    assert.ok(login.stdout.startsWith(`Open ${page}\nand confirm the code ${code}\n`), login.stdout);
+    await (await commandLine()).print("auth", "approve", ` ${code.toLowerCase().replace("-", "")} `);
+    assert.equal((await login.ended()).code, 0);
+    const { scopes } = await whoIs((await cli.print("auth", "token")).trim());
+    assert.ok(scopes.includes("JOB:write") && !scopes.includes("ADMIN:write"), String(scopes));
+  });
+
+  test("a login that is denied ends with 1 and stores nothing", async () => {
+    const cli = await stranger();
+    const login = cli.start("auth", "login", "--no-open");
+    await (await commandLine()).print("auth", "deny", await codeOf(login));
+    const { code, stderr } = await login.ended();
+    assert.equal(code, 1);
+    assert.equal(stderr, "error: The sign-in did not succeed\n  why: It was denied\n next: millrace auth login\n");
+    await cli.refused(4, "auth", "token");
+  });
+
+  test("a code is answered once; one that nobody waits for is an error that says so", async () => {
+    const code = await signIn(await stranger());
+    const cli = await commandLine();
+    for (const [answer, word] of [
+      ["approve", code],
+      ["deny", code],
+      ["approve", "XXXX-XXXX"],
+    ] as const) {
+      assert.match(await cli.refused(1, "auth", answer, word), new RegExp(`No login waits for the code ${word}`));
+    }
+  });
+
+  test("a second login is refused while the first token works, and after logout that token is revoked and forgotten", async () => {
+    const cli = await stranger();
+    await signIn(cli);
+    const token = (await cli.print("auth", "token")).trim();
+    const second = await cli.refused(1, "auth", "login", "--no-open");
+    assert.match(second, /^error: You are signed in already, as admin\n {2}why: .*\n next: millrace auth logout\n$/);
+    assert.match(await cli.print("auth", "logout"), /^Signed out\. The token is gone from \S+\n$/);
+    await isRevoked(token);
+    assert.doesNotMatch(await readFile(cli.path(".config/datachain/config"), "utf8"), /token|team/);
+    await cli.refused(4, "auth", "logout");
+  });
+
+  test("logout with a token that the server does not know says so and forgets it", async () => {
+    const cli = await stranger();
+    const file = cli.path(".config/datachain/config");
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, '# mine\n[studio]\ntoken = "isat_gone"\n\n[other]\nkept = true\n');
+    const { code, stderr } = await cli.run("auth", "logout");
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /^The server had revoked the token already/);
+    assert.equal(await readFile(file, "utf8"), "# mine\n[studio]\n\n[other]\nkept = true\n");
+  });
+
+  test("whoever is not signed in gets exit code 4 and the command to sign in", async () => {
+    const cli = await stranger();
+    await cli.write("job.sh", "true\n");
+    const unknown = await commandLine({ token: "isat_unknown" });
+    await unknown.write("job.sh", "true\n");
+    for (const words of [
+      ["job", "ls"],
+      ["job", "run", "job.sh"],
+      ["job", "logs", "abcdef"],
+      ["auth", "approve", "ABCD-EFGH"],
+    ]) {
+      assert.match(
+        await cli.refused(4, ...words),
+        /^error: You are not signed in\n(.*\n)* next: millrace auth login\n$/,
+      );
+      assert.match(
+        await unknown.refused(4, ...words),
+        /^error: The server does not accept your token\n(.*\n)* next: .*login\n$/,
+      );
+    }
+    for (const words of [
+      ["auth", "token"],
+      ["auth", "logout"],
+    ]) {
+      assert.match(await cli.refused(4, ...words), /^error: You are not signed in\n next: millrace auth login\n$/);
+    }
+  });
+
+  test("the team is shown, set, and used; without one that is said", async () => {
+    const cli = await stranger({ DATACHAIN_STUDIO_TOKEN: suite.token });
+    assert.match(
+      await cli.refused(1, "auth", "team"),
+      /^error: There is no default team\n next: millrace auth team NAME\n$/,
+    );
+    await cli.print("auth", "team", "others");
+    assert.equal(await cli.print("auth", "team"), "others\n");
+    assert.match(await cli.refused(1, "job", "ls"), /others/);
+    await cli.json("job", "ls", "--team", "main");
+    await cli.print("auth", "team", "main", "--local");
+    assert.equal(await cli.print("auth", "team"), "main\n", "the project goes before the user");
+    await cli.json("job", "ls");
+    assert.equal(await readFile(cli.path("work/.datachain/config"), "utf8"), '[studio]\nteam = "main"\n');
+    assert.equal((await stat(cli.path("work/.datachain/config"))).mode & 0o777, 0o600);
+  });
+
+  test("signing in once is enough for both: the datachain client finds token and team, and its logout counts here", async (t) => {
+    const why = await whyNoDatachain();
+    if (why) return t.skip(why);
+    const client = await suite.stranger();
+    const cli = await stranger({ DATACHAIN_GLOBAL_CONFIG_DIR: client.path("config") });
+    await signIn(cli);
+    const token = await cli.print("auth", "token");
+    const [theirs, team] = await Promise.all([client.run("auth", "token"), client.run("auth", "team")]);
+    assert.deepEqual([theirs.stdout, team.stdout], [token, "Default team is 'main'\n"]);
+    assert.equal((await client.run("auth", "logout")).code, 0);
+    await cli.refused(4, "auth", "token");
+    await isRevoked(token.trim());
+  });
+});

@@ -1,0 +1,136 @@
+/** `millrace serve`: how the service starts, what it refuses, how it stops. */
+import assert from "node:assert/strict";
+import { chmod, readFile } from "node:fs/promises";
+import { describe, test } from "node:test";
+import { createClient, routes } from "@millrace/contract";
+import type { RunningCommand } from "./support/datachain.ts";
+import { createJob, readLog, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
+import { Millrace, until } from "./support/millrace.ts";
+
+describe("millrace serve", { concurrency: 2 }, () => {
+  const commandLine = Millrace.use();
+
+  const readyAt = async (serve: RunningCommand) => (await serve.seen(/^Millrace is ready at (\S+)\n/m))[1] ?? "";
+
+  async function stop(serve: RunningCommand, signal: "SIGTERM" | "SIGINT" = "SIGTERM"): Promise<void> {
+    serve.kill(signal);
+    const { code, stderr } = await serve.ended();
+    assert.equal(code, 0, stderr);
+  }
+
+  /** Waits for the answer of the server at /readyz, or for the lack of one. */
+  const readiness = (url: string) =>
+    fetch(`${url}/readyz`).then(
+      ({ status }) => status,
+      () => 0,
+    );
+
+  test("the first start says where it is ready, who was made, how to sign in and how to point the client here", async () => {
+    const cli = await commandLine();
+    const serve = cli.start("serve", "--port", "0", "--data-dir", "store");
+    const url = await readyAt(serve);
+    assert.equal(await readiness(url), 200);
+    await serve.seen(/datachain job run .*\n$/);
+    const [ready, ...lines] = serve.stdout.split("\n");
+    assert.match(ready ?? "", /^Millrace is ready at http:\/\/127\.0\.0\.1:\d+$/);
+    const text = lines.join("\n");
+    assert.match(text, /user admin and a team main/);
+    assert.ok(text.includes(`  export DATACHAIN_STUDIO_URL=${url}\n`), text);
+    assert.ok(text.includes(`  datachain auth login --hostname ${url} --team main\n`), text);
+    const link = /^ {2}(http\S+\?link=\S+)$/m.exec(text)?.[1] ?? "";
+    assert.equal((await fetch(link, { redirect: "manual" })).status, 303);
+    assert.equal((await fetch(link, { redirect: "manual" })).status, 401, "the link works once");
+    await stop(serve);
+
+    const again = cli.start("serve", "--port", new URL(url).port, "--data-dir", "store");
+    assert.equal(await readyAt(again), url);
+    assert.equal(await readiness(url), 200);
+    await stop(again);
+    assert.equal(again.stdout, `Millrace is ready at ${url}\n`, "a later start says no more than that");
+    assert.equal(await readiness(url), 0);
+  });
+
+  test("settings come from the environment, and flags go before them", async () => {
+    const cli = await commandLine({ env: { MILLRACE_PORT: "1", MILLRACE_DATA_DIR: "store" } });
+    const serve = cli.start("serve", "--port", "0");
+    assert.equal(await readiness(await readyAt(serve)), 200);
+    assert.ok((await readFile(cli.path("work/store/millrace.db"))).length > 0);
+    await stop(serve);
+  });
+
+  test("a port or a data folder that is in use is a clear error with exit code 1", async () => {
+    const cli = await commandLine();
+    const serve = cli.start("serve", "--port", "0", "--data-dir", "store");
+    const { port } = new URL(await readyAt(serve));
+    const samePort = await cli.refused(1, "serve", "--port", port, "--data-dir", "other");
+    assert.match(
+      samePort,
+      /^error: The service could not start\n {2}why: .*listens on this port.*\n next: .*--port\n$/,
+    );
+    const sameFolder = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store");
+    assert.match(sameFolder, /\n {2}why: Another Millrace server uses the data folder \S+\/store\..*--data-dir/);
+    await stop(serve);
+  });
+
+  test("a value that will not do is refused by the name of its flag or variable, with exit code 64", async () => {
+    const cli = await commandLine();
+    for (const [flag, value] of [
+      ["--port", "abc"],
+      ["--port", "70000"],
+      ["--database-url", "mysql://localhost"],
+    ] as const) {
+      assert.match(await cli.refused(64, "serve", flag, value), new RegExp(`\n {2}why: ${flag}: expected `));
+    }
+    assert.match(await cli.refused(64, "serve", "--port"), /^error: --port needs a value\n/);
+    const env = { MILLRACE_MAX_WORKERS: "many" };
+    const said = await (await commandLine({ env })).refused(64, "serve", "--port", "0");
+    assert.match(said, /\n {2}why: MILLRACE_MAX_WORKERS: expected a whole number .*"many"\n/);
+  });
+
+  test("a database that cannot be reached is a clear error with exit code 1 that keeps the password to itself", async () => {
+    const cli = await commandLine();
+    const url = "postgres://me:secret@127.0.0.1:1/none";
+    const said = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store", "--database-url", url);
+    assert.match(
+      said,
+      /^error: The service could not start\n {2}why: .*ECONNREFUSED 127\.0\.0\.1:1\n next: millrace doctor\n$/,
+    );
+    assert.doesNotMatch(said, /secret/);
+  });
+
+  test("an isolation level that this version does not have is refused, not lowered", async () => {
+    const cli = await commandLine({ env: { MILLRACE_ISOLATION: "bwrap" } });
+    const said = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store");
+    assert.match(said, /\n {2}why: MILLRACE_ISOLATION=bwrap comes in a later version/);
+  });
+
+  test("SIGTERM or Ctrl-C stops the service with 0 and leaves a running job running, which runs once", async () => {
+    const cli = await commandLine();
+    await chmod(cli.folder, 0o755);
+    const [witness, gate] = [cli.path("work/witness"), cli.path("work/gate")];
+    cli.env["MILLRACE_JOB_PATHS"] = `${cli.path("work")}:rw`;
+    const start = () => cli.start("serve", "--port", "0", "--data-dir", "store");
+    const admin = async (url: string) => {
+      const token = (await cli.print("admin", "token", "--data-dir", "store")).trim();
+      return createClient({ url, token, team: "main" });
+    };
+
+    const first = start();
+    const before = await admin(await readyAt(first));
+    const script = `echo began >> ${witness}\nwhile [ -e ${witness} ] && [ ! -e ${gate} ]; do sleep 0.05; done\necho ended >> ${witness}\n`;
+    const { id } = await createJob(before, shell(`${script}echo all of it`));
+    await waitForStatus(before, id, ["RUNNING"]);
+    await stop(first);
+    await cli.write("gate", "");
+    await until("the job ends by itself", async () => (await readFile(witness, "utf8")) === "began\nended\n");
+
+    const second = start();
+    const after = await admin(await readyAt(second));
+    const { status, exit_code } = await waitForEnd(after, id);
+    assert.deepEqual([status, exit_code], ["COMPLETE", 0]);
+    assert.equal(await readLog(after, id), "all of it\n");
+    assert.equal(await readFile(witness, "utf8"), "began\nended\n");
+    assert.equal((await after.call(routes.listJobs, { query: {} })).length, 1);
+    await stop(second, "SIGINT");
+  });
+});
