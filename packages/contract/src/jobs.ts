@@ -105,19 +105,23 @@ export type Job = Static<typeof Job>;
 
 export const JobInput = Type.Object(
   {
-    query: Type.String({ description: "the text of the script" }),
+    query: Type.String({ maxLength: 1_048_576, description: "the text of the script" }),
     query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused for now: it comes in a later version" }),
     team_name: maybe(TeamName),
     query_name: maybe(Type.String({ maxLength: 255, description: "becomes the job's name" })),
-    environment: maybe(Type.String({ description: "NAME=VALUE lines, dotenv rules" })),
-    workers: maybe(Type.Integer({ minimum: 0, description: "slots of the cluster; 0 counts as 1" })),
+    environment: maybe(Type.String({ maxLength: 262_144, description: "NAME=VALUE lines, dotenv rules" })),
+    workers: maybe(
+      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "slots of the cluster; 0 counts as 1" }),
+    ),
     python_version: maybe(Type.String({ maxLength: 32, description: "such as 3.12" })),
-    requirements: maybe(Type.String({ description: "the text of a requirements file" })),
+    requirements: maybe(Type.String({ maxLength: 262_144, description: "the text of a requirements file" })),
     repository: maybe(Type.String({ maxLength: 2048, description: "git URL, optionally with @revision" })),
     files: maybe(Type.Array(Type.Unsafe<string | number>({ type: ["string", "integer"] }), { maxItems: 1000 })),
     priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
     compute_cluster_name: maybe(Type.String({ description: "digits also resolve by id" })),
-    compute_cluster_id: maybe(Type.Integer({ description: "not together with compute_cluster_name" })),
+    compute_cluster_id: maybe(
+      Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "not together with compute_cluster_name" }),
+    ),
     start_after: maybe(Type.String({ description: "ISO 8601; without an offset in the server's time zone" })),
     cron_expression: maybe(
       Type.String({ description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually" }),

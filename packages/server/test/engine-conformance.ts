@@ -29,6 +29,7 @@ const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
     pythonVersion: null,
     requirements: null,
     repository: null,
+    reset: false,
     files: [],
     ...rest,
   };

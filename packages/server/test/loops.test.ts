@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { JobInput } from "@millrace/contract";
+import { pino } from "pino";
 import { day, iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { cancelJob, createJob, type JobsContext } from "../src/domain/jobs.ts";
@@ -23,7 +24,8 @@ describe("loops", () => {
   let dataDir: string;
   let store: Store;
   let now = start;
-  const clock = { now: () => now };
+  const clock = { now: () => now, monotonic: () => now };
+  const log = pino({ level: "silent" });
   const signals = new Signals();
   let jobs: JobsContext;
   const team: Team = { id: 1, name: "main", role: "admin" };
@@ -54,7 +56,7 @@ describe("loops", () => {
 
   it("fire a cron task at every tick of a year, once each, also with two servers", async () => {
     const task = await create({ cron_expression: "30 4 * * 1" });
-    const servers = [fireTasks({ store, signals, clock }), fireTasks({ store, signals, clock })];
+    const servers = [fireTasks({ store, signals, clock, log }), fireTasks({ store, signals, clock, log })];
     for (; now < start + 365 * day; now += 3_600_000) await Promise.all(servers.map((loop) => loop.runOnce()));
     const expected = [];
     for (let time = start; time < start + 365 * day; time += day) {
@@ -66,7 +68,7 @@ describe("loops", () => {
 
   it("fire one job after an outage, not a burst", async () => {
     const task = await create({ cron_expression: "@hourly" });
-    const loop = fireTasks({ store, signals, clock });
+    const loop = fireTasks({ store, signals, clock, log });
     now += 100 * 3_600_000;
     await loop.runOnce();
     await loop.runOnce();

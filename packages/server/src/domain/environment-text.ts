@@ -9,6 +9,7 @@ export function readEnvironment(text: string): Record<string, string> {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
       throw invalid("environment", "names of letters, digits and _, not beginning with a digit", name);
     }
+    if (name === "OPTIND") throw invalid("environment", "another name: this one is the shell's own", name);
     if (values[name]?.includes("\0")) throw invalid("environment", `a value of ${name} without NUL bytes`);
   }
   return values;

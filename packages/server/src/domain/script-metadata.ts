@@ -9,21 +9,35 @@ export interface ScriptMetadata {
   readonly params?: Record<string, string>;
 }
 
-const block = /^# \/\/\/ script[ \t]*\r?\n((?:^#(?:| .*)\r?\n)+?)^# \/\/\/[ \t]*$/m;
+/** The comment lines between `# /// script` and the last `# ///` that follows them without a gap. */
+function metadataOf(query: string): string | undefined {
+  const lines = query.split(/\r?\n/);
+  const begin = lines.findIndex((line) => line.trimEnd() === "# /// script");
+  if (begin === -1) return undefined;
+  const length = lines.slice(begin + 1).findIndex((line) => line !== "#" && !line.startsWith("# "));
+  const comments = lines.slice(begin + 1, length === -1 ? undefined : begin + 1 + length);
+  const end = comments.findLastIndex((line) => line.trimEnd() === "# ///");
+  if (end === -1) return undefined;
+  return comments
+    .slice(0, end)
+    .map((line) => line.slice(2))
+    .join("\n");
+}
 
 export function readScriptMetadata(query: string): ScriptMetadata {
-  const content = block.exec(query)?.[1];
-  if (content === undefined) return {};
-  const toml = content.replace(/^# ?/gm, "");
+  const toml = metadataOf(query);
+  if (toml === undefined) return {};
+  let meta: Record<string, unknown>;
   try {
-    return pick(parse(toml));
+    meta = parse(toml);
   } catch (error) {
-    throw invalid(
-      "query",
-      `script metadata (# /// script) that is valid TOML: ${(error as Error).message.split("\n")[0]}`,
-    );
+    throw wrong(`valid TOML: ${(error as Error).message.split("\n")[0]}`);
   }
+  return pick(meta);
 }
+
+const wrong = (expected: string, got?: unknown) =>
+  invalid("query", `script metadata (# /// script) with ${expected}`, got);
 
 function pick(meta: Record<string, unknown>): ScriptMetadata {
   const tools = table(table(meta["tools"])["datachain"] ?? table(meta["tool"])["datachain"]);
@@ -31,12 +45,16 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   const version = meta["requires-python"];
   const workers = table(tools["workers"])["num_workers"];
   const params = Object.entries(table(tools["params"]));
+  if (workers !== undefined && !(Number.isInteger(workers) && Number(workers) >= 0 && Number(workers) < 2 ** 31)) {
+    throw wrong("num_workers as a whole number", String(workers));
+  }
+  if (typeof version === "string" && version.length > 100) throw wrong("a short requires-python");
   return {
     ...(Array.isArray(dependencies) && dependencies.length > 0
       ? { requirements: dependencies.map(String).join("\n") }
       : {}),
     ...(typeof version === "string" ? { pythonVersion: version } : {}),
-    ...(typeof workers === "number" ? { workers } : {}),
+    ...(workers === undefined ? {} : { workers: Number(workers) }),
     ...(params.length > 0 ? { params: Object.fromEntries(params.map(([name, value]) => [name, String(value)])) } : {}),
   };
 }

@@ -40,7 +40,8 @@ export function readTime(text: string, timezone: string, field: string): string 
   const plain = new Date(`${wall}Z`);
   if (Number.isNaN(plain.getTime()) || plain.getUTCDate() !== Number(date)) throw invalid(field, expected, text);
   const time = zone ? Date.parse(wall + zone) : wallTime(wall, timezone);
-  if (Number.isNaN(time)) throw invalid(field, expected, text);
+  // Beyond the year 9999 times no longer sort as text.
+  if (Number.isNaN(time) || time < 0 || time >= Date.UTC(10_000, 0)) throw invalid(field, expected, text);
   return iso(time);
 }
 

@@ -14,6 +14,8 @@ export interface JobSpec {
   readonly pythonVersion: string | null;
   readonly requirements: string | null;
   readonly repository: string | null;
+  /** Ignore checkpoints. */
+  readonly reset: boolean;
   readonly files: readonly { readonly path: string; readonly name: string }[];
 }
 
@@ -55,8 +57,8 @@ export interface Engine {
   withdraw(key: string): Promise<boolean>;
   /** Asks the processes of an attempt to end, or with force ends them. */
   cancel(key: string, force: boolean): Promise<void>;
-  /** Ends everything that these attempts left behind. */
-  sweep(keys: readonly string[]): Promise<void>;
+  /** Ends everything that these attempts left behind; returns those that still have something. */
+  sweep(keys: readonly string[]): Promise<string[]>;
   openLog(key: string): Promise<LogSource>;
   /** Keys of every attempt that this engine still has something of. */
   find(): Promise<string[]>;

@@ -8,7 +8,7 @@ export class RateLimit {
   readonly #clock: Clock;
   readonly #perMinute: number;
   readonly #what: string;
-  #windowStart = 0;
+  #windowStart = Number.NEGATIVE_INFINITY;
   #counts = new Map<string, number>();
 
   constructor(clock: Clock, perMinute: number, what: string) {
@@ -25,7 +25,7 @@ export class RateLimit {
 
   /** Refuses beyond the limit, counts nothing. */
   check(address: string): void {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     if (now - this.#windowStart >= windowMs) {
       this.#windowStart = now;
       this.#counts.clear();

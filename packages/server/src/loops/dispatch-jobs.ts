@@ -1,4 +1,5 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
+import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "../domain/clock.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
@@ -64,6 +65,10 @@ async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow):
   const passed: string[] = [];
   for (const waiting of await headOfQueue(db, cluster.id, 2 * Math.max(free, 0) + lookAhead)) {
     if (free <= 0) break;
+    if (waiting.slots > cluster.max_workers) {
+      await refuseTooWide(db, context, cluster, waiting);
+      continue;
+    }
     if (waiting.slots > free) {
       // A wide job may be overtaken for a while, so that slots do not idle; not for ever.
       if (waiting.passed_over >= overtakings * cluster.max_workers) break;
@@ -77,6 +82,19 @@ async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow):
   }
   if (claimed.length > 0 && passed.length > 0) await countPassedOver(db, passed);
   return claimed;
+}
+
+/** The cluster was made smaller while the job waited: it would wait for ever, and others behind it. */
+async function refuseTooWide(
+  db: Db,
+  { clock }: DispatchContext,
+  cluster: ClusterRow,
+  { job_id: id, slots }: { job_id: string; slots: number },
+): Promise<void> {
+  if (!(await dequeue(db, id))) return;
+  const error_message = `The job wants ${slots} workers, and the cluster ${cluster.name} now has ${cluster.max_workers}.`;
+  const changes = { error_message, finished_at: iso(clock.now()) };
+  await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "FAILED", changes });
 }
 
 async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<JobRow | undefined> {
@@ -112,10 +130,10 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
  */
 function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
   const announced = new Map<number, string>();
-  let last = 0;
+  let last = Number.NEGATIVE_INFINITY;
   return async (cluster: ClusterRow): Promise<void> => {
-    if (clock.now() - last < 200) return;
-    last = clock.now();
+    if (clock.monotonic() - last < 200) return;
+    last = clock.monotonic();
     const waiting = await waitingSince(store.db, cluster.id, announced.get(cluster.id) ?? "");
     const newest = waiting.at(-1);
     if (newest === undefined) return;
@@ -134,6 +152,8 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
     if (error instanceof CannotStart) return failAttempt(context, job, error.message);
     log.error({ err: error, job: job.id }, "the engine did not take the job");
     if (!(await engine.withdraw(key))) return;
+    // What is wrong may pass: too many open files, a full disk.
+    await sleep(100 * 2 ** Math.min(job.attempt, maxAttempts));
     if (job.attempt < maxAttempts) return requeueAttempt(context, job);
     await failAttempt(context, job, `The job could not be started: ${(error as Error).message}`);
   }
@@ -142,6 +162,7 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
 async function specOf(context: DispatchContext, job: JobRow, key: string): Promise<JobSpec> {
   const spec = readSpec(job);
   const files = await filesOfJob(context.store.db, spec.files);
+  if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
   return {
     key,
     jobId: job.id,
@@ -154,6 +175,7 @@ async function specOf(context: DispatchContext, job: JobRow, key: string): Promi
     pythonVersion: spec.python_version,
     requirements: spec.requirements,
     repository: spec.repository,
+    reset: spec.reset,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
   };
 }

@@ -1,5 +1,5 @@
 /** The three ways in which an attempt ends: with a result, without one, or before it began. */
-import { finalStatuses, type JobStatus } from "@millrace/contract";
+import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import { iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
@@ -7,10 +7,11 @@ import { queueRow } from "../domain/jobs.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
 import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
+import type { Db } from "../store/store.ts";
 import type { Tables } from "../store/tables.ts";
 import type { JobLoopContext } from "./loop.ts";
 
-type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock">;
+type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log">;
 
 /** One attempt of one job: the fence. */
 export interface Fence {
@@ -26,52 +27,58 @@ export interface Result {
   readonly changes: Updateable<Tables["jobs"]>;
 }
 
-/** Accepts results, at most one per attempt, in one write. */
-export async function acceptResults({ store, signals, clock }: EndContext, results: readonly Result[]): Promise<void> {
+/** Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest. */
+export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<void> {
+  const { store, signals } = context;
   const accepted = store.write(async (db) => {
-    for (const { fence, status, signalled, changes } of results) {
-      if (!(await closeAttempt(db, fence.id, fence.attempt))) continue;
-      const job = await getJob(db, fence.id);
-      const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
-      const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
-      const all = { finished_at: iso(clock.now()), ...changes, ...errors };
-      await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
-    }
+    for (const result of results) await acceptResult(db, context, result);
   });
   // Woken at once, the next start shares this commit with the end that frees its slots; woken again, it misses nothing.
   signals.dispatch.wake();
-  await accepted;
+  try {
+    await accepted;
+  } catch (error) {
+    if (results.length === 1) throw error;
+    for (const result of results) {
+      await acceptResults(context, [result]).catch((failure) =>
+        context.log.error({ err: failure, job: result.fence.id }, "the result could not be written; it is tried again"),
+      );
+    }
+  }
   for (const { fence } of results) signals.jobChanged(fence.id);
   signals.dispatch.wake();
+}
+
+async function acceptResult(
+  db: Db,
+  { clock }: EndContext,
+  { fence, status, signalled, changes }: Result,
+): Promise<void> {
+  if (!(await closeAttempt(db, fence.id, fence.attempt))) return;
+  const job = await getJob(db, fence.id);
+  const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
+  const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
+  const all = { finished_at: iso(clock.now()), ...changes, ...errors };
+  await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
 }
 
 export const failAttempt = (context: EndContext, fence: Fence, message: string) =>
   acceptResults(context, [{ fence, status: "FAILED", signalled: true, changes: { error_message: message } }]);
 
-/** An attempt that was withdrawn before it began: the job waits again, with the next number. */
-export async function requeueAttempt(context: EndContext, fence: Fence): Promise<void> {
+/** An attempt that was withdrawn before it began: the job waits again, with the next number, or is canceled. */
+export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {
   await context.store.write(async (db) => {
-    if (!(await closeAttempt(db, fence.id, fence.attempt))) return;
-    const job = await getJob(db, fence.id);
-    if (!job || finalStatuses.includes(job.status)) return;
-    if (job.status === "CANCELING") {
-      const changes = { finished_at: iso(context.clock.now()) };
-      await moveJob(db, { id: job.id, from: ["CANCELING"], to: "CANCELED", fence: fence.attempt, changes });
+    if (!(await closeAttempt(db, id, fence))) return;
+    // By trying, not by looking first: a cancellation may come between a look and a move.
+    if (await moveJob(db, { id, from: ["INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {
+      const job = await getJob(db, id);
+      if (job) await enqueue(db, queueRow(job, readSpec(job)));
       return;
     }
-    if (
-      !(await moveJob(db, {
-        id: job.id,
-        from: ["INIT"],
-        to: "QUEUED",
-        fence: fence.attempt,
-        changes: { started_at: null },
-      }))
-    )
-      return;
-    await enqueue(db, queueRow(job, readSpec(job)));
+    const changes = { finished_at: iso(context.clock.now()) };
+    await moveJob(db, { id, from: ["CANCELING"], to: "CANCELED", fence, changes });
   });
-  context.signals.jobChanged(fence.id);
+  context.signals.jobChanged(id);
   context.signals.dispatch.wake();
 }
 

@@ -37,7 +37,8 @@ async function logTail(engine: Engine, key: string): Promise<string> {
   try {
     const size = await log.size();
     const bytes = await log.read(Math.max(0, size - tailBytes), tailBytes);
-    return bytes.toString("utf8");
+    // The shared store cannot hold NUL characters.
+    return bytes.toString("utf8").replaceAll("\0", "\ufffd");
   } finally {
     await log.close();
   }

@@ -1,21 +1,16 @@
 /** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
-import { type Clock, iso } from "../domain/clock.ts";
+import { iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { fireTask } from "../domain/jobs.ts";
-import type { Signals } from "../domain/signals.ts";
 import { nextTick } from "../domain/ticks.ts";
 import { getJob, moveJob } from "../store/jobs.ts";
-import type { Db, Store } from "../store/store.ts";
+import type { Db } from "../store/store.ts";
 import { advanceTask, deleteTask, dueTasks } from "../store/tasks.ts";
-import type { Loop } from "./loop.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
 
-export interface TasksContext {
-  readonly store: Store;
-  readonly signals: Signals;
-  readonly clock: Clock;
-}
+export type TasksContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log">;
 
-export function fireTasks({ store, signals, clock }: TasksContext): Loop {
+export function fireTasks({ store, signals, clock, log }: TasksContext): Loop {
   return {
     name: "fire-tasks",
     signal: signals.tasks,
@@ -25,7 +20,9 @@ export function fireTasks({ store, signals, clock }: TasksContext): Loop {
       const due = await dueTasks(store.db, iso(now), 100);
       if (due.length === 0) return;
       for (const { job_id, next_run } of due) {
-        await store.write((db) => fire(db, job_id, next_run, now));
+        await store
+          .write((db) => fire(db, job_id, next_run, now))
+          .catch((error) => log.error({ err: error, job: job_id }, "the task did not fire; it is tried again"));
         signals.jobChanged(job_id);
       }
       signals.dispatch.wake();

@@ -1,5 +1,5 @@
 /** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
-import { iso } from "../domain/clock.ts";
+import { hasPassed, iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
@@ -20,14 +20,14 @@ const claimPatience = 30_000;
 const fullPassEvery = 1000;
 
 export function observeJobs(context: ObserveContext): Loop {
-  const begun = context.clock.now();
-  let lastFullPass = 0;
+  const begun = iso(context.clock.now());
+  let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
     name: "observe-jobs",
     signal: context.signals.observe,
     interval: 250,
     async runOnce() {
-      const now = context.clock.now();
+      const now = context.clock.monotonic();
       const hinted = new Set(context.hints);
       context.hints.clear();
       const full = now - lastFullPass >= fullPassEvery;
@@ -36,13 +36,24 @@ export function observeJobs(context: ObserveContext): Loop {
       const due = open.filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING");
       const ended: Ended[] = [];
       for (const attempt of due) {
-        const observation = await context.engine.observe(keyOf(attempt), attempt.boot_id);
-        if (observation.state === "EXITED" || observation.state === "LOST") ended.push({ attempt, observation });
-        else await progress(context, attempt, observation, begun);
+        const end = await look(context, attempt, begun);
+        if (end) ended.push(end);
       }
       if (ended.length > 0) await finish(context, ended);
     },
   };
+}
+
+/** What has become of an attempt. One that cannot be looked at holds up no other. */
+async function look(context: ObserveContext, attempt: OpenAttempt, begun: string): Promise<Ended | undefined> {
+  try {
+    const observation = await context.engine.observe(keyOf(attempt), attempt.boot_id);
+    if (observation.state === "EXITED" || observation.state === "LOST") return { attempt, observation };
+    await progress(context, attempt, observation, begun);
+  } catch (error) {
+    context.log.error({ err: error, attempt: keyOf(attempt) }, "the attempt could not be looked at; it is tried again");
+  }
+  return undefined;
 }
 
 const keyOf = ({ job_id, attempt }: OpenAttempt) => attemptKey(job_id, attempt);
@@ -51,15 +62,16 @@ async function progress(
   context: ObserveContext,
   attempt: OpenAttempt,
   observation: Observation,
-  begun: number,
+  begun: string,
 ): Promise<void> {
   if (observation.state === "PENDING") return retryStart(context, attempt, begun);
   if (observation.state !== "RUNNING") return;
   if (attempt.status === "CANCELING") return cancel(context, attempt);
   if (attempt.status !== "INIT") return;
   const steps = JSON.stringify(observation.steps);
+  if (!observation.querying && steps === attempt.steps) return;
   await context.store.write(async (db) => {
-    if (!observation.querying) return setSteps(db, attempt.job_id, steps);
+    if (!observation.querying) return setSteps(db, attempt.job_id, attempt.attempt, steps);
     return moveJob(db, {
       id: attempt.job_id,
       from: ["INIT"],
@@ -72,10 +84,10 @@ async function progress(
 }
 
 /** A start that was handed over by a server before this one, or too long ago, is taken back and tried again. */
-async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: number): Promise<void> {
-  const age = context.clock.now() - Date.parse(attempt.created_at);
-  const ours = Date.parse(attempt.created_at) >= begun;
-  if (ours && age < claimPatience && attempt.status !== "CANCELING") return;
+async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: string): Promise<void> {
+  const ours = attempt.created_at >= begun;
+  const patient = ours && !hasPassed(context.clock, attempt.created_at, claimPatience);
+  if (patient && attempt.status !== "CANCELING") return;
   if (!(await context.engine.withdraw(keyOf(attempt)))) return;
   await requeueAttempt(context, fenceOf(attempt));
   await context.engine.cleanup(keyOf(attempt));
@@ -83,10 +95,9 @@ async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: 
 
 /** An exit that was recorded before the first signal keeps its own result: that is looked at before this is called. */
 async function cancel({ store, engine, clock, cancelGrace }: ObserveContext, attempt: OpenAttempt): Promise<void> {
-  const now = clock.now();
-  const force = attempt.signalled_at !== null && now - Date.parse(attempt.signalled_at) >= cancelGrace * 1000;
-  if (attempt.signalled_at === null)
-    await store.write((db) => markSignalled(db, attempt.job_id, attempt.attempt, iso(now)));
+  const { job_id, signalled_at } = attempt;
+  const force = signalled_at !== null && hasPassed(clock, signalled_at, cancelGrace * 1000);
+  if (signalled_at === null) await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
   await engine.cancel(keyOf(attempt), force);
 }
 
@@ -95,10 +106,12 @@ interface Ended {
   observation: Observation & { state: "EXITED" | "LOST" };
 }
 
-/** Nothing outlives its job: what is left is ended before the result is accepted. */
-async function finish(context: ObserveContext, ended: readonly Ended[]): Promise<void> {
+/** Nothing outlives its job: what is left is ended before the result is accepted, or the result waits. */
+async function finish(context: ObserveContext, all: readonly Ended[]): Promise<void> {
+  const alive = await context.engine.sweep(all.map(({ attempt }) => keyOf(attempt)));
+  for (const attempt of alive) context.log.warn({ attempt }, "a process of an ended job cannot be killed yet");
+  const ended = all.filter(({ attempt }) => !alive.includes(keyOf(attempt)));
   const keys = ended.map(({ attempt }) => keyOf(attempt));
-  await context.engine.sweep(keys);
   context.faults.pass("exit-observed");
   const results = await Promise.all(ended.map((end) => resultOf(context, end)));
   await acceptResults(context, results);

@@ -41,6 +41,12 @@ export const insertJob = (db: Db, job: Insertable<Tables["jobs"]>) => db.insertI
 const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")));
 export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
 
+const stateById = prepared<{ id: string }>()((db, value) =>
+  db.selectFrom("jobs").select(["team_id", "status", "attempt"]).where("id", "=", value("id")),
+);
+/** Only where a job stands: for whoever asks often. */
+export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
+
 const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
   db.selectFrom("jobs").select(shown).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
 );
@@ -143,5 +149,5 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
 export const statesBefore = (to: JobStatus) =>
   (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
 
-export const setSteps = (db: Db, id: string, steps: string) =>
-  db.updateTable("jobs").set({ steps }).where("id", "=", id).execute();
+export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
+  db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();

@@ -158,11 +158,13 @@ export class AttemptFolder {
     await Promise.all(left.map((name) => rm(this.file(name), { recursive: true, force: true })));
   }
 
+  /** Only a file that is not there is empty; a disk that cannot be read is no answer. */
   #text(name: string): string {
     try {
       return readFileSync(this.file(name), "utf8");
-    } catch {
-      return "";
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return "";
+      throw error;
     }
   }
 }

@@ -53,7 +53,11 @@ export class Interpreters {
   #probe(path: string): Promise<Interpreter | undefined> {
     let probe = this.#probes.get(path);
     if (!probe) {
-      probe = ask(path);
+      probe = ask(path).then((found) => {
+        // A machine that was too busy to answer may answer next time.
+        if (!found) this.#probes.delete(path);
+        return found;
+      });
       this.#probes.set(path, probe);
     }
     return probe;
@@ -103,7 +107,7 @@ function compare(a: string, b: string): number {
 /** A bare version means that release line; otherwise comma-separated conditions as Python packages write them. */
 export function satisfies(version: string, wanted: string): boolean {
   return wanted.split(",").every((condition) => {
-    const match = /^\s*(>=|<=|==|!=|~=|>|<)?\s*v?([\d.]+)(\.\*)?\s*$/.exec(condition);
+    const match = /^(>=|<=|==|!=|~=|>|<)? ?v?([\d.]+?)(\.\*)?$/.exec(condition.trim());
     if (!match?.[2]) return false;
     const [, operator = "==", bound] = match;
     const within = version === bound || version.startsWith(`${bound.replace(/\.$/, "")}.`);

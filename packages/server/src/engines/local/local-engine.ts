@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CannotStart, type Engine, type JobSpec, type LogSource, type Observation } from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
-import { type Toolbox, writeEnv, writePlan } from "./plan.ts";
+import { scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { isAlive, keyVariable, Processes, signalAll } from "./processes.ts";
 import { Starter } from "./starter.ts";
 
@@ -19,6 +19,9 @@ export interface LocalEngineOptions {
   readonly onChange: (key: string, what: string) => void;
 }
 
+/** A process that cannot be killed, as one that waits for a dead disk, must not hold up everything else. */
+const sweepMs = 2000;
+
 export class LocalEngine implements Engine {
   readonly capabilities = { isolation: "none" } as const;
   readonly interpreters: Interpreters;
@@ -27,6 +30,8 @@ export class LocalEngine implements Engine {
   readonly #tools: Toolbox;
   readonly #starter: Starter;
   readonly #processes = new Processes();
+  /** Who has been asked to end, by attempt. */
+  readonly #asked = new Map<string, Set<number>>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     await mkdir(join(options.dataDir, "jobs"), { recursive: true, mode: 0o700 });
@@ -56,9 +61,10 @@ export class LocalEngine implements Engine {
     const interpreter = needsPython ? await this.#interpreter(spec, folder) : undefined;
     const scriptName = scriptFilename(spec);
     folder.make();
+    // Finding the interpreter took a moment: the attempt may have been withdrawn meanwhile.
+    if (folder.claim() !== "none") return;
     const input = { spec, folder, tools: this.#tools, scriptName, interpreter, requirements };
-    // With a repository the script comes after the clone, which wants an empty folder.
-    folder.write(spec.repository ? "query" : join("work", scriptName), spec.query, 0o755);
+    folder.write(scriptComesLast(spec, scriptName) ? "query" : join("work", scriptName), spec.query, 0o755);
     folder.write("plan", writePlan(input));
     folder.write("env", writeEnv(this.#environment(spec, folder)));
     if (requirements !== undefined) folder.write("requirements.txt", `${requirements}\n`);
@@ -89,6 +95,7 @@ export class LocalEngine implements Engine {
       HOME: folder.work,
       ...spec.environment,
       ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
+      ...(spec.reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
       MILLRACE_JOB_ID: spec.jobId,
       MILLRACE_METRICS_FILE: join(folder.work, metricsFile),
       [keyVariable]: spec.key,
@@ -97,24 +104,17 @@ export class LocalEngine implements Engine {
 
   async observe(key: string, bootId: string): Promise<Observation> {
     const folder = this.#folder(key);
-    if (bootId !== this.#options.bootId) return this.#observeAfterReboot(folder);
-    // Claimed by a server: withdrawn, and never to begin. A server that died right then has not yet said so.
-    if (folder.claim() !== "supervisor") return { state: "PENDING" };
+    const sameBoot = bootId === this.#options.bootId;
+    // Claimed by a server: withdrawn, and never to begin. A server that died right then has not yet said so. After a
+    // restart of the machine nobody can tell any more whether it began, so it never begins again.
+    if (sameBoot && folder.claim() !== "supervisor") return { state: "PENDING" };
     const supervisor = folder.supervisor();
     // Asked before the exit record is read: one who ends in between has written it.
-    const alive = supervisor !== undefined && isAlive(supervisor);
+    const alive = sameBoot && supervisor !== undefined && isAlive(supervisor);
     const exit = folder.exit();
     const steps = folder.steps(exit);
     if (exit) return { state: "EXITED", steps, exit, metrics: folder.metrics() };
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
-    return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
-  }
-
-  /** Whether it began or not can no longer be told for sure, so it never begins again. */
-  async #observeAfterReboot(folder: AttemptFolder): Promise<Observation> {
-    const exit = folder.exit();
-    const steps = folder.steps(exit);
-    if (exit) return { state: "EXITED", steps, exit, metrics: folder.metrics() };
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
   }
 
@@ -125,16 +125,25 @@ export class LocalEngine implements Engine {
   async cancel(key: string, force: boolean): Promise<void> {
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
     this.#folder(key).write("cancel", "");
-    signalAll(this.#processes.of([key]), force ? "SIGKILL" : "SIGTERM");
+    const pids = this.#processes.of([key]);
+    if (force) return signalAll(pids, "SIGKILL");
+    // Each is asked once: a script that tidies up is not asked again in the middle of it.
+    const asked = this.#asked.get(key) ?? new Set();
+    signalAll(
+      pids.filter((pid) => !asked.has(pid)),
+      "SIGTERM",
+    );
+    this.#asked.set(key, new Set([...asked, ...pids]));
   }
 
-  async sweep(keys: readonly string[]): Promise<void> {
-    for (;;) {
-      const left = this.#processes.left(keys);
-      if (left.length === 0) return;
-      signalAll(left, "SIGKILL");
+  async sweep(keys: readonly string[]): Promise<string[]> {
+    for (const deadline = performance.now() + sweepMs; ; ) {
+      const { pids, unclear } = this.#processes.left(keys);
+      if (pids.length === 0 && !unclear) return [];
+      if (performance.now() > deadline) return keys.filter((key) => this.#processes.of([key]).length > 0);
+      signalAll(pids, "SIGKILL");
       // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.
-      await sleep(5);
+      await sleep(pids.length === 0 ? 1 : 5);
     }
   }
 
@@ -160,6 +169,7 @@ export class LocalEngine implements Engine {
   }
 
   cleanup(key: string): Promise<void> {
+    this.#asked.delete(key);
     return this.#folder(key).clean();
   }
 
@@ -184,7 +194,8 @@ function scriptFilename({ name, queryType }: JobSpec): string {
 function withLibrary({ query, requirements }: JobSpec): string | undefined {
   const listed = requirements?.trim() ?? "";
   const imports = /^[ \t]*(import|from)[ \t]+datachain\b/m.test(query);
-  const needed = imports && !/^\s*datachain\b/im.test(listed) ? `${listed}\ndatachain`.trim() : listed;
+  const has = listed.split("\n").some((line) => /^datachain\b/i.test(line.trim()));
+  const needed = imports && !has ? `${listed}\ndatachain`.trim() : listed;
   return needed === "" ? undefined : needed;
 }
 

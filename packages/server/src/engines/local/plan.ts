@@ -35,7 +35,7 @@ export function writePlan(input: PlanInput): string {
     query: queryPhase(input),
   } as Partial<Record<Phase, string>>;
   const used = phases.filter((phase) => bodies[phase] !== undefined);
-  const functions = used.map((phase) => `${phase}() {\n  . ./env\n  cd work || exit\n${bodies[phase]}\n}\n`);
+  const functions = used.map((phase) => `${phase}() {\n  cd ./work || exit\n  . ../env\n${bodies[phase]}\n}\n`);
   return `phases=${quote(used.join(" "))}\n${functions.join("")}`;
 }
 
@@ -61,15 +61,20 @@ function repositoryPhase(input: PlanInput): string {
   return exec(input, "/bin/sh", input.tools.repositoryScript, url, revision);
 }
 
+/** After a clone, which wants an empty folder, and after a file of its own name: what was submitted is what runs. */
+export const scriptComesLast = ({ repository, files }: JobSpec, scriptName: string) =>
+  repository !== null || files.some(({ name }) => name === scriptName);
+
 /** A repository may hold a link under the name of a file: the destination is replaced, never written through. */
 function filesPhase({ spec, scriptName }: PlanInput): string | undefined {
   const copies = spec.files.map(({ path, name }) => [path, name]);
-  if (spec.repository) copies.push(["../query", scriptName]);
+  const last = scriptComesLast(spec, scriptName);
+  if (last) copies.push(["../query", scriptName]);
   if (copies.length === 0) return undefined;
   const lines = copies.map(
     ([from = "", to = ""]) => `  cp --remove-destination -- ${quote(from)} ${quote(`./${to}`)} || exit`,
   );
-  return [...lines, ...(spec.repository ? [`  chmod u+x ${quote(`./${scriptName}`)}`] : [])].join("\n");
+  return [...lines, ...(last ? [`  chmod u+x ${quote(`./${scriptName}`)}`] : [])].join("\n");
 }
 
 function environmentPhase(input: PlanInput): string {
@@ -82,9 +87,7 @@ function environmentPhase(input: PlanInput): string {
     .digest("hex")
     .slice(0, 40);
   // An editable or folder install points into this job's own folder: such an environment cannot be shared.
-  const envs = /^\s*(-e|--editable)\b|^\s*\.{0,2}\/\S*\/?\s*$|^\s*\.\s*$/m.test(requirements)
-    ? folder.file("own-env")
-    : tools.envsDir;
+  const envs = requirements.split("\n").some(namesFolder) ? folder.file("own-env") : tools.envsDir;
   const words = [
     envs,
     key,
@@ -97,14 +100,23 @@ function environmentPhase(input: PlanInput): string {
   return exec(input, "/bin/sh", tools.environmentScript, ...words);
 }
 
+/** `-e .`, `.`, `./package`, `../package/`; not `./package-1.0.whl`. */
+function namesFolder(line: string): boolean {
+  const text = line.trim();
+  return (
+    /^(-e|--editable)\b/.test(text) || text === "." || (/^\.{0,2}\/\S*$/.test(text) && namedFiles(text).length === 0)
+  );
+}
+
 /** Two jobs that install from different places do not share what they installed. */
 const indexSettings = (spec: JobSpec) => Object.entries(spec.environment).filter(([name]) => /^(PIP|UV)_/.test(name));
 
 /** Local files that requirements name: other lists, constraints, wheels and archives. */
 export function namedFiles(requirements: string): string[] {
-  return requirements.split(/\r?\n/).flatMap((line) => {
-    const option = /^\s*(?:-r|-c|--requirement|--constraint)[\s=]+(\S+)/.exec(line)?.[1];
-    const archive = /^\s*((?:file:)?[\w./-]+\.(?:whl|zip|tar\.gz))\s*$/.exec(line)?.[1];
+  return requirements.split("\n").flatMap((line) => {
+    const text = line.trim();
+    const option = /^(?:-r|-c|--requirement|--constraint)[ \t=]+(\S+)/.exec(text)?.[1];
+    const archive = /^(?:file:)?[\w./-]+$/.test(text) && /\.(whl|zip|tar\.gz)$/.test(text) ? text : undefined;
     const name = option ?? archive;
     return name && !/^\w+:\/\//.test(name) ? [name.replace(/^file:/, "")] : [];
   });

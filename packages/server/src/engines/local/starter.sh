@@ -24,7 +24,7 @@ supervise() {
   set -f
   # Fields from the third on; the second, the name in brackets, may hold spaces.
   set -- "$1" ${stat##*) }
-  echo "$pid ${21} $boot" >supervisor
+  echo "$pid ${21} $boot" >supervisor || exit 0
   [ -z "$claim_delay" ] || sleep "$claim_delay"
 
   # The claim decides who owns the attempt. A server that found none has made it itself: then nothing runs here.
@@ -41,7 +41,7 @@ supervise() {
       code=143
       break
     fi
-    : >"step.$phase"
+    true >"step.$phase"
     echo "$phase $1"
     (
       trap - TERM INT HUP PIPE
@@ -51,7 +51,8 @@ supervise() {
     code=$?
     [ "$code" -eq 0 ] || break
   done
-  echo "$code $phase end" >exit
+  # A full disk: the end is recorded when there is room again. Until then we are here, so the job is not lost.
+  until echo "$code $phase end" >exit; do sleep 1; done
   echo "end $1"
 }
 
