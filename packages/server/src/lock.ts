@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Client as PgClient } from "pg";
 
 export interface Lock {
   release(): Promise<void>;
@@ -23,19 +24,53 @@ export function lockDataFolder(dataDir: string): Lock {
 
 const serverLock = 0x6d696c6d;
 
-/** A server that was killed a moment ago may still hold it until the database notices, so this asks for a while. */
-export async function lockDatabase(databaseUrl: string): Promise<Lock> {
-  const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: databaseUrl });
-  client.on("error", () => {});
-  await client.connect();
-  for (let tries = 0; tries < 50; tries++) {
-    const { rows } = await client.query<{ locked: boolean }>("select pg_try_advisory_lock($1) as locked", [serverLock]);
-    if (rows[0]?.locked) return { release: () => client.end() };
-    await sleep(200);
+/**
+ * Held by a connection of its own. Where that breaks, as when the database restarts, the lock is taken again; `onLost` is
+ * told when another server was faster.
+ */
+export async function lockDatabase(databaseUrl: string, onLost: (error: Error) => void): Promise<Lock> {
+  let released = false;
+  let client = await connect(databaseUrl, again);
+  function again(): void {
+    if (released) return;
+    connect(databaseUrl, again).then(
+      (next) => {
+        client = next;
+      },
+      (error: Error) => (released ? undefined : onLost(error)),
+    );
   }
-  await client.end();
-  throw new Error(
+  return {
+    async release() {
+      released = true;
+      await client.end();
+    },
+  };
+}
+
+/** A server that was killed a moment ago may still hold the lock until the database notices, so this asks for a while. */
+async function connect(databaseUrl: string, onEnd: () => void): Promise<PgClient> {
+  const { default: pg } = await import("pg");
+  let failure = new Error(
     "Another Millrace server uses this database. Several servers on one database come in a later version.",
   );
+  for (let tries = 0; tries < 50; tries++) {
+    const client = new pg.Client({ connectionString: databaseUrl });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ locked: boolean }>("select pg_try_advisory_lock($1) as locked", [
+        serverLock,
+      ]);
+      if (rows[0]?.locked) {
+        client.once("end", onEnd);
+        return client;
+      }
+    } catch (error) {
+      failure = error as Error;
+    }
+    await client.end().catch(() => {});
+    await sleep(200);
+  }
+  throw failure;
 }

@@ -1,12 +1,12 @@
 /** What the command line calls: serve, tokens and links made on the store itself, a look at what is wrong. */
-import { mkdir } from "node:fs/promises";
+import { mkdir, readFile } from "node:fs/promises";
 import { pino } from "pino";
 import type { Config } from "./config.ts";
 import { systemClock } from "./domain/clock.ts";
-import { prepareStore } from "./domain/first-start.ts";
+import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
-import { type RunningServer, startServer } from "./server.ts";
+import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
@@ -18,7 +18,7 @@ export async function serve(config: Config): Promise<void> {
   const log = pino({ level: config.logLevel }, pino.destination(2));
   const server = await startServer(config, log);
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
-  if (server.firstStart) process.stdout.write(await welcome(server));
+  if (await isUntouched(server.store)) process.stdout.write(await welcome(server));
   const signal = await stopSignal();
   log.info({ signal }, "stopping; jobs go on");
   await server.stop();
@@ -33,7 +33,7 @@ function stopSignal(): Promise<string> {
 async function welcome({ store, url }: RunningServer): Promise<string> {
   const link = await createSignInLink(store, "admin", systemClock.now());
   return `
-This is the first start: there is a user admin and a team main.
+Nobody has signed in yet. There is a user admin and a team main.
 
 Sign in with a browser (the link works once):
   ${linkUrl(url, link)}
@@ -55,7 +55,8 @@ export const adminToken = (config: Config, options: AdminTokenOptions): Promise<
 
 export const adminLink = (config: Config, { user = "admin" }: { user?: string | undefined }): Promise<string> =>
   withStore(config, async (store) => {
-    const url = config.publicUrl || `http://${config.host}:${config.port}`;
+    const running = (await readFile(urlFile(config.dataDir), "utf8").catch(() => "")).trim();
+    const url = config.publicUrl || running || `http://${config.host}:${config.port}`;
     return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
   });
 

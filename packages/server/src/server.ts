@@ -2,10 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import type { Config } from "./config.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
-import { prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
+import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
 import { Signals } from "./domain/signals.ts";
 import { LocalEngine } from "./engines/local/local-engine.ts";
 import { readBootId } from "./engines/local/processes.ts";
@@ -25,8 +26,6 @@ import type { Store } from "./store/store.ts";
 export interface RunningServer {
   readonly url: string;
   readonly store: Store;
-  /** Whether this start made the store. */
-  readonly firstStart: boolean;
   /** Finishes requests and loops; jobs go on. */
   stop(): Promise<void>;
 }
@@ -36,21 +35,24 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const folderLock = lockDataFolder(config.dataDir);
   const store = await openStore(config);
-  const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl) : undefined;
-  const firstStart = await prepareStore(store, clock.now());
-  const parts = await buildParts(config, log, clock, store);
+  const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl, fatal(log)) : undefined;
+  await prepareStore(store, clock.now());
+  const serverId = await readServerId(config.dataDir);
+  await failForeignAttempts(store, serverId, clock.now());
+  const parts = await buildParts(config, log, clock, store, serverId);
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
-  const address = await app.listen({ host: config.host, port: config.port });
-  parts.setUrl(config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]"));
+  const address = await listen(app, config);
+  const url = config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
+  parts.setUrl(url);
+  await writeFile(urlFile(config.dataDir), `${url}\n`);
   const stopLoops = parts.loops.map((loop) => startLoop(loop, log));
   parts.setReady(true);
 
   return {
-    url: parts.http.publicUrl(),
+    url,
     store,
-    firstStart,
     async stop() {
       parts.setReady(false);
       parts.stopping.abort();
@@ -64,12 +66,11 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   };
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, store: Store) {
+async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, serverId: string) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
   const bootId = config.bootId || (await readBootId());
-  const serverId = await readServerId(config.dataDir);
   const engine = await LocalEngine.open({
     dataDir: config.dataDir,
     bootId,
@@ -85,7 +86,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
       else setTimeout(notice, 25);
     },
   });
-  const filePath = (blob: string) => join(config.dataDir, "files", blob.slice(0, 2), blob);
+  const filesDir = join(config.dataDir, "files");
+  const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);
   const stopping = new AbortController();
   let ready = false;
   let url = "";
@@ -108,7 +110,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
     observeJobs({ ...shared, serverId, hints, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId }),
     fireTasks(shared),
-    sweep({ ...shared, serverId, unusedFileDays: config.unusedFileDays }),
+    sweep({ ...shared, filesDir, serverId, unusedFileDays: config.unusedFileDays }),
   ];
   const setReady = (value: boolean) => {
     ready = value;
@@ -118,6 +120,24 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   };
   return { engine, http, loops, stopping, setReady, setUrl };
 }
+
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    throw new Error(`Port ${port} of ${host} is in use, perhaps by another Millrace. Choose another with --port.`);
+  }
+}
+
+/** Without its lock a server must not go on: another may have begun. Jobs do not mind. */
+const fatal = (log: Logger) => (error: Error) => {
+  log.fatal({ err: error }, "the lock on the database is lost; the server ends");
+  process.exit(1);
+};
+
+/** Where the running server is reached: for commands that make links. */
+export const urlFile = (dataDir: string) => join(dataDir, "server-url");
 
 /** A level that is asked for by name and cannot be had is a refusal, never a silent step down. */
 function checkIsolation({ isolation }: Config): void {

@@ -4,7 +4,7 @@ import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import type { JobInput } from "@millrace/contract";
+import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
 import { day, iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
@@ -43,12 +43,10 @@ describe("loops", () => {
     await rm(dataDir, { recursive: true });
   });
 
-  const create = (rest: Partial<JobInput>) =>
-    createJob(
-      jobs,
-      { principal, team, input: { query: "", query_type: "SHELL", ...rest }, idempotencyKey: undefined },
-      now,
-    );
+  const create = async (rest: Partial<JobInput>) => {
+    const input: JobInput = { query: "", query_type: "SHELL", ...rest };
+    return JSON.parse(await createJob(jobs, { principal, team, input, idempotencyKey: undefined }, now)) as Job;
+  };
   const firings = async (parent: string) =>
     (
       await store.db.selectFrom("jobs").select("created_at").where("parent_job_id", "=", parent).orderBy("id").execute()
@@ -93,7 +91,15 @@ describe("loops", () => {
     for (const blob of ["used", "unused"]) await writeFile(filePath(blob), "x");
     await create({ files: [String(used)] });
     const engine = { find: async () => [] } as unknown as Engine;
-    const loop = sweep({ store, engine, clock, serverId: "s", unusedFileDays: 7, filePath });
+    const loop = sweep({
+      store,
+      engine,
+      clock,
+      serverId: "s",
+      unusedFileDays: 7,
+      filesDir: join(dataDir, "files"),
+      filePath,
+    });
     await loop.runOnce();
     await access(filePath("unused"));
     now += 8 * day;

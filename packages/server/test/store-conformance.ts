@@ -233,7 +233,13 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       const links = await Promise.all([1, 2].map(() => store.write((db) => useSignInLink(db, "link", iso(now)))));
       assert.equal(links.filter(Boolean).length, 1);
       await store.write((db) => insertDeviceLogin(db, deviceLogin));
-      const approve = { status: "approved", user_id: 1, granted_scopes: "[]", granted_team_ids: null } as const;
+      const approve = {
+        status: "approved",
+        user_id: 1,
+        granted_scopes: "[]",
+        granted_team_ids: null,
+        granted_until: null,
+      } as const;
       assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
       assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), true);
       assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), false);
@@ -279,6 +285,7 @@ const deviceLogin = {
   user_id: null,
   granted_scopes: null,
   granted_team_ids: null,
+  granted_until: null,
   expires_at: iso(now + 1000),
 } as const;
 

@@ -9,7 +9,7 @@ import {
   useDeviceLogin,
 } from "../store/device-logins.ts";
 import type { Store } from "../store/store.ts";
-import { iso } from "./clock.ts";
+import { day, iso } from "./clock.ts";
 import type { Principal } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 import { mintToken, readScopes } from "./tokens.ts";
@@ -43,6 +43,7 @@ export async function startDeviceLogin(store: Store, request: LoginRequest, now:
       user_id: null,
       granted_scopes: null,
       granted_team_ids: null,
+      granted_until: null,
       expires_at: iso(now + loginMinutes * 60_000),
     }),
   );
@@ -92,11 +93,18 @@ export async function approveLogin(store: Store, principal: Principal, userCode:
     user_id: principal.userId,
     granted_scopes: JSON.stringify(scopes),
     granted_team_ids: reach && JSON.stringify(reach.map((team) => team.id)),
+    granted_until: principal.token?.expiresAt ?? null,
   });
 }
 
 export async function denyLogin(store: Store, principal: Principal, userCode: string, now: number): Promise<void> {
-  const denial = { status: "denied", user_id: principal.userId, granted_scopes: null, granted_team_ids: null } as const;
+  const denial = {
+    status: "denied",
+    user_id: principal.userId,
+    granted_scopes: null,
+    granted_team_ids: null,
+    granted_until: null,
+  } as const;
   await answer(store, normaliseCode(userCode), now, denial);
 }
 
@@ -118,13 +126,9 @@ export async function collectToken(store: Store, deviceCode: string, now: number
     if (!login?.user_id) return undefined;
     const teamIds = login.granted_team_ids === null ? null : (JSON.parse(login.granted_team_ids) as number[]);
     const scopes = JSON.parse(login.granted_scopes ?? "[]") as Scope[];
-    const granted = {
-      userId: login.user_id,
-      name: login.token_name,
-      scopes,
-      teamIds,
-      expiresInDays: login.expires_in_days,
-    };
+    const asked = iso(now + login.expires_in_days * day);
+    const expiresAt = login.granted_until !== null && login.granted_until < asked ? login.granted_until : asked;
+    const granted = { userId: login.user_id, name: login.token_name, scopes, teamIds, expiresAt };
     return mintToken(db, granted, now);
   });
   if (token) return token;

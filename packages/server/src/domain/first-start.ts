@@ -1,12 +1,13 @@
 /** What every store needs before it is of use: a user, a team, the local cluster. */
+import { closeAttempt, foreignAttempts } from "../store/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
+import { moveJob, statesBefore } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
 import { findTeam, findUser, insertMembership, insertTeam, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";
 
-/** True on the very first start. */
-export async function prepareStore(store: Store, now: number): Promise<boolean> {
-  if (await findUser(store.db, "admin")) return false;
+export async function prepareStore(store: Store, now: number): Promise<void> {
+  if (await findUser(store.db, "admin")) return;
   await store.write(async (db) => {
     await insertUser(db, "admin", iso(now));
     await insertTeam(db, "main", iso(now));
@@ -14,7 +15,39 @@ export async function prepareStore(store: Store, now: number): Promise<boolean> 
     const team = await findTeam(db, "main");
     if (user && team) await insertMembership(db, team.id, user.id, "admin");
   });
-  return true;
+}
+
+/** Nobody has signed in yet, with a browser or with a token: whoever starts the server needs to be told how. */
+export async function isUntouched({ db }: Store): Promise<boolean> {
+  const session = await db.selectFrom("sessions").select("hash").limit(1).executeTakeFirst();
+  const token = await db
+    .selectFrom("tokens")
+    .select("id")
+    .where("last_used_at", "is not", null)
+    .limit(1)
+    .executeTakeFirst();
+  return !session && !token;
+}
+
+/**
+ * Attempts of another data folder. A database has one server, and this is it: whoever ran them is gone, with its folder,
+ * and nobody else will ever look after them.
+ */
+export async function failForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
+  await store.write(async (db) => {
+    for (const { job_id: id, attempt, status, signalled_at } of await foreignAttempts(db, serverId)) {
+      await closeAttempt(db, id, attempt);
+      const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
+      const error_message = to === "FAILED" ? "The job was lost: the data folder of its server is gone." : null;
+      await moveJob(db, {
+        id,
+        from: statesBefore(to),
+        to,
+        fence: attempt,
+        changes: { error_message, finished_at: iso(now) },
+      });
+    }
+  });
 }
 
 export const prepareLocalCluster = (store: Store, maxWorkers: number, isolation: ClusterRow["isolation"]) =>

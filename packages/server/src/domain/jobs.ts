@@ -1,175 +1,73 @@
 /** Jobs: the rules for creating, listing, cancelling and firing them. */
 
-import { normalize } from "node:path";
 import {
   ApiError,
+  allows,
   invalid,
   type Job,
-  type JobInput,
   type JobStatus,
   jobActions,
   jobStatuses,
   type ListJobsQuery,
   statusGroups,
 } from "@millrace/contract";
-import type { ClusterRow } from "../store/clusters.ts";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
 import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type ShownJob } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
-import type { Db, Store } from "../store/store.ts";
+import type { Db } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
 import { iso } from "./clock.ts";
-import { resolveCluster } from "./clusters.ts";
-import { readEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
-import { type JobSpecFields, jobTexts, readSpec } from "./job-documents.ts";
+import { type Frame, type JobSpecFields, jobTexts, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
-import type { Principal, Team } from "./principals.ts";
-import { readScriptMetadata } from "./script-metadata.ts";
+import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
+import type { Team } from "./principals.ts";
 import type { Signals } from "./signals.ts";
-import { checkCron, nextTick, readTime } from "./ticks.ts";
+import { nextTick } from "./ticks.ts";
 
-export interface JobsContext {
-  readonly store: Store;
+/** Jobs read at a time, and characters of their fixed fields after which a list ends. */
+const listPart = 100;
+const listBytes = 32 * 1024 * 1024;
+
+export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
-  readonly timezone: string;
-  /** Host folders that jobs may use: file:// repositories lie below one. */
-  readonly jobPaths: readonly string[];
   /** Without a slash at the end. */
   readonly publicUrl: () => string;
 }
 
-export interface Creation {
-  readonly principal: Principal;
-  readonly team: Team;
-  readonly input: JobInput;
-  readonly idempotencyKey: string | undefined;
-}
-
-export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<Job> {
+/** Returns the text of the job. */
+export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<string> {
   const { store, signals } = context;
   const { principal, team } = creation;
   const key = creation.idempotencyKey && { team_id: team.id, user_id: principal.userId, key: creation.idempotencyKey };
   const { row, spec } = await newJob(context, creation, now);
   const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
-  const id = await store.write(async (db) => {
-    if (key && !(await takeKey(db, key, row.id))) return (await findByKey(db, key))?.job_id ?? row.id;
+  const text = await store.write(async (db) => {
+    // The answer is read inside the write: one that failed after the commit would make the client create it again.
+    if (key && !(await takeKey(db, key, row.id))) {
+      const first = await findByKey(db, key);
+      return jobText(db, context, team, first?.job_id ?? row.id);
+    }
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     await insertJob(db, row);
     if (firstRun) await insertTask(db, row.id, firstRun);
     else await enqueue(db, queueRow(row, spec));
-    return row.id;
+    return jobText(db, context, team, row.id);
   });
   (firstRun ? signals.tasks : signals.dispatch).wake();
-  return getTeamJob(context, team, id);
+  return text ?? "null";
 }
 
-async function newJob(context: JobsContext, { principal, team, input }: Creation, now: number) {
-  if (input.query_type === "TYPESCRIPT") {
-    throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
-  }
-  if (input.credentials_name) {
-    throw invalid(
-      "credentials_name",
-      "a set of credentials of this team; there is none by that name",
-      input.credentials_name,
-    );
-  }
-  const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
-  const workers = Math.max(1, input.workers ?? found.workers ?? 1);
-  const cluster = await resolveCluster(context.store.db, input, workers);
-  const { startAfter, cron } = readTimes(input, context.timezone);
-  const id = newJobId(now);
-  readEnvironment(input.environment ?? "");
-  const spec: JobSpecFields = {
-    id,
-    name: input.query_name || null,
-    created_at: iso(now),
-    query: input.query,
-    query_type: input.query_type,
-    workers,
-    python_version: input.python_version?.trim() || found.pythonVersion || null,
-    requirements: input.requirements?.trim() || found.requirements || null,
-    repository: checkRepository(input.repository, context.jobPaths),
-    files: readFileIds(input.files ?? []).map(String),
-    priority: input.priority ?? 5,
-    compute_cluster_id: cluster.id,
-    credentials_name: null,
-    start_after: startAfter,
-    cron_expression: cron,
-    reset: input.reset ?? false,
-    params: input.params ?? found.params ?? {},
-    parent_job_id: null,
-    ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
-  };
-  return { spec, row: newRow({ team, principal, cluster, environment: input.environment ?? "", spec }) };
+async function jobText(db: Db, context: JobsContext, team: Team, id: string): Promise<string | undefined> {
+  const row = await findJob(db, team.id, id);
+  return (await jobTexts(db, row ? [row] : [], frameOf(context, team)))[0];
 }
 
-interface NewJob {
-  readonly team: Team;
-  readonly principal: Principal;
-  readonly cluster: ClusterRow;
-  readonly environment: string;
-  readonly spec: JobSpecFields;
-}
-
-const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow => ({
-  id: spec.id,
-  team_id: team.id,
-  user_id: principal.userId,
-  cluster_id: cluster.id,
-  name: spec.name,
-  status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
-  attempt: 0,
-  spec: JSON.stringify(spec),
-  environment,
-  metrics: "{}",
-  exit_code: null,
-  error_message: null,
-  error_stack: null,
-  steps: null,
-  parent_job_id: spec.parent_job_id,
-  created_at: spec.created_at,
-  started_at: null,
-  finished_at: null,
+const frameOf = (context: JobsContext, team: Team, includeSteps = false): Frame => ({
+  publicUrl: context.publicUrl(),
+  team: team.name,
+  includeSteps,
 });
-
-function readTimes(input: JobInput, timezone: string) {
-  const startAfter = input.start_after ? readTime(input.start_after, timezone, "start_after") : null;
-  const cron = input.cron_expression?.trim() ? checkCron(input.cron_expression) : null;
-  return { startAfter, cron };
-}
-
-/** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
-async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, ownId: string) {
-  const source = sourceId ? await getJob(db, sourceId) : undefined;
-  if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
-  return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
-}
-
-/** A URL or scp-like address that git understands, and nothing that it would take for an option. */
-function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
-  const repository = text?.trim();
-  if (!repository) return null;
-  const known = /^(https?|ssh|git|file):\/\/[^\s]+$/i.test(repository) || /^[\w.-]+@[\w.-]+:[^\s]+$/.test(repository);
-  if (!known)
-    throw invalid(
-      "repository",
-      "a git URL (https, ssh, git, file) or git@host:path, optionally with @revision",
-      repository,
-    );
-  if (/@-[^/]*$/.test(repository))
-    throw invalid("repository", "a revision that does not begin with a hyphen", repository);
-  const local = /^file:\/\/[^/]*(\/.*)$/i.exec(repository)?.[1];
-  if (local && !jobPaths.some((path) => normalize(local).startsWith(`${path}/`))) {
-    throw invalid(
-      "repository",
-      "a file:// URL below a folder that the operator lists in MILLRACE_JOB_PATHS",
-      repository,
-    );
-  }
-  return repository;
-}
 
 /** A cron task first fires at a tick, not before start_after; a task without cron fires once, at start_after. */
 function firstFiring(spec: JobSpecFields, now: number): string {
@@ -216,23 +114,26 @@ export async function getTeamJob(context: JobsContext, team: Team, id: string): 
 /** The texts of jobs, newest first. */
 export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<string[]> {
   const { db } = context.store;
-  const frame = { publicUrl: context.publicUrl(), team: team.name, includeSteps: query.include_steps ?? false };
-  return jobTexts(db, await findRows(db, team, query), frame);
+  return jobTexts(db, await findRows(db, team, query), frameOf(context, team, query.include_steps));
 }
 
+/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
 async function findRows(db: Db, team: Team, query: ListJobsQuery): Promise<ShownJob[]> {
   if (query.job_id !== undefined) {
     const row = await findJob(db, team.id, query.job_id.toLowerCase());
     return row ? [row] : [];
   }
-  return listJobs(db, {
-    teamId: team.id,
-    statuses: query.status && readStatuses(query.status),
-    name: query.name,
-    username: query.created_by,
-    before: query.cursor,
-    limit: query.limit ?? 20,
-  });
+  const statuses = query.status && readStatuses(query.status);
+  const limit = query.limit ?? 20;
+  const rows: ShownJob[] = [];
+  for (let before = query.cursor, size = 0; rows.length < limit && size < listBytes; before = rows.at(-1)?.id) {
+    const part = { teamId: team.id, statuses, name: query.name, username: query.created_by, before };
+    const page = await listJobs(db, { ...part, limit: Math.min(limit - rows.length, listPart) });
+    rows.push(...page);
+    for (const { spec } of page) size += spec.length;
+    if (page.length < listPart) break;
+  }
+  return rows;
 }
 
 /** States and groups of states, in any letter case, repeated or comma-separated. */
@@ -249,24 +150,34 @@ function readStatuses(texts: readonly string[]): JobStatus[] {
 /** Cancels, and says what happened. */
 export async function cancelJob(context: JobsContext, team: Team, id: string, now: number): Promise<string> {
   const { store, signals } = context;
-  const status = await store.write(async (db) => {
-    const job = await getJob(db, id);
-    if (!job || job.team_id !== team.id)
-      throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
-    return cancelFrom(db, job, now);
-  });
+  const status = await store.write((db) => cancel(db, team, id, now));
   signals.observe.wake();
   signals.jobChanged(id);
-  if (status === "CANCELED") return `Job ${id} is canceled.`;
-  return `Job ${id} is being canceled.`;
+  return status === "CANCELED" ? `Job ${id} is canceled.` : `Job ${id} is being canceled.`;
 }
 
-async function cancelFrom(db: Db, job: JobRow, now: number): Promise<JobStatus> {
-  const { id, status } = job;
+/** Another server's transaction may move the job between our look and our move: then we look again. */
+async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobStatus> {
+  for (let tries = 1; ; tries++) {
+    const job = await getJob(db, id);
+    if (!job || job.team_id !== team.id) {
+      throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+    }
+    const status = await cancelFrom(db, job, now);
+    if (status) return status;
+    if (!allows("cancel", job.status) || tries === 3) {
+      const allowed = jobActions.cancel.join(", ");
+      throw new ApiError("wrong_state", `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.`);
+    }
+  }
+}
+
+/** Undefined: the job is not, or no longer, where it could be cancelled. */
+async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<JobStatus | undefined> {
   const finished = { finished_at: iso(now) };
   if (status === "CANCELING" || status === "CANCELING_SCHEDULED") return status;
   if (status === "TASK") {
-    await deleteTask(db, id);
+    if (!(await deleteTask(db, id))) return undefined;
     await moveJob(db, { id, from: ["TASK"], to: "CANCELED", changes: finished });
     return "CANCELED";
   }
@@ -276,9 +187,7 @@ async function cancelFrom(db: Db, job: JobRow, now: number): Promise<JobStatus> 
     await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: finished });
     return "CANCELED";
   }
-  if (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" })) return "CANCELING";
-  throw new ApiError(
-    "wrong_state",
-    `Job ${id} is ${status}; only a job that is ${jobActions.cancel.join(", ")} can be canceled.`,
-  );
+  return (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" }))
+    ? "CANCELING"
+    : undefined;
 }

@@ -12,7 +12,7 @@ interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
   readonly teamIds: readonly number[] | null;
-  readonly expiresInDays: number | null;
+  readonly expiresAt: string | null;
 }
 
 /** Writes the token's hash and returns the token: the only time that it is seen. */
@@ -25,7 +25,7 @@ export async function mintToken(db: Db, token: NewToken, now: number): Promise<s
     scopes: JSON.stringify(token.scopes),
     team_ids: token.teamIds && JSON.stringify(token.teamIds),
     created_at: iso(now),
-    expires_at: token.expiresInDays === null ? null : iso(now + token.expiresInDays * day),
+    expires_at: token.expiresAt,
     last_used_at: null,
     revoked_at: null,
   });
@@ -46,7 +46,8 @@ export async function createAdminToken(store: Store, options: AdminTokenOptions,
   if (!user) throw new Error(`There is no user ${username}.`);
   const scopes = options.scopes?.length ? readScopes(options.scopes) : [...allScopes];
   const teamIds = options.team === undefined ? null : [await teamOfUser(store.db, user.id, options.team)];
-  const token = { userId: user.id, name: "admin token", scopes, teamIds, expiresInDays: options.expiresInDays ?? null };
+  const expiresAt = options.expiresInDays === undefined ? null : iso(now + options.expiresInDays * day);
+  const token = { userId: user.id, name: "admin token", scopes, teamIds, expiresAt };
   return store.write((db) => mintToken(db, token, now));
 }
 

@@ -1,11 +1,12 @@
 /** The HTTP server: everything it serves, put together. */
-import { invalid } from "@millrace/contract";
+import type { Socket } from "node:net";
+import { ApiError, invalid } from "@millrace/contract";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
 import type { Logger } from "pino";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
-import { installErrors, validationError } from "./errors.ts";
+import { installErrors, sendError, validationError } from "./errors.ts";
 import { fileRoutes } from "./files.ts";
 import { jobRoutes } from "./jobs.ts";
 import { logSocket } from "./log-socket.ts";
@@ -22,6 +23,10 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: context.config.bodyLimit,
     forceCloseConnections: "idle",
+    // Only a WebSocket: other protocols are offered by clients that are content with plain HTTP.
+    http: { shouldUpgradeCallback: (request) => /^websocket$/i.test(request.headers.upgrade ?? "") },
+    frameworkErrors: (error, _request, reply) => void sendError(reply, new ApiError("bad_request", error.message)),
+    clientErrorHandler: answerBrokenRequest,
     genReqId: () => crypto.randomUUID(),
     // Both forms of every path, without a redirect: the client uses either.
     routerOptions: { ignoreTrailingSlash: true },
@@ -48,6 +53,16 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   return app;
 }
 
+/** What is not even HTTP is answered in the one shape too. */
+function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const body = JSON.stringify(
+    new ApiError("bad_request", `The request is not HTTP that can be read (${error.code}).`).toBody(),
+  );
+  const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`;
+  socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`);
+}
+
 /** At the usual level the framework has nothing to say that the server does not say itself. */
 const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
@@ -56,6 +71,7 @@ function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => {
     if (body === "") return done(null, undefined);
     try {
+      if (depthOf(body as string) > maxDepth) return done(invalid("body", `at most ${maxDepth} levels of nesting`));
       const value: unknown = JSON.parse(body as string);
       // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
       if ((body as string).includes("\\u0000") && holdsNul(value))
@@ -70,6 +86,26 @@ function readBodies(app: FastifyInstance): void {
     { parseAs: "string", bodyLimit: 64 * 1024 },
     (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
   );
+}
+
+/** Deeper than any request needs, and shallow enough for everything that walks a value. */
+const maxDepth = 100;
+
+/** Brackets open at once, outside of strings. Character by character: a pattern runs out of stack on long strings. */
+function depthOf(json: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inString = false;
+  for (let index = 0; index < json.length; index++) {
+    const character = json[index];
+    if (inString) {
+      if (character === "\\") index++;
+      else if (character === '"') inString = false;
+    } else if (character === '"') inString = true;
+    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
+    else if (character === "]" || character === "}") depth--;
+  }
+  return deepest;
 }
 
 const holdsNul = (value: unknown): boolean =>

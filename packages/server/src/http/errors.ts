@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contrac
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 
-function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
+export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
   return reply.code(error.status).type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));
@@ -28,7 +28,7 @@ export function installErrors(app: FastifyInstance): void {
 }
 
 /** Errors of the framework, by their status. */
-function toApiError(error: FastifyError): ApiError | undefined {
+export function toApiError(error: FastifyError): ApiError | undefined {
   if (error instanceof ApiError) return error;
   const status = error.statusCode ?? 500;
   if (status >= 500) return undefined;

@@ -31,7 +31,12 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
       created_at: iso(clock.now()),
       attached_at: null,
     };
-    const id = await store.write((db) => insertFile(db, row));
+    const id = await store
+      .write((db) => insertFile(db, row))
+      .catch(async (error) => {
+        await rm(filePath(blob), { force: true });
+        throw error;
+      });
     return { id, filename, size, state: "uploaded" as const, error: "" };
   });
 }

@@ -1,5 +1,5 @@
 /** Jobs over HTTP. */
-import { routes } from "@millrace/contract";
+import { invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, getTeamJob, listTeamJobs } from "../domain/jobs.ts";
 import type { HttpContext } from "./context.ts";
@@ -14,11 +14,11 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 
   register(app, context, routes.createJob, async ({ principal, team, body, request }) => {
-    const key = request.headers["idempotency-key"];
-    const idempotencyKey = typeof key === "string" && key !== "" ? key.slice(0, 255) : undefined;
-    const job = await createJob(context, { principal, team, input: body, idempotencyKey }, clock.now());
+    const idempotencyKey = [request.headers["idempotency-key"]].flat()[0] || undefined;
+    if (idempotencyKey && idempotencyKey.length > 255) throw invalid("Idempotency-Key", "at most 255 characters");
+    const text = await createJob(context, { principal, team, input: body, idempotencyKey }, clock.now());
     faults.pass("job-committed");
-    return job;
+    return new JsonText(text);
   });
 
   register(app, context, routes.cancelJob, async ({ team, params }) => ({

@@ -8,7 +8,7 @@ import { authorize, type Team } from "../domain/principals.ts";
 import { Signal } from "../domain/signals.ts";
 import { attemptKey, type LogSource } from "../engines/engine.ts";
 import { readPieces } from "../logs/read-pieces.ts";
-import { getJob } from "../store/jobs.ts";
+import { getJobState } from "../store/jobs.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { readQuery } from "./query-strings.ts";
@@ -17,6 +17,7 @@ import { register } from "./route.ts";
 const route = routes.followLogs;
 const pollMs = 100;
 const pingMs = 15_000;
+const closeMs = 1000;
 
 export function logSocket(app: FastifyInstance, context: HttpContext): void {
   register(app, context, route, async () => {
@@ -32,6 +33,10 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   });
   app.addHook("onClose", async () => {
     for (const client of sockets.clients) client.close(1001);
+    // One that does not answer must not hold up the stop.
+    setTimeout(() => {
+      for (const client of sockets.clients) client.terminate();
+    }, closeMs).unref();
     sockets.close();
   });
 }
@@ -44,7 +49,9 @@ interface Call {
 }
 
 async function accept(context: HttpContext, request: IncomingMessage): Promise<Call> {
-  const url = new URL(request.url ?? "/", "http://localhost");
+  if (!URL.canParse(request.url ?? "", "http://localhost"))
+    throw new ApiError("bad_request", "The path cannot be read.");
+  const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", "There is no WebSocket at this path.");
   const principal = await authenticate(context, request.headers, request.socket.remoteAddress ?? "");
@@ -72,7 +79,7 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   const gone = new AbortController();
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
-  const ping = setInterval(() => client.ping(), pingMs);
+  const ping = keepAlive(client);
   try {
     await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
     client.close(1000);
@@ -82,6 +89,21 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   } finally {
     clearInterval(ping);
   }
+}
+
+/** A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. */
+function keepAlive(client: WebSocket): NodeJS.Timeout {
+  let silent = 0;
+  let waiting = 0;
+  client.on("pong", () => {
+    silent = 0;
+  });
+  return setInterval(() => {
+    if (client.bufferedAmount < waiting) silent = 0;
+    waiting = client.bufferedAmount;
+    if (++silent > 2) client.terminate();
+    else client.ping();
+  }, pingMs);
 }
 
 /**
@@ -96,23 +118,23 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
   let shown: JobStatus | undefined;
   try {
     while (!abort.aborted) {
-      const job = await getJob(context.store.db, call.jobId);
+      const job = await getJobState(context.store.db, call.jobId);
       if (!job || job.team_id !== call.team.id) {
         await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
         return;
       }
       const settled = isSettled(job.status);
-      if (job.status !== shown && !settled) await send(client, { job: { id: job.id, status: job.status } });
+      if (job.status !== shown && !settled) await send(client, { job: { id: call.jobId, status: job.status } });
       shown = job.status;
       if (!call.statusesOnly && job.attempt > 0) {
         if (source?.attempt !== job.attempt) {
           // An attempt that never began has written nothing, so the offset holds.
           await source?.log.close();
-          source = { attempt: job.attempt, log: await context.engine.openLog(attemptKey(job.id, job.attempt)) };
+          source = { attempt: job.attempt, log: await context.engine.openLog(attemptKey(call.jobId, job.attempt)) };
         }
         offset = await sendLog(client, source.log, offset, settled, abort);
       }
-      if (settled) return await send(client, { job: { id: job.id, status: job.status } });
+      if (settled) return await send(client, { job: { id: call.jobId, status: job.status } });
       await changed.wait(pollMs, abort);
     }
   } finally {

@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { getTeamJob } from "../domain/jobs.ts";
 import { attemptKey, type LogSource } from "../engines/engine.ts";
 import { readPieces } from "../logs/read-pieces.ts";
-import { getJob } from "../store/jobs.ts";
+import { getJobState } from "../store/jobs.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
@@ -29,7 +29,7 @@ export async function openJobLog(
   { store, engine }: HttpContext,
   id: string,
 ): Promise<{ source: LogSource; ended: boolean }> {
-  const job = await getJob(store.db, id);
+  const job = await getJobState(store.db, id);
   const source = await engine.openLog(attemptKey(id, job?.attempt ?? 0));
   return { source, ended: job !== undefined && isSettled(job.status) };
 }

@@ -1,10 +1,11 @@
 /** Removes what is of no use any more: expired sign-ins, files that no job took, folders whose cleaning was cut short. */
-import { rm } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
 import { type Clock, day, iso } from "../domain/clock.ts";
 import { Signal } from "../domain/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
-import { deleteUnusedFiles } from "../store/files.ts";
+import { deleteUnusedFiles, hasFile } from "../store/files.ts";
 import type { Store } from "../store/store.ts";
 import { deleteExpiredSignIns } from "../store/users.ts";
 import type { Loop } from "./loop.ts";
@@ -15,11 +16,13 @@ export interface SweepContext {
   readonly clock: Clock;
   readonly serverId: string;
   readonly unusedFileDays: number;
+  readonly filesDir: string;
   readonly filePath: (blob: string) => string;
 }
 
 export function sweep(context: SweepContext): Loop {
-  let folders = true;
+  const begun = context.clock.now();
+  let first = true;
   return {
     name: "sweep",
     signal: new Signal(),
@@ -28,9 +31,11 @@ export function sweep(context: SweepContext): Loop {
       const { store, clock } = context;
       await store.write((db) => deleteExpiredSignIns(db, iso(clock.now())));
       await sweepFiles(context);
-      // Once a start: only a server that died can have left one behind.
-      if (folders) await sweepFolders(context);
-      folders = false;
+      if (!first) return;
+      // Once a start: only a server that died can have left these behind.
+      first = false;
+      await sweepUploads(context, begun);
+      await sweepFolders(context);
     },
   };
 }
@@ -38,6 +43,16 @@ export function sweep(context: SweepContext): Loop {
 async function sweepFiles({ store, clock, unusedFileDays, filePath }: SweepContext): Promise<void> {
   const removed = await store.write((db) => deleteUnusedFiles(db, iso(clock.now() - unusedFileDays * day)));
   for (const { blob } of removed) await rm(filePath(blob), { force: true });
+}
+
+/** Uploads that were cut short, and bytes whose row was never written. Younger ones may be under way. */
+async function sweepUploads({ store, filesDir }: SweepContext, begun: number): Promise<void> {
+  const entries = await readdir(filesDir, { recursive: true, withFileTypes: true }).catch(() => []);
+  for (const entry of entries.filter((candidate) => candidate.isFile())) {
+    const path = join(entry.parentPath, entry.name);
+    const { mtimeMs } = await stat(path);
+    if (mtimeMs < begun && !(await hasFile(store.db, entry.name))) await rm(path, { force: true });
+  }
 }
 
 async function sweepFolders({ store, engine, serverId }: SweepContext): Promise<void> {

@@ -23,6 +23,7 @@ export interface Answer {
   user_id: number;
   granted_scopes: string | null;
   granted_team_ids: string | null;
+  granted_until: string | null;
 }
 
 /** False: answered, used or expired meanwhile. */

@@ -18,3 +18,7 @@ export const markAttached = (db: Db, ids: readonly number[], now: string) =>
 /** Removes rows of files that no job took along; their bytes are the caller's to remove. */
 export const deleteUnusedFiles = (db: Db, before: string) =>
   db.deleteFrom("files").where("attached_at", "is", null).where("created_at", "<", before).returning("blob").execute();
+
+/** Whether these bytes belong to anybody. */
+export const hasFile = async (db: Db, blob: string): Promise<boolean> =>
+  (await db.selectFrom("files").select("id").where("blob", "=", blob).executeTakeFirst()) !== undefined;

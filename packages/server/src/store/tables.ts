@@ -50,6 +50,8 @@ interface DeviceLoginsTable {
   user_id: number | null;
   granted_scopes: string | null;
   granted_team_ids: string | null;
+  /** When the approving token ends: the new one ends no later. */
+  granted_until: string | null;
   expires_at: string;
 }
 

@@ -1,6 +1,6 @@
 /** The start page and a job's page, until the web UI comes. */
 import { ApiError, isSettled, type Job } from "@millrace/contract";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { getTeamJob, listTeamJobs } from "../../domain/jobs.ts";
 import { authorize, type Principal } from "../../domain/principals.ts";
 import type { HttpContext } from "../context.ts";
@@ -19,9 +19,7 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
   }));
 
   privatePage(app, context, { method: "GET", url: "/team/:team/datasets/jobs/:id" }, async ({ request, principal }) => {
-    const params = request.params as { team: string; id: string };
-    const team = authorize(principal, access, params.team);
-    const job = await getTeamJob(context, team, params.id.toLowerCase());
+    const job = await jobOf(context, request, principal);
     const body = jobBody(job, await readLogEnd(context, job.id));
     return { title: job.name ?? job.id, body, refresh: isSettled(job.status) ? undefined : 2 };
   });
@@ -31,8 +29,7 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
     context,
     { method: "GET", url: "/team/:team/datasets/jobs/:id/log" },
     async ({ request, reply, principal }) => {
-      const params = request.params as { team: string; id: string };
-      const job = await getTeamJob(context, authorize(principal, access, params.team), params.id.toLowerCase());
+      const job = await jobOf(context, request, principal);
       const { source } = await openJobLog(context, job.id);
       const size = await source.size();
       if (size > 64 * 1024 * 1024) {
@@ -47,6 +44,12 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
       return undefined;
     },
   );
+}
+
+function jobOf(context: HttpContext, request: FastifyRequest, principal: Principal): Promise<Job> {
+  const { team, id } = request.params as { team: string; id: string };
+  if (!/^[0-9a-f-]{36}$/i.test(id)) throw new ApiError("not_found", "There is no job with such an id.");
+  return getTeamJob(context, authorize(principal, access, team), id.toLowerCase());
 }
 
 async function jobsBody(context: HttpContext, principal: Principal): Promise<Html> {

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Principal, principalOfSession } from "../../domain/principals.ts";
 import { sessionCookieOf } from "../authenticate.ts";
 import type { HttpContext } from "../context.ts";
+import { toApiError } from "../errors.ts";
 import { html, type Page, sendPage } from "./html.ts";
 
 interface PageRoute {
@@ -27,9 +28,12 @@ export function publicPage(
     method: route.method,
     url: route.url,
     config: { access: route.access },
+    // A HEAD would use up a sign-in link just like a GET.
+    exposeHeadRoute: false,
     errorHandler: (error, request, reply) => {
-      if (!(error instanceof ApiError)) request.log.error({ err: error }, "page failed");
-      void sendPage(reply, errorPage(error));
+      const known = toApiError(error);
+      if (!known) request.log.error({ err: error }, "page failed");
+      void sendPage(reply, errorPage(known));
     },
     handler: async (request, reply) => {
       if (route.method === "POST") refuseOtherSites(request);
@@ -79,8 +83,7 @@ const signInPage: Page = {
 <p class="soft">To answer a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
 };
 
-function errorPage(error: unknown): Page {
-  const known = error instanceof ApiError ? error : undefined;
+function errorPage(known: ApiError | undefined): Page {
   return {
     title: "Error",
     status: known?.status ?? 500,

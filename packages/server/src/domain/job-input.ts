@@ -1,0 +1,147 @@
+/** What a job is made of, from what was asked for. */
+import { normalize } from "node:path";
+import { invalid, type JobInput } from "@millrace/contract";
+import type { ClusterRow } from "../store/clusters.ts";
+import { getJob, type JobRow } from "../store/jobs.ts";
+import type { Db, Store } from "../store/store.ts";
+import { iso } from "./clock.ts";
+import { resolveCluster } from "./clusters.ts";
+import { readEnvironment } from "./environment-text.ts";
+import { readFileIds } from "./files.ts";
+import { type JobSpecFields, readSpec } from "./job-documents.ts";
+import { newJobId } from "./job-ids.ts";
+import type { Principal, Team } from "./principals.ts";
+import { readScriptMetadata } from "./script-metadata.ts";
+import { checkCron, readTime } from "./ticks.ts";
+
+export interface JobInputContext {
+  readonly store: Store;
+  /** In which a start_after without an offset is read. */
+  readonly timezone: string;
+  /** Host folders that jobs may use: file:// repositories lie below one. */
+  readonly jobPaths: readonly string[];
+}
+
+export interface Creation {
+  readonly principal: Principal;
+  readonly team: Team;
+  readonly input: JobInput;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** A job as it is asked for, checked and completed. */
+export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
+  if (input.query_type === "TYPESCRIPT") {
+    throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
+  }
+  if (input.credentials_name) {
+    throw invalid(
+      "credentials_name",
+      "a set of credentials of this team; there is none by that name",
+      input.credentials_name,
+    );
+  }
+  const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
+  const workers = Math.max(1, input.workers ?? found.workers ?? 1);
+  const cluster = await resolveCluster(context.store.db, input, workers);
+  const { startAfter, cron } = readTimes(input, context.timezone);
+  const id = newJobId(now);
+  readEnvironment(input.environment ?? "");
+  const spec: JobSpecFields = {
+    id,
+    name: input.query_name || null,
+    created_at: iso(now),
+    query: input.query,
+    query_type: input.query_type,
+    workers,
+    python_version: input.python_version?.trim() || found.pythonVersion || null,
+    requirements: input.requirements?.trim() || found.requirements || null,
+    repository: checkRepository(input.repository, context.jobPaths),
+    files: readFileIds(input.files ?? []).map(String),
+    priority: input.priority ?? 5,
+    compute_cluster_id: cluster.id,
+    credentials_name: null,
+    start_after: startAfter,
+    cron_expression: cron,
+    reset: input.reset ?? false,
+    params: input.params ?? found.params ?? {},
+    parent_job_id: null,
+    ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
+  };
+  return { spec, row: newRow({ team, principal, cluster, environment: input.environment ?? "", spec }) };
+}
+
+interface NewJob {
+  readonly team: Team;
+  readonly principal: Principal;
+  readonly cluster: ClusterRow;
+  readonly environment: string;
+  readonly spec: JobSpecFields;
+}
+
+const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow => ({
+  id: spec.id,
+  team_id: team.id,
+  user_id: principal.userId,
+  cluster_id: cluster.id,
+  name: spec.name,
+  status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
+  attempt: 0,
+  spec: JSON.stringify(spec),
+  environment,
+  metrics: "{}",
+  exit_code: null,
+  error_message: null,
+  error_stack: null,
+  steps: null,
+  parent_job_id: spec.parent_job_id,
+  created_at: spec.created_at,
+  started_at: null,
+  finished_at: null,
+});
+
+function readTimes(input: JobInput, timezone: string) {
+  const startAfter = input.start_after ? readTime(input.start_after, timezone, "start_after") : null;
+  const cron = input.cron_expression?.trim() ? checkCron(input.cron_expression) : null;
+  return { startAfter, cron };
+}
+
+/** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
+async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, ownId: string) {
+  const source = sourceId ? await getJob(db, sourceId) : undefined;
+  if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
+  return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
+}
+
+/** As git reads it: with %2e for a dot. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    throw invalid("repository", "a URL with valid percent-encoding", path);
+  }
+}
+
+/** A URL or scp-like address that git understands, and nothing that it would take for an option. */
+function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
+  const repository = text?.trim();
+  if (!repository) return null;
+  const known = /^(https?|ssh|git|file):\/\/[^\s]+$/i.test(repository) || /^[\w.-]+@[\w.-]+:[^\s]+$/.test(repository);
+  if (!known)
+    throw invalid(
+      "repository",
+      "a git URL (https, ssh, git, file) or git@host:path, optionally with @revision",
+      repository,
+    );
+  if (/@-[^/]*$/.test(repository))
+    throw invalid("repository", "a revision that does not begin with a hyphen", repository);
+  const local = /^file:\/\/[^/]*(\/.*)$/i.exec(repository)?.[1];
+  if (local && !jobPaths.some((path) => normalize(decoded(local)).startsWith(`${path}/`))) {
+    throw invalid(
+      "repository",
+      "a file:// URL below a folder that the operator lists in MILLRACE_JOB_PATHS",
+      repository,
+    );
+  }
+  return repository;
+}
