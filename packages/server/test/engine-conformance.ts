@@ -168,6 +168,27 @@ export function engineConformance(kind: string, start: () => Promise<EngineFixtu
       assert.deepEqual(fixture.processes(job.key), []);
     });
 
+    it("asks each process once: a script that tidies up is not interrupted again", async () => {
+      const job = spec(`trap 'echo asked' TERM; echo up; i=0; while [ $i -lt 40 ]; do sleep 0.01; i=$((i+1)); done`);
+      await engine.submit(job);
+      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
+      for (let i = 0; i < 5; i++) await engine.cancel(job.key, false);
+      await until(job.key, "EXITED");
+      assert.equal((await log(job.key)).match(/asked/g)?.length, 1);
+    });
+
+    it("misses nobody who is between two programs when the job ends", async () => {
+      const jobs = [...Array(30).keys()].map(() =>
+        spec("for i in 1 2 3 4 5 6; do sh -c 'exec sleep 100' & done; exit 0"),
+      );
+      for (const job of jobs) {
+        await engine.submit(job);
+        await until(job.key, "EXITED");
+        assert.deepEqual(await engine.sweep([job.key]), []);
+        assert.deepEqual(fixture.processes(job.key), []);
+      }
+    });
+
     it("sweeps what a job left behind when it ended by itself", async () => {
       const job = spec("setsid sleep 1000 & (setsid setsid sleep 1000 &); exit 0");
       await engine.submit(job);

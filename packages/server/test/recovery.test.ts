@@ -1,0 +1,84 @@
+/** Jobs that would wait or run for ever, and do not. */
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { createClient, routes } from "@millrace/contract";
+import { pino } from "pino";
+import { createJob, readJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
+import { startPostgres } from "../../../e2e/support/postgres.ts";
+import { readConfig } from "../src/config.ts";
+import { createAdminToken } from "../src/domain/tokens.ts";
+import { startServer } from "../src/server.ts";
+
+const log = pino({ level: "silent" });
+const folder = () => mkdtemp(join(tmpdir(), "millrace-recovery-"));
+
+async function start(settings: Record<string, string>) {
+  const server = await startServer(readConfig({}, { PATH: process.env["PATH"], MILLRACE_PORT: "0", ...settings }), log);
+  const token = await createAdminToken(server.store, {}, Date.now());
+  return { ...server, client: createClient({ url: server.url, token, team: "main" }) };
+}
+
+describe("recovery", () => {
+  it("fails a job that is wider than its cluster has become, and the jobs behind it run", async () => {
+    const dataDir = await folder();
+    const large = await start({ MILLRACE_DATA_DIR: dataDir, MILLRACE_MAX_WORKERS: "4" });
+    const running = await createJob(large.client, shell("sleep 1", { workers: 4 }));
+    await waitForStatus(large.client, running.id, ["RUNNING"]);
+    const wide = await createJob(large.client, shell(":", { workers: 4 }));
+    const behind = await createJob(large.client, shell(":"));
+    await large.stop();
+    const small = await start({ MILLRACE_DATA_DIR: dataDir, MILLRACE_MAX_WORKERS: "2" });
+    const failed = await waitForEnd(small.client, wide.id);
+    assert.match(failed.error_message ?? "", /wants 4 workers, and the cluster local now has 2/);
+    assert.equal((await waitForEnd(small.client, behind.id)).status, "COMPLETE");
+    await small.stop();
+    await rm(dataDir, { recursive: true });
+  });
+
+  it("fails the jobs of a data folder that is gone, and gives their slots back", async () => {
+    const postgres = await startPostgres();
+    const settings = { MILLRACE_DATABASE_URL: await postgres.createDatabase(), MILLRACE_MAX_WORKERS: "1" };
+    const old = await folder();
+    const before = await start({ ...settings, MILLRACE_DATA_DIR: old });
+    const lost = await createJob(before.client, shell("sleep 30"));
+    await waitForStatus(before.client, lost.id, ["RUNNING"]);
+    await before.stop();
+    const fresh = await folder();
+    const after = await start({ ...settings, MILLRACE_DATA_DIR: fresh });
+    const job = await readJob(after.client, lost.id);
+    assert.deepEqual(
+      [job.status, job.error_message],
+      ["FAILED", "The job was lost: the data folder of its server is gone."],
+    );
+    const next = await createJob(after.client, shell(":"));
+    assert.equal((await waitForEnd(after.client, next.id)).status, "COMPLETE");
+    await after.stop();
+    await postgres.stop();
+    await Promise.all([old, fresh].map((path) => rm(path, { recursive: true, force: true })));
+  });
+
+  it("removes uploads that were cut short, and keeps those that were not", async () => {
+    const dataDir = await folder();
+    const first = await start({ MILLRACE_DATA_DIR: dataDir });
+    await first.client.upload(routes.uploadFile, new Blob(["kept"]), "kept");
+    await first.stop();
+    await mkdir(join(dataDir, "files/aa"), { recursive: true });
+    for (const name of ["aa-cut.part", "aa-without-a-row"]) {
+      const path = join(dataDir, "files/aa", name);
+      await writeFile(path, "x");
+      await utimes(path, 1, 1);
+    }
+    const second = await start({ MILLRACE_DATA_DIR: dataDir });
+    const left = async () =>
+      (await readdir(join(dataDir, "files"), { recursive: true })).filter((name) => name.includes("-"));
+    for (const deadline = Date.now() + 10_000; (await left()).length > 1 && Date.now() < deadline; ) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.equal((await left()).length, 1);
+    await second.stop();
+    await rm(dataDir, { recursive: true });
+  });
+});
