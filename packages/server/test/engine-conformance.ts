@@ -208,14 +208,18 @@ export function engineConformance(kind: string, start: () => Promise<EngineFixtu
       await slow.close();
     });
 
-    it("calls a job lost whose supervisor was killed", async () => {
-      const job = spec("sleep 1000");
-      await engine.submit(job);
-      await until(job.key, "RUNNING");
-      await fixture.killSupervisor(job.key);
-      assert.match((await until(job.key, "LOST")).why, /the machine restarted or the supervisor was killed/);
-      await engine.sweep([job.key]);
-      assert.deepEqual(fixture.processes(job.key), []);
+    it("calls a job lost whose supervisor was killed, and ends what it left", async () => {
+      // Several times: whoever was seen a moment before it became part of the job must not be overlooked.
+      for (let i = 0; i < 10; i++) {
+        const job = spec("sleep 1000");
+        await engine.submit(job);
+        await until(job.key, "RUNNING");
+        await engine.sweep([attemptKey("somebody-else", i)]);
+        await fixture.killSupervisor(job.key);
+        assert.match((await until(job.key, "LOST")).why, /the machine restarted or the supervisor was killed/);
+        await engine.sweep([job.key]);
+        assert.deepEqual(fixture.processes(job.key), []);
+      }
     });
 
     it("calls a job of another boot lost, unless it had ended", async () => {

@@ -14,7 +14,7 @@ engineConformance("local", async () => {
     bootId,
     open: ({ claimDelay = "" } = {}) =>
       LocalEngine.open({ dataDir, bootId, claimDelay, jobEnvironment, onChange: () => {} }),
-    processes: (key) => new Processes().of([key]),
+    processes: (key) => new Processes().of([key]).pids,
     async killSupervisor(key) {
       const supervisor = new AttemptFolder(join(dataDir, "jobs"), key).supervisor();
       if (supervisor) process.kill(supervisor.pid, "SIGKILL");

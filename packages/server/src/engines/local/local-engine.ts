@@ -125,7 +125,7 @@ export class LocalEngine implements Engine {
   async cancel(key: string, force: boolean): Promise<void> {
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
     this.#folder(key).write("cancel", "");
-    const pids = this.#processes.of([key]);
+    const { pids } = this.#processes.of([key]);
     if (force) return signalAll(pids, "SIGKILL");
     // Each is asked once: a script that tidies up is not asked again in the middle of it.
     const asked = this.#asked.get(key) ?? new Set();
@@ -137,10 +137,12 @@ export class LocalEngine implements Engine {
   }
 
   async sweep(keys: readonly string[]): Promise<string[]> {
+    // Where a supervisor was killed, the script's first process may still be there.
+    const ended = keys.every((key) => this.#folder(key).exit() !== undefined);
     for (const deadline = performance.now() + sweepMs; ; ) {
-      const { pids, unclear } = this.#processes.left(keys);
+      const { pids, unclear } = ended ? this.#processes.left(keys) : this.#processes.of(keys);
       if (pids.length === 0 && !unclear) return [];
-      if (performance.now() > deadline) return keys.filter((key) => this.#processes.of([key]).length > 0);
+      if (performance.now() > deadline) return keys.filter((key) => this.#processes.of([key]).pids.length > 0);
       signalAll(pids, "SIGKILL");
       // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.
       await sleep(pids.length === 0 ? 1 : 5);

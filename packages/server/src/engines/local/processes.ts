@@ -51,9 +51,9 @@ export class Processes {
   #strangers = new Set<number>();
   #strangersSince = 0;
 
-  /** Pids of every process whose environment carries one of these keys. */
-  of(keys: readonly string[]): number[] {
-    return this.#find(keys, new Set()).pids;
+  /** Every process whose environment carries one of these keys. */
+  of(keys: readonly string[]): Found {
+    return this.#find(keys, new Set());
   }
 
   /**

@@ -1,0 +1,47 @@
+/** What the server answers is what the contract says, field by field: checked with the schemas themselves. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type Client, type Route, routes } from "@millrace/contract";
+import { Check, Errors } from "typebox/schema";
+import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
+import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+
+describe("answers fit their schemas", () => {
+  let server: InProcessServer;
+  let client: Client;
+  before(async () => {
+    server = await startInProcess();
+    client = await server.client();
+  });
+  after(() => server.dispose());
+
+  function fits(route: Route, answer: unknown): void {
+    const problems = Check(route.response, answer) ? [] : Errors(route.response, answer);
+    assert.deepEqual(problems, [], JSON.stringify(answer));
+  }
+
+  it("for jobs in every kind of state, with and without steps", async () => {
+    const job = await createJob(client, shell(":", { environment: "A=1", params: { a: [1, null] } }));
+    fits(routes.createJob, job);
+    await runJob(client, python("raise ValueError('\"quoted\"\\n\\u2028')"));
+    await createJob(client, shell(":", { start_after: "2040-01-01T00:00:00Z", query_name: 'a "name"' }));
+    fits(routes.createJob, await createJob(client, shell(":", { cron_expression: "@daily" })));
+    fits(routes.listJobs, await client.call(routes.listJobs, { query: { limit: 100 } }));
+    fits(routes.listJobs, await client.call(routes.listJobs, { query: { limit: 100, include_steps: true } }));
+  });
+
+  it("for everything else that answers with JSON", async () => {
+    const { job } = await runJob(client, shell("echo 1"));
+    fits(routes.getJobLogs, await client.call(routes.getJobLogs, { params: { job_id: job.id }, query: {} }));
+    fits(routes.listClusters, await client.call(routes.listClusters, { query: {} }));
+    fits(routes.datasetJobVersions, await client.call(routes.datasetJobVersions, { query: { job_id: job.id } }));
+    fits(routes.uploadFile, await client.upload(routes.uploadFile, new Blob(["x"]), "x"));
+    fits(routes.whoAmI, await client.call(routes.whoAmI, {}));
+    fits(routes.startDeviceLogin, await client.call(routes.startDeviceLogin, { body: {} }));
+    fits(routes.healthz, await client.call(routes.healthz, {}));
+    fits(routes.readyz, await client.call(routes.readyz, {}));
+    fits(routes.openapiJson, await client.call(routes.openapiJson, {}));
+    const task = await createJob(client, shell(":", { cron_expression: "@daily" }));
+    fits(routes.cancelJob, await client.call(routes.cancelJob, { params: { job_id: task.id }, body: {} }));
+  });
+});
