@@ -70,7 +70,12 @@ describe("datachain auth", { skip, concurrency: 4 }, () => {
     const text = await page.text();
     assert.ok(text.includes(code) && text.includes("from a browser"), text);
     const form = new URLSearchParams({ code, answer: "approve" });
-    const answer = await fetch(address, { method: "POST", headers: { cookie }, body: form, redirect: "manual" });
+    const answer = await fetch(address, {
+      method: "POST",
+      headers: { cookie, origin: new URL(address).origin },
+      body: form,
+      redirect: "manual",
+    });
     assert.ok(answer.status < 400, await answer.text());
 
     assert.equal((await login.ended()).code, 0);

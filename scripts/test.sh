@@ -42,8 +42,8 @@ echo "== install took $(($(date +%s) - begin)) s"
 part check sh scripts/check.sh
 part contract run_tests packages/contract/test/*.test.ts
 part server run_tests packages/server/test/*.test.ts
-part cli run_tests packages/cli/test/*.test.ts e2e/cli*.test.ts
-part client run_tests e2e/client*.test.ts
+part cli run_tests packages/cli/test/*.test.ts e2e/cli-*.test.ts
+part client run_tests e2e/client-*.test.ts
 part pack run_tests e2e/pack.test.ts
 part browser run_tests e2e/browser.test.ts
 part crash run_tests e2e/crash.test.ts
