@@ -37,14 +37,13 @@ describe("millrace admin", () => {
     }
   });
 
-  test("token works before the first start, and the server takes it then", async () => {
+  test("token makes none where no server was ever started, and leaves no store behind", async () => {
     const fresh = await commandLine();
-    const token = (await fresh.print("admin", "token", "--data-dir", "store")).trim();
-    const serve = fresh.start("serve", "--data-dir", "store", "--port", "0");
-    const [, url = ""] = await serve.seen(/^Millrace is ready at (\S+)$/m);
-    assert.equal((await createClient({ url, token }).call(routes.whoAmI, {})).username, "admin");
-    serve.kill("SIGTERM");
-    assert.equal((await serve.ended()).code, 0);
+    const result = await fresh.run("admin", "token", "--data-dir", "store");
+    assert.equal(result.code, 1);
+    assert.equal(result.stdout, "");
+    assert.match(result.stderr, /There is no store in \S+store[\s\S]*--data-dir/);
+    assert.equal((await fresh.run("admin", "token", "--data-dir", "store")).code, 1);
   });
 
   test("token --scopes, --team and --expires-in limit what the token can do, where, and for how long", async () => {

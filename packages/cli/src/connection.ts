@@ -66,7 +66,7 @@ function unreachable(url: string, error: unknown): UnreachableError {
 const titles: Partial<Record<ErrorCode, string>> = {
   unauthorized: "The server does not accept your token",
   forbidden: "You may not do this",
-  not_found: "There is no such thing",
+  not_found: "The server has nothing by that name",
   wrong_state: "This is not possible now",
   too_large: "This is too large for the server",
   too_many_requests: "The server asks you to slow down",
@@ -77,7 +77,6 @@ const titles: Partial<Record<ErrorCode, string>> = {
 const nextSteps: Partial<Record<ErrorCode, string>> = {
   unauthorized: "millrace auth login",
   forbidden: "Choose another team (--team, millrace auth team), or ask for a token with more scopes",
-  not_found: "millrace job ls",
   internal: "Try again; the server's log has the details",
   unavailable: "Try again in a moment",
 };

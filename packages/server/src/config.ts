@@ -68,7 +68,7 @@ export const settings = {
     env: "MILLRACE_PUBLIC_URL",
     fallback: "",
     description: "where people reach the server, for links; empty: http://host:port",
-    parse: (text) => text.replace(/\/+$/, ""),
+    parse: publicUrl,
   }),
   maxWorkers: setting({
     env: "MILLRACE_MAX_WORKERS",
@@ -103,7 +103,7 @@ export const settings = {
   loginRate: setting({
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
-    description: "device logins, code answers, sign-in links and failed tokens a minute from one address",
+    description: "device logins, code answers and sign-in links a minute from one address; 4 times as many bad tokens",
     parse: integer(1, 1_000_000),
   }),
   logLevel: setting({
@@ -217,6 +217,12 @@ function bytes(text: string): number {
 function databaseUrl(text: string): string {
   if (text && !/^postgres(ql)?:\/\//.test(text)) throw new Error("expected a postgres:// URL");
   return text;
+}
+
+function publicUrl(text: string): string {
+  if (text && !(URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)))
+    throw new Error("expected an http:// or https:// URL");
+  return text.replace(/\/+$/, "");
 }
 
 function timezone(text: string): string {

@@ -1,9 +1,9 @@
 /** Looks for what is wrong on this machine. */
-import { access, constants, mkdir, statfs } from "node:fs/promises";
+import { access, constants, stat, statfs } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import type { Config } from "./config.ts";
 import { Interpreters } from "./engines/local/interpreters.ts";
-import { openStore } from "./store/open-store.ts";
+import { storeFile } from "./store/open-store.ts";
 
 export interface Finding {
   readonly level: "ok" | "warn" | "error";
@@ -32,34 +32,42 @@ async function checkRuntime(): Promise<Finding> {
   };
 }
 
+/** Only looks: a folder that is not there yet is made by the first start. */
 async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
+  const topic = "data folder";
+  const found = await stat(dataDir).catch(() => undefined);
+  if (!found)
+    return { level: "warn", topic, message: `${dataDir} is not there yet`, next: "it is made by the first start" };
+  if (!found.isDirectory())
+    return { level: "error", topic, message: `${dataDir} is a file`, next: "choose a folder with --data-dir" };
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
     await access(dataDir, constants.R_OK | constants.W_OK);
-    return { level: "ok", topic: "data folder", message: dataDir };
-  } catch (error) {
-    return {
-      level: "error",
-      topic: "data folder",
-      message: (error as Error).message,
-      next: "choose another with --data-dir, or change its owner",
-    };
+    return { level: "ok", topic, message: dataDir };
+  } catch {
+    const next = "choose another with --data-dir, or change its owner";
+    return { level: "error", topic, message: `${dataDir} cannot be read or written by this user`, next };
   }
 }
 
-async function checkStore(config: Config): Promise<Finding> {
+async function checkStore({ databaseUrl, dataDir }: Config): Promise<Finding> {
+  const topic = "store";
   try {
-    const store = await openStore(config);
-    await store.close();
-    return { level: "ok", topic: "store", message: store.kind === "sqlite" ? "embedded SQLite" : "PostgreSQL" };
+    if (databaseUrl) await reachDatabase(databaseUrl);
+    else if (!(await stat(join(dataDir, storeFile)).catch(() => undefined))) {
+      return { level: "ok", topic, message: "embedded SQLite, made by the first start" };
+    }
+    return { level: "ok", topic, message: databaseUrl ? "PostgreSQL" : "embedded SQLite" };
   } catch (error) {
-    return {
-      level: "error",
-      topic: "store",
-      message: (error as Error).message,
-      next: "check --database-url, or leave it out for the embedded store",
-    };
+    const message = `PostgreSQL does not answer: ${(error as Error).message}`;
+    return { level: "error", topic, message, next: "check --database-url, or leave it out for the embedded store" };
   }
+}
+
+async function reachDatabase(databaseUrl: string): Promise<void> {
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5000 });
+  await client.connect();
+  await client.end();
 }
 
 async function checkDisk({ dataDir }: Config): Promise<Finding> {

@@ -1,5 +1,6 @@
 /** What the command line calls: serve, tokens and links made on the store itself, a look at what is wrong. */
-import { mkdir, readFile } from "node:fs/promises";
+import { access, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { pino } from "pino";
 import type { Config } from "./config.ts";
 import { systemClock } from "./domain/clock.ts";
@@ -7,7 +8,7 @@ import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
 import { type RunningServer, startServer, urlFile } from "./server.ts";
-import { openStore } from "./store/open-store.ts";
+import { openStore, storeFile } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
 export { type Config, type ConfigRow, configRows, readConfig } from "./config.ts";
@@ -18,7 +19,7 @@ export async function serve(config: Config): Promise<void> {
   const log = pino({ level: config.logLevel }, pino.destination(2));
   const server = await startServer(config, log);
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
-  if (await isUntouched(server.store)) process.stdout.write(await welcome(server));
+  process.stdout.write((await isUntouched(server.store)) ? await welcome(server) : hint);
   const signal = await stopSignal();
   log.info({ signal }, "stopping; jobs go on");
   await server.stop();
@@ -39,13 +40,15 @@ Sign in with a browser (the link works once):
   ${linkUrl(url, link)}
 
 Point the datachain client at this server:
-  export DATACHAIN_STUDIO_URL=${url}
+  export DATACHAIN_STUDIO_URL=${url} DATACHAIN_STUDIO_TEAM=main
   datachain auth login --hostname ${url} --team main
 
 Then run something:
   datachain job run script.py
 `;
 }
+
+const hint = "Sign in: `millrace admin link` for a browser, `millrace admin token` for a token.\n";
 
 const linkUrl = (url: string, secret: string) => `${url}/auth/sign-in?link=${secret}`;
 
@@ -60,8 +63,20 @@ export const adminLink = (config: Config, { user = "admin" }: { user?: string | 
     return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
   });
 
+/** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  const file = join(config.dataDir, storeFile);
+  if (
+    !config.databaseUrl &&
+    !(await access(file).then(
+      () => true,
+      () => false,
+    ))
+  ) {
+    throw new Error(
+      `There is no store in ${config.dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
+    );
+  }
   const store = await openStore(config);
   try {
     await prepareStore(store, systemClock.now());

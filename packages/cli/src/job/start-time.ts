@@ -1,7 +1,13 @@
 /** `--start-time`: a date, or the few English phrases that people use for one. */
 import { usageError } from "../errors.ts";
 
-const units: Record<string, number> = { minute: 60_000, hour: 3_600_000, day: 86_400_000, week: 604_800_000 };
+const units: Record<string, number> = {
+  second: 1000,
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 604_800_000,
+};
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 /** As an instant in UTC: what the user typed is their own local time, and the server's may differ. */
@@ -25,7 +31,7 @@ function isoDate(text: string): Date | undefined {
 
 function fromNow(text: string, now: Date): Date | undefined {
   if (text === "now") return now;
-  const match = /^in (\d+|an?) (minute|hour|day|week)s?$/.exec(text);
+  const match = /^in (\d+|an?) (second|minute|hour|day|week)s?$/.exec(text);
   if (!match) return undefined;
   const [, count = "", unit = ""] = match;
   return new Date(now.getTime() + (/^\d/.test(count) ? Number(count) : 1) * (units[unit] ?? 0));

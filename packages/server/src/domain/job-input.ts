@@ -54,7 +54,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     query: input.query,
     query_type: input.query_type,
     workers,
-    python_version: input.python_version?.trim() || found.pythonVersion || null,
+    python_version: checkVersion(input.python_version?.trim() || found.pythonVersion),
     requirements: input.requirements?.trim() || found.requirements || null,
     repository: checkRepository(input.repository, context.jobPaths),
     files: readFileIds(input.files ?? []).map(String),
@@ -111,6 +111,14 @@ async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, 
   const source = sourceId ? await getJob(db, sourceId) : undefined;
   if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
   return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
+}
+
+/** `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether the machine has one is for the engine to say. */
+function checkVersion(text: string | undefined): string | null {
+  if (!text) return null;
+  const condition = /^([<>]=?|[=!~]=)? ?v?\d+(\.\d+)*(\.\*)?$/;
+  if (text.split(",").every((part) => condition.test(part.trim()))) return text;
+  throw invalid("python_version", "a version such as 3.12, or conditions such as >=3.10,<3.13", text);
 }
 
 /** As git reads it: with %2e for a dot. */

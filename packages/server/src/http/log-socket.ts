@@ -80,6 +80,7 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
   const ping = keepAlive(client);
+  context.log.debug({ job: call.jobId, after: call.after }, "following");
   try {
     await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
     client.close(1000);

@@ -52,6 +52,7 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
       context.faults.pass("attempt-committed");
       context.signals.jobChanged(job.id);
       await submit(context, job);
+      context.log.info({ job: job.id, attempt: job.attempt }, "job started");
       context.faults.pass("attempt-submitted");
     }),
   );

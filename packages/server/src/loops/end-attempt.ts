@@ -45,7 +45,13 @@ export async function acceptResults(context: EndContext, results: readonly Resul
       );
     }
   }
-  for (const { fence } of results) signals.jobChanged(fence.id);
+  for (const { fence, status, changes } of results) {
+    context.log.info(
+      { job: fence.id, attempt: fence.attempt, result: status, exitCode: changes.exit_code },
+      "job ended",
+    );
+    signals.jobChanged(fence.id);
+  }
   signals.dispatch.wake();
 }
 

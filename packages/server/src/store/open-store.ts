@@ -1,4 +1,5 @@
 /** Which store, by what the operator gave. */
+import { join } from "node:path";
 import type { Store } from "./store.ts";
 
 export interface StoreLocation {
@@ -6,8 +7,11 @@ export interface StoreLocation {
   readonly databaseUrl: string;
 }
 
+/** The embedded store, in the data folder. */
+export const storeFile = "millrace.db";
+
 /** Opens the store and brings it up to date. */
 export async function openStore(location: StoreLocation): Promise<Store> {
   if (location.databaseUrl) return (await import("./postgres.ts")).openPostgres(location.databaseUrl);
-  return (await import("./sqlite.ts")).openSqlite(location.dataDir);
+  return (await import("./sqlite.ts")).openSqlite(join(location.dataDir, storeFile));
 }

@@ -1,5 +1,4 @@
 /** The embedded store: node:sqlite under Kysely, one connection that writes and one that reads. */
-import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
 import { migrate } from "./migrations.ts";
@@ -9,8 +8,7 @@ import type { Tables } from "./tables.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
-export async function openSqlite(dataDir: string): Promise<Store> {
-  const path = join(dataDir, "millrace.db");
+export async function openSqlite(path: string): Promise<Store> {
   const writer = connect(path);
   const batcher = new CommitBatcher(writer, kysely(writer));
   await batcher.write((db) => migrate(db, dialect));

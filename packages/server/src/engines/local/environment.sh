@@ -12,7 +12,9 @@ if [ $# -gt 0 ]; then
   } | sha256sum | cut -c1-40)
 fi
 venv=$envs/$key
-mkdir -p "$envs"
+mkdir -p "$envs/home"
+# What builds packages leaves things at home; the job's own folder is no place for them.
+[ "$HOME" != "$PWD" ] || HOME=$envs/home
 
 build() {
   rm -rf "$venv"

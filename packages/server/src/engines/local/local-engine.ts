@@ -30,8 +30,8 @@ export class LocalEngine implements Engine {
   readonly #tools: Toolbox;
   readonly #starter: Starter;
   readonly #processes = new Processes();
-  /** Who has been asked to end, by attempt. */
-  readonly #asked = new Map<string, Set<number>>();
+  /** Attempts whose processes have been asked to end. */
+  readonly #asked = new Set<string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     await mkdir(join(options.dataDir, "jobs"), { recursive: true, mode: 0o700 });
@@ -127,13 +127,11 @@ export class LocalEngine implements Engine {
     this.#folder(key).write("cancel", "");
     const { pids } = this.#processes.of([key]);
     if (force) return signalAll(pids, "SIGKILL");
-    // Each is asked once: a script that tidies up is not asked again in the middle of it.
-    const asked = this.#asked.get(key) ?? new Set();
-    signalAll(
-      pids.filter((pid) => !asked.has(pid)),
-      "SIGTERM",
-    );
-    this.#asked.set(key, new Set([...asked, ...pids]));
+    // Those who are there at the first asking, and nobody later: what a script starts to tidy up is left alone until
+    // the grace is over. A script that is only just beginning shows no process yet, and is asked when it does.
+    if (this.#asked.has(key) || pids.length === 0) return;
+    this.#asked.add(key);
+    signalAll(pids, "SIGTERM");
   }
 
   async sweep(keys: readonly string[]): Promise<string[]> {
