@@ -35,11 +35,11 @@ async function checkRuntime(): Promise<Finding> {
 /** Only looks: a folder that is not there yet is made by the first start. */
 async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
   const topic = "data folder";
-  const found = await stat(dataDir).catch(() => undefined);
-  if (!found)
+  const found = await stat(dataDir).catch((error: NodeJS.ErrnoException) => error);
+  if (found instanceof Error && found.code === "ENOENT")
     return { level: "warn", topic, message: `${dataDir} is not there yet`, next: "it is made by the first start" };
-  if (!found.isDirectory())
-    return { level: "error", topic, message: `${dataDir} is a file`, next: "choose a folder with --data-dir" };
+  if (found instanceof Error || !found.isDirectory())
+    return { level: "error", topic, message: `${dataDir} is no folder`, next: "choose a folder with --data-dir" };
   try {
     await access(dataDir, constants.R_OK | constants.W_OK);
     return { level: "ok", topic, message: dataDir };

@@ -40,7 +40,7 @@ Sign in with a browser (the link works once):
   ${linkUrl(url, link)}
 
 Point the datachain client at this server:
-  export DATACHAIN_STUDIO_URL=${url} DATACHAIN_STUDIO_TEAM=main
+  export DATACHAIN_STUDIO_URL=${url}
   datachain auth login --hostname ${url} --team main
 
 Then run something:

@@ -126,7 +126,9 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
     return await app.listen({ host, port });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-    throw new Error(`Port ${port} of ${host} is in use, perhaps by another Millrace. Choose another with --port.`);
+    throw Object.assign(new Error(`Port ${port} of ${host} is in use, perhaps by another Millrace`), {
+      code: "EADDRINUSE",
+    });
   }
 }
 

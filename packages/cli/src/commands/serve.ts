@@ -11,7 +11,7 @@ const serve: Handler<"serve"> = async ({ flags }) => {
   } catch (error) {
     const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
     throw new CliError("The service could not start", {
-      why: inUse ? "Another program listens on this port already" : messageOf(error),
+      why: messageOf(error),
       next: inUse ? "Stop it, or choose another port with --port" : "millrace doctor",
       cause: error,
     });
