@@ -125,8 +125,11 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
 
 async function killAgainAndAgain(server: TestServer): Promise<void> {
   for (let round = 0; round < killCount; round++) {
-    const dies = sleep(50 + Math.random() * 600).then(() => server.stop("SIGKILL"));
-    await Promise.race([dies, server.ended()]);
+    // By a fault point or by us, whichever comes first; the other must not strike in the next life.
+    const waiting = new AbortController();
+    const delay = sleep(50 + Math.random() * 600, undefined, { signal: waiting.signal }).catch(() => {});
+    await Promise.race([delay, server.ended()]);
+    waiting.abort();
     await server.stop("SIGKILL");
     await startThroughFaults(server, faults[round % faults.length] ?? "");
   }
