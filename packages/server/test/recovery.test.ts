@@ -43,7 +43,7 @@ describe("recovery", () => {
     const settings = { MILLRACE_DATABASE_URL: await postgres.createDatabase(), MILLRACE_MAX_WORKERS: "1" };
     const old = await folder();
     const before = await start({ ...settings, MILLRACE_DATA_DIR: old });
-    const lost = await createJob(before.client, shell("sleep 30"));
+    const lost = await createJob(before.client, shell("sleep 5"));
     await waitForStatus(before.client, lost.id, ["RUNNING"]);
     await before.stop();
     const fresh = await folder();

@@ -51,8 +51,12 @@ supervise() {
     code=$?
     [ "$code" -eq 0 ] || break
   done
-  # A full disk: the end is recorded when there is room again. Until then we are here, so the job is not lost.
-  until echo "$code $phase end" >exit; do sleep 1; done
+  # A full disk: the end is recorded when there is room again. Until then we are here, so the job is not lost. A folder
+  # that was removed wants no record.
+  until echo "$code $phase end" >exit; do
+    [ -e claim ] || exit 0
+    sleep 1
+  done
   echo "end $1"
 }
 
