@@ -3,7 +3,7 @@ import { closeAttempt, foreignAttempts } from "../store/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
 import { moveJob, statesBefore } from "../store/jobs.ts";
 import type { Store } from "../store/store.ts";
-import { findTeam, findUser, insertMembership, insertTeam, insertUser } from "../store/users.ts";
+import { anybodySignedIn, findTeam, findUser, insertMembership, insertTeam, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";
 
 export async function prepareStore(store: Store, now: number): Promise<void> {
@@ -18,16 +18,7 @@ export async function prepareStore(store: Store, now: number): Promise<void> {
 }
 
 /** Nobody has signed in yet, with a browser or with a token: whoever starts the server needs to be told how. */
-export async function isUntouched({ db }: Store): Promise<boolean> {
-  const session = await db.selectFrom("sessions").select("hash").limit(1).executeTakeFirst();
-  const token = await db
-    .selectFrom("tokens")
-    .select("id")
-    .where("last_used_at", "is not", null)
-    .limit(1)
-    .executeTakeFirst();
-  return !session && !token;
-}
+export const isUntouched = async ({ db }: Store): Promise<boolean> => !(await anybodySignedIn(db));
 
 /**
  * Attempts of another data folder. A database has one server, and this is it: whoever ran them is gone, with its folder,

@@ -30,13 +30,15 @@ export interface Result {
 /** Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest. */
 export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<void> {
   const { store, signals } = context;
-  const accepted = store.write(async (db) => {
-    for (const result of results) await acceptResult(db, context, result);
+  const writing = store.write(async (db) => {
+    const statuses: (JobStatus | undefined)[] = [];
+    for (const result of results) statuses.push(await acceptResult(db, context, result));
+    return statuses;
   });
   // Woken at once, the next start shares this commit with the end that frees its slots; woken again, it misses nothing.
   signals.dispatch.wake();
   try {
-    await accepted;
+    for (const [index, status] of (await writing).entries()) announce(context, results[index] as Result, status);
   } catch (error) {
     if (results.length === 1) throw error;
     for (const result of results) {
@@ -45,27 +47,28 @@ export async function acceptResults(context: EndContext, results: readonly Resul
       );
     }
   }
-  for (const { fence, status, changes } of results) {
-    context.log.info(
-      { job: fence.id, attempt: fence.attempt, result: status, exitCode: changes.exit_code },
-      "job ended",
-    );
-    signals.jobChanged(fence.id);
-  }
   signals.dispatch.wake();
 }
 
+function announce({ log, signals }: EndContext, { fence, changes }: Result, status: JobStatus | undefined): void {
+  if (status === undefined) return;
+  log.info({ job: fence.id, attempt: fence.attempt, status, exitCode: changes.exit_code }, "job ended");
+  signals.jobChanged(fence.id);
+}
+
+/** Returns where the job went; undefined: its end was accepted before. */
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
   { fence, status, signalled, changes }: Result,
-): Promise<void> {
-  if (!(await closeAttempt(db, fence.id, fence.attempt))) return;
+): Promise<JobStatus | undefined> {
+  if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
   const job = await getJob(db, fence.id);
   const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
   const all = { finished_at: iso(clock.now()), ...changes, ...errors };
   await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
+  return to;
 }
 
 export const failAttempt = (context: EndContext, fence: Fence, message: string) =>

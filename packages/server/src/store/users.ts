@@ -79,3 +79,11 @@ export async function deleteExpiredSignIns(db: Db, now: string): Promise<void> {
   await db.deleteFrom("sign_in_links").where("expires_at", "<=", now).execute();
   await db.deleteFrom("device_logins").where("expires_at", "<=", now).execute();
 }
+
+/** With a browser or with a token, ever; expired sessions are swept, used tokens are not. */
+export async function anybodySignedIn(db: Db): Promise<boolean> {
+  const session = await db.selectFrom("sessions").select("hash").limit(1).executeTakeFirst();
+  if (session) return true;
+  const used = db.selectFrom("tokens").select("id").where("last_used_at", "is not", null);
+  return (await used.limit(1).executeTakeFirst()) !== undefined;
+}

@@ -28,12 +28,12 @@ export interface PlanInput {
 }
 
 export function writePlan(input: PlanInput): string {
-  const bodies: Partial<Record<Phase, string>> = {
-    ...(input.spec.repository ? { repository: repositoryPhase(input) } : {}),
-    ...(filesPhase(input) ? { files: filesPhase(input) } : {}),
-    ...(input.requirements ? { environment: environmentPhase(input) } : {}),
+  const bodies: Record<Phase, string | undefined> = {
+    repository: input.spec.repository ? repositoryPhase(input) : undefined,
+    files: filesPhase(input),
+    environment: input.requirements ? environmentPhase(input) : undefined,
     query: queryPhase(input),
-  } as Partial<Record<Phase, string>>;
+  };
   const used = phases.filter((phase) => bodies[phase] !== undefined);
   const functions = used.map((phase) => `${phase}() {\n  cd ./work || exit\n  . ../env\n${bodies[phase]}\n}\n`);
   return `phases=${quote(used.join(" "))}\n${functions.join("")}`;
