@@ -13,6 +13,8 @@ export const allScopes: readonly Scope[] = scopeNames.flatMap((name) => [`${name
 /** What a route asks of its caller. `public` routes say why they need no token. */
 export type Access =
   | { kind: "token"; scope: Scope; role: Role }
+  /** An administrator of the whole server, whatever the team. */
+  | { kind: "admin"; scope: Scope; why: string }
   | { kind: "signed-in"; why: string }
   | { kind: "public"; why: string };
 

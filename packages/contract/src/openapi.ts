@@ -60,6 +60,8 @@ function describeAccess({ access }: Route): string {
   if (access.kind === "public") return `No token needed: ${access.why}.`;
   if (access.kind === "signed-in") return `Any valid token: ${access.why}.`;
   const [scope, level] = access.scope.split(":");
+  if (access.kind === "admin")
+    return `Needs an administrator of the server, with ${level} access to the ${scope} scope: ${access.why}.`;
   return `Needs a token with ${level} access to the ${scope} scope, and the role ${access.role} in the team.`;
 }
 
@@ -94,7 +96,7 @@ function requestBody(route: Route, components: Json): Json {
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = [...(route.errors ?? [])];
   if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
-  if (route.access.kind === "token") codes.push("forbidden");
+  if (route.access.kind === "token" || route.access.kind === "admin") codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
   if (route.query || route.body || route.params) codes.push("invalid");

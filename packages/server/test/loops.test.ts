@@ -29,7 +29,14 @@ describe("loops", () => {
   const signals = new Signals();
   let jobs: JobsContext;
   const team: Team = { id: 1, name: "main", role: "admin" };
-  const principal: Principal = { userId: 1, username: "admin", token: null, scopes: [], teams: [team] };
+  const principal: Principal = {
+    userId: 1,
+    username: "admin",
+    isAdmin: true,
+    via: { kind: "session" },
+    scopes: [],
+    teams: [team],
+  };
 
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "millrace-loops-"));

@@ -106,7 +106,9 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
 
     it("lets exactly one of many take a job off the queue", async () => {
       const id = await job();
-      await store.write((db) => enqueue(db, { job_id: id, cluster_id: 1, priority: 5, slots: 1, passed_over: 0 }));
+      await store.write((db) =>
+        enqueue(db, { job_id: id, team_id: 1, cluster_id: 1, priority: 5, slots: 1, passed_over: 0 }),
+      );
       const takers = await Promise.all([...Array(8)].map(() => store.write((db) => dequeue(db, id))));
       assert.equal(takers.filter(Boolean).length, 1);
     });
@@ -115,7 +117,14 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       const ids = [await job(), await job(), await job()];
       await store.write(async (db) => {
         for (const [index, id] of ids.entries()) {
-          await enqueue(db, { job_id: id, cluster_id: 9, priority: index === 2 ? 0 : 5, slots: 1, passed_over: 0 });
+          await enqueue(db, {
+            job_id: id,
+            team_id: 1,
+            cluster_id: 9,
+            priority: index === 2 ? 0 : 5,
+            slots: 1,
+            passed_over: 0,
+          });
         }
         await countPassedOver(db, [ids[0] ?? ""]);
       });
@@ -134,6 +143,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       const id = await job("INIT");
       const attempt = {
         job_id: id,
+        team_id: 1,
         attempt: 1,
         cluster_id: 8,
         slots: 3,
@@ -310,6 +320,8 @@ const jobRow = (id: string, status: JobStatus, { name = "n" }: { name?: string }
   attempt: 0,
   spec: "{}",
   environment: "",
+  secrets: "",
+  scopes: "[]",
   metrics: "{}",
   exit_code: null,
   error_message: null,
@@ -319,4 +331,5 @@ const jobRow = (id: string, status: JobStatus, { name = "n" }: { name?: string }
   created_at: iso(now),
   started_at: null,
   finished_at: null,
+  log_removed_at: null,
 });

@@ -87,13 +87,13 @@ export async function approveLogin(store: Store, principal: Principal, userCode:
     if (!team) throw new ApiError("forbidden", `The login asks for the team ${name}, and you are not in it.`);
     return team;
   });
-  const reach = teams ?? (principal.token === null ? null : principal.teams);
+  const reach = teams ?? (principal.via.kind === "session" ? null : principal.teams);
   await answer(store, login.user_code, now, {
     status: "approved",
     user_id: principal.userId,
     granted_scopes: JSON.stringify(scopes),
     granted_team_ids: reach && JSON.stringify(reach.map((team) => team.id)),
-    granted_until: principal.token?.expiresAt ?? null,
+    granted_until: principal.via.kind === "token" ? principal.via.expiresAt : null,
   });
 }
 

@@ -9,7 +9,7 @@ import { iso } from "./clock.ts";
 export async function prepareStore(store: Store, now: number): Promise<void> {
   if (await findUser(store.db, "admin")) return;
   await store.write(async (db) => {
-    await insertUser(db, "admin", iso(now));
+    await insertUser(db, "admin", iso(now), true);
     await insertTeam(db, "main", iso(now));
     const user = await findUser(db, "admin");
     const team = await findTeam(db, "main");

@@ -89,6 +89,8 @@ const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow
   attempt: 0,
   spec: JSON.stringify(spec),
   environment,
+  secrets: "",
+  scopes: JSON.stringify(principal.scopes),
   metrics: "{}",
   exit_code: null,
   error_message: null,
@@ -98,6 +100,7 @@ const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow
   created_at: spec.created_at,
   started_at: null,
   finished_at: null,
+  log_removed_at: null,
 });
 
 function readTimes(input: JobInput, timezone: string) {

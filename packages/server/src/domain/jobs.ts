@@ -79,6 +79,7 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 /** How a job waits. */
 export const queueRow = (row: JobRow, spec: JobSpecFields) => ({
   job_id: row.id,
+  team_id: row.team_id,
   cluster_id: row.cluster_id,
   priority: spec.priority,
   slots: spec.workers,

@@ -21,11 +21,17 @@ export interface Team {
   readonly role: Role;
 }
 
+/** With what somebody shows who they are. */
+export type Via =
+  | { readonly kind: "token"; readonly id: number; readonly name: string; readonly expiresAt: string | null }
+  | { readonly kind: "session" };
+
 export interface Principal {
   readonly userId: number;
   readonly username: string;
-  /** Null: a browser session. */
-  readonly token: { id: number; name: string; expiresAt: string | null } | null;
+  /** Of the whole server. */
+  readonly isAdmin: boolean;
+  readonly via: Via;
   readonly scopes: readonly Scope[];
   /** The teams of the user, as far as the token reaches. */
   readonly teams: readonly Team[];
@@ -46,7 +52,8 @@ export async function principalOfToken(store: Store, token: string | undefined, 
   return {
     userId: row.user_id,
     username: row.username,
-    token: { id: row.id, name: row.name, expiresAt: row.expires_at },
+    isAdmin: row.is_admin === 1,
+    via: { kind: "token", id: row.id, name: row.name, expiresAt: row.expires_at },
     scopes: JSON.parse(row.scopes) as Scope[],
     teams: teamsOfToken(rows, row.team_ids),
   };
@@ -72,7 +79,8 @@ export async function principalOfSession(
   const session = await findSession(db, hashSecret(cookie), iso(now));
   if (!session) return undefined;
   const teams = await teamsOf(db, session.user_id);
-  return { userId: session.user_id, username: session.username, token: null, scopes: allScopes, teams };
+  const { user_id: userId, username, is_admin } = session;
+  return { userId, username, isAdmin: is_admin === 1, via: { kind: "session" }, scopes: allScopes, teams };
 }
 
 /** The team that a call works in. Throws where scope, team or role do not suffice. */
@@ -81,10 +89,7 @@ export function authorize(
   access: Access & { kind: "token" },
   teamName: string | undefined,
 ): Team {
-  const [scope, level] = access.scope.split(":");
-  if (!permits(principal.scopes, access.scope)) {
-    throw new ApiError("forbidden", `This needs a token with ${level} access to the ${scope} scope.`);
-  }
+  requireScope(principal, access.scope);
   const team = chooseTeam(principal, teamName);
   if (!roleIncludes(team.role, access.role)) {
     throw new ApiError(
@@ -93,6 +98,19 @@ export function authorize(
     );
   }
   return team;
+}
+
+/** Throws unless this is an administrator of the whole server. */
+export function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }): void {
+  requireScope(principal, access.scope);
+  if (!principal.isAdmin) throw new ApiError("forbidden", "This is for administrators of the server.");
+}
+
+function requireScope(principal: Principal, wanted: Scope): void {
+  const [scope, level] = wanted.split(":");
+  if (!permits(principal.scopes, wanted)) {
+    throw new ApiError("forbidden", `This needs a token with ${level} access to the ${scope} scope.`);
+  }
 }
 
 function chooseTeam({ teams }: Principal, name: string | undefined): Team {
@@ -111,10 +129,12 @@ function chooseTeam({ teams }: Principal, name: string | undefined): Team {
   throw new ApiError("invalid", `team_name: expected one of your teams (${names}), got none`);
 }
 
+export const describeVia = (via: Via): string => (via.kind === "token" ? via.name : "browser session");
+
 export const describePrincipal = (principal: Principal): WhoAmI => ({
   username: principal.username,
   teams: principal.teams.map(({ name, role }) => ({ name, role })),
   scopes: [...principal.scopes],
-  token_name: principal.token?.name ?? "browser session",
-  expires_at: principal.token?.expiresAt ?? null,
+  token_name: describeVia(principal.via),
+  expires_at: principal.via.kind === "token" ? principal.via.expiresAt : null,
 });

@@ -72,6 +72,6 @@ export function readScopes(texts: readonly string[]): Scope[] {
 }
 
 export async function endToken(store: Store, principal: Principal, now: number): Promise<void> {
-  const token = principal.token;
-  if (token) await store.write((db) => revokeToken(db, token.id, iso(now)));
+  const { via } = principal;
+  if (via.kind === "token") await store.write((db) => revokeToken(db, via.id, iso(now)));
 }

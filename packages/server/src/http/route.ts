@@ -1,7 +1,8 @@
 /** Registers routes of the contract: reads the input, checks who calls, hands over, answers. */
 import type { Access, Route, RouteInput, RouteOutput } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { authorize, type Principal, type Team } from "../domain/principals.ts";
+import { type Actor, actorOf } from "../domain/audit.ts";
+import { authorize, authorizeAdmin, type Principal, type Team } from "../domain/principals.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { readQuery } from "./query-strings.ts";
@@ -15,11 +16,11 @@ declare module "fastify" {
   }
 }
 
-/** A caller with a token has a principal, and on team routes a team. */
+/** A caller with a token has a principal, is an actor for the audit, and has a team on team routes. */
 type Caller<R extends Route> = R["access"] extends { kind: "token" }
-  ? { principal: Principal; team: Team }
-  : R["access"] extends { kind: "signed-in" }
-    ? { principal: Principal }
+  ? { principal: Principal; actor: Actor; team: Team }
+  : R["access"] extends { kind: "signed-in" | "admin" }
+    ? { principal: Principal; actor: Actor }
     : unknown;
 
 type Call<R extends Route> = RouteInput<R> & Caller<R> & { request: FastifyRequest; reply: FastifyReply };
@@ -82,11 +83,13 @@ export function register<R extends Route>(
   });
 }
 
-function callerOf(route: Route, request: FastifyRequest): { principal?: Principal; team?: Team } {
+function callerOf(route: Route, request: FastifyRequest): { principal?: Principal; actor?: Actor; team?: Team } {
   const { principal } = request;
   if (!principal) return {};
-  if (route.access.kind !== "token") return { principal };
-  return { principal, team: authorize(principal, route.access, teamNameOf(request)) };
+  const caller = { principal, actor: actorOf(principal, request.ip) };
+  if (route.access.kind === "admin") authorizeAdmin(principal, route.access);
+  if (route.access.kind !== "token") return caller;
+  return { ...caller, team: authorize(principal, route.access, teamNameOf(request)) };
 }
 
 /** In the query of a GET and of an upload, in the body of everything else. */

@@ -114,6 +114,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   if (!moved) return undefined;
   await openAttempt(db, {
     job_id: id,
+    team_id: job.team_id,
     attempt: changes.attempt,
     cluster_id: job.cluster_id,
     slots,

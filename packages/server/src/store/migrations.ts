@@ -9,7 +9,7 @@ export interface Dialect {
 
 type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 
-const migrations: readonly Migration[] = [first];
+const migrations: readonly Migration[] = [first, manyTeams];
 
 /** Runs inside one transaction that excludes every other writer; returns how many were applied. */
 export async function migrate(db: Kysely<Tables>, dialect: Dialect): Promise<number> {
@@ -54,5 +54,42 @@ async function first(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
     `create index tasks_by_time on tasks (next_run)`,
     `create table idempotency_keys (team_id integer not null, user_id integer not null, key text not null, job_id text not null, primary key (team_id, user_id, key))`,
   ];
+  await run(db, statements);
+}
+
+/** People with passwords, invitations, audit, credentials, quotas, tags, retention. */
+async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
+  await run(db, [
+    `alter table users add column email text`,
+    `alter table users add column password_hash text`,
+    `alter table users add column is_admin integer not null default 0`,
+    `alter table users add column disabled_at text`,
+    `update users set is_admin = 1 where username = 'admin'`,
+    `alter table teams add column max_running integer`,
+    `alter table teams add column max_queued integer`,
+    `alter table teams add column default_credentials_id integer`,
+    `create table invitations (id ${identity}, hash text not null unique, team_id integer not null references teams, role text not null, email text not null, created_by integer not null references users, created_at text not null, expires_at text not null, used_at text, used_by integer references users, revoked_at text)`,
+    `create table audit (id ${identity}, at text not null, user_id integer references users, username text not null, via text not null, address text not null, action text not null, team_id integer references teams, target text not null, detail text not null)`,
+    `create index audit_by_team on audit (team_id, id)`,
+    `create index audit_by_time on audit (at)`,
+    `create table credentials (id ${identity}, team_id integer references teams, user_id integer references users, name text not null, variables text not null, secret text not null, created_at text not null, updated_at text not null)`,
+    `create unique index credentials_by_name on credentials ((coalesce(team_id, 0)), (coalesce(user_id, 0)), name)`,
+    `alter table jobs add column secrets text not null default ''`,
+    // A job that was made before scopes were kept: what running jobs takes, and no more.
+    `alter table jobs add column scopes text not null default '["JOB:read","JOB:write","PIPELINES:read","PIPELINES:write","CLUSTERS:read"]'`,
+    `alter table jobs add column log_removed_at text`,
+    `create index jobs_by_parent on jobs (parent_job_id) where parent_job_id is not null`,
+    `create index jobs_with_log on jobs (finished_at) where finished_at is not null and log_removed_at is null`,
+    `create table job_tags (team_id integer not null, tag text not null, job_id text not null, primary key (team_id, tag, job_id))`,
+    `alter table queue add column team_id integer not null default 0`,
+    `update queue set team_id = (select jobs.team_id from jobs where jobs.id = queue.job_id)`,
+    `create index queue_by_team on queue (team_id)`,
+    `alter table attempts add column team_id integer not null default 0`,
+    `update attempts set team_id = (select jobs.team_id from jobs where jobs.id = attempts.job_id)`,
+    `create index idempotency_keys_by_job on idempotency_keys (job_id)`,
+  ]);
+}
+
+async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {
   for (const statement of statements) await sql.raw(statement).execute(db);
 }

@@ -3,22 +3,99 @@ import type { JobStatus, Role } from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
-  users: { id: Generated<number>; username: string; first_name: string; last_name: string; created_at: string };
-  teams: { id: Generated<number>; name: string; created_at: string };
+  users: UsersTable;
+  teams: TeamsTable;
   memberships: { team_id: number; user_id: number; role: Role };
   tokens: TokensTable;
   sessions: { hash: string; user_id: number; created_at: string; expires_at: string };
+  invitations: InvitationsTable;
   sign_in_links: { hash: string; user_id: number; expires_at: string; used_at: string | null };
   device_logins: DeviceLoginsTable;
+  /** What was changed, by whom, from where. Rows are only ever added, and removed by age. */
+  audit: AuditTable;
+  credentials: CredentialsTable;
   clusters: ClustersTable;
   files: FilesTable;
   jobs: JobsTable;
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
-  queue: { job_id: string; cluster_id: number; priority: number; slots: number; passed_over: number };
+  queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
   /** Jobs that fire others: when next. */
   tasks: { job_id: string; next_run: string; fired: number };
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
+  /** Tags of jobs, for finding them; the job's own list is in its spec. */
+  job_tags: { team_id: number; tag: string; job_id: string };
+}
+
+interface UsersTable {
+  id: Generated<number>;
+  username: string;
+  first_name: string;
+  last_name: string;
+  email: string | null;
+  /** Null: signs in by links and tokens only. */
+  password_hash: string | null;
+  /** Of the whole server: makes users and teams. */
+  is_admin: number;
+  created_at: string;
+  /** From then on no token, session or password of this user works. */
+  disabled_at: string | null;
+}
+
+interface TeamsTable {
+  id: Generated<number>;
+  name: string;
+  created_at: string;
+  /** Quotas; null: the server's default. */
+  max_running: number | null;
+  max_queued: number | null;
+  /** Given to jobs that name no credentials. */
+  default_credentials_id: number | null;
+}
+
+interface InvitationsTable {
+  id: Generated<number>;
+  hash: string;
+  team_id: number;
+  role: Role;
+  /** For whom, as a note; empty: whoever has the link. */
+  email: string;
+  created_by: number;
+  created_at: string;
+  expires_at: string;
+  used_at: string | null;
+  used_by: number | null;
+  revoked_at: string | null;
+}
+
+interface AuditTable {
+  id: Generated<number>;
+  at: string;
+  /** Null: somebody on the machine itself, who may open the store. */
+  user_id: number | null;
+  /** As it was then. */
+  username: string;
+  /** With what: a token by name, a browser session, a job's token, the command line. */
+  via: string;
+  address: string;
+  action: string;
+  team_id: number | null;
+  target: string;
+  detail: string;
+}
+
+/** A named set of variables. Of a team, or of a user: one of the two ids is set. */
+interface CredentialsTable {
+  id: Generated<number>;
+  team_id: number | null;
+  user_id: number | null;
+  name: string;
+  /** JSON array of the variables' names. */
+  variables: string;
+  /** Encrypted JSON object. */
+  secret: string;
+  created_at: string;
+  updated_at: string;
 }
 
 interface TokensTable {
@@ -91,8 +168,12 @@ interface JobsTable {
   attempt: number;
   /** What the job is: JSON of the fields that never change, in the words of the contract. Beside it, how it fares. */
   spec: string;
-  /** As it came: NAME=VALUE lines. */
+  /** NAME=VALUE lines as they came, encrypted; empty for none. */
   environment: string;
+  /** Encrypted JSON array of the credentials' values that the job was given: what its log must not show. Empty for none. */
+  secrets: string;
+  /** JSON array of its creator's scopes: the job's own token reaches no further. */
+  scopes: string;
   metrics: string;
   exit_code: number | null;
   error_message: string | null;
@@ -102,11 +183,14 @@ interface JobsTable {
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
+  /** When its log and folder were removed for their age. */
+  log_removed_at: string | null;
 }
 
 /** A row lives from the commit before the start to the acceptance of the result. */
 interface AttemptsTable {
   job_id: string;
+  team_id: number;
   attempt: number;
   cluster_id: number;
   slots: number;

@@ -13,10 +13,11 @@ const live = prepared<{ hash: string; now: string }>()((db, value) =>
     .leftJoin("memberships", "memberships.user_id", "tokens.user_id")
     .leftJoin("teams", "teams.id", "memberships.team_id")
     .select(["tokens.id", "tokens.user_id", "tokens.name", "tokens.scopes", "tokens.team_ids"])
-    .select(["tokens.expires_at", "tokens.last_used_at", "users.username"])
+    .select(["tokens.expires_at", "tokens.last_used_at", "users.username", "users.is_admin"])
     .select(["teams.id as team_id", "teams.name as team_name", "memberships.role"])
     .where("tokens.hash", "=", value("hash"))
     .where("tokens.revoked_at", "is", null)
+    .where("users.disabled_at", "is", null)
     .where((eb) => eb.or([eb("tokens.expires_at", "is", null), eb("tokens.expires_at", ">", value("now"))])),
 );
 /** A token that is neither revoked nor expired, with its user, once for each of the user's teams. */

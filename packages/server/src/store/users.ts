@@ -15,10 +15,10 @@ export const usernameOf = async (db: Db, id: number): Promise<string> =>
 export const findTeam = (db: Db, name: string) =>
   db.selectFrom("teams").selectAll().where("name", "=", name).executeTakeFirst();
 
-export const insertUser = (db: Db, username: string, now: string) =>
+export const insertUser = (db: Db, username: string, now: string, isAdmin: boolean) =>
   db
     .insertInto("users")
-    .values({ username, first_name: "", last_name: "", created_at: now })
+    .values({ username, first_name: "", last_name: "", is_admin: isAdmin ? 1 : 0, created_at: now })
     .onConflict((c) => c.column("username").doNothing())
     .execute();
 
@@ -66,8 +66,9 @@ export const findSession = (db: Db, hash: string, now: string) =>
   db
     .selectFrom("sessions")
     .innerJoin("users", "users.id", "sessions.user_id")
-    .select(["users.id as user_id", "users.username"])
+    .select(["users.id as user_id", "users.username", "users.is_admin"])
     .where("sessions.hash", "=", hash)
+    .where("users.disabled_at", "is", null)
     .where("sessions.expires_at", ">", now)
     .executeTakeFirst();
 
