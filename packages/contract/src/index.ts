@@ -18,6 +18,7 @@ export const routes = {
   listJobs: jobs.listJobs,
   createJob: jobs.createJob,
   cancelJob: jobs.cancelJob,
+  getJobUsage: jobs.getJobUsage,
   getJobLogs: logs.getJobLogs,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
@@ -36,7 +37,7 @@ export { type Cluster, isolationLevels } from "./clusters.ts";
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
 export type { UploadedFile } from "./files.ts";
-export type { Job, JobInput, JobStatus, ListJobsQuery, QueryType, Step } from "./jobs.ts";
+export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
 export {
   allows,
   finalStatuses,

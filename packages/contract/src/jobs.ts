@@ -180,6 +180,37 @@ export const createJob = defineRoute({
   response: Job,
 });
 
+const UsageSample = Type.Object({
+  at: Timestamp,
+  cpu_seconds: Type.Number({ description: "used so far, by all its processes" }),
+  memory_bytes: Type.Integer({ description: "in use at that moment" }),
+  processes: Type.Integer(),
+});
+export type UsageSample = Static<typeof UsageSample>;
+
+export const JobUsage = Type.Object(
+  {
+    samples: Type.Array(UsageSample, { description: "every second at first, more seldom the longer the job runs" }),
+    peak_memory_bytes: nullable(Type.Integer({ description: "the largest sample" })),
+    cpu_seconds: nullable(Type.Number()),
+  },
+  { $id: "JobUsage" },
+);
+export type JobUsage = Static<typeof JobUsage>;
+
+export const getJobUsage = defineRoute({
+  id: "getJobUsage",
+  method: "GET",
+  path: "/api/datachain/jobs/{job_id}/usage",
+  tag: "Jobs",
+  summary: "What a job uses of processors and memory, during the run and after it",
+  access: access("JOB", "read", "viewer"),
+  params: JobParams,
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  response: JobUsage,
+  errors: ["not_found"],
+});
+
 export const cancelJob = defineRoute({
   id: "cancelJob",
   method: "POST",

@@ -6,7 +6,7 @@ import type { Type as TypeBox } from "typebox";
 
 type Builders = Pick<
   typeof TypeBox,
-  "Array" | "Boolean" | "Integer" | "Object" | "Optional" | "Record" | "String" | "Unknown" | "Unsafe"
+  "Array" | "Boolean" | "Integer" | "Number" | "Object" | "Optional" | "Record" | "String" | "Unknown" | "Unsafe"
 >;
 
 /** Marks a property as optional; a symbol, so that it is no part of the schema's text. */
@@ -18,6 +18,7 @@ const builders = {
   Array: (items: Json, options?: object) => ({ type: "array", items, ...options }),
   Boolean: (options?: object) => ({ type: "boolean", ...options }),
   Integer: (options?: object) => ({ type: "integer", ...options }),
+  Number: (options?: object) => ({ type: "number", ...options }),
   Object: (properties: Record<string, Json>, options?: object) => {
     const required = Object.keys(properties).filter((name) => !properties[name]?.[optional]);
     return { type: "object", ...(required.length > 0 ? { required } : {}), properties, ...options };

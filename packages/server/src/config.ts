@@ -1,5 +1,5 @@
 /** The only reader of the environment: one table of settings, validated once, printed by `millrace doctor`. */
-import { availableParallelism } from "node:os";
+import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
 
 interface Setting<T> {
@@ -48,15 +48,56 @@ export const settings = {
   isolation: setting({
     env: "MILLRACE_ISOLATION",
     fallback: "auto",
-    description:
-      "what stands between a job and the machine: auto, none, uid, bwrap (uid and bwrap come in a later version)",
+    description: "what stands between a job and the machine: none, uid, bwrap, or auto for the strongest that works",
     parse: choice("auto", "none", "uid", "bwrap"),
+  }),
+  jobUsers: setting({
+    env: "MILLRACE_JOB_UIDS",
+    fallback: "61000-61999",
+    description: "user ids that jobs run as when the server is root: nobody else may use them",
+    parse: userRange,
   }),
   jobPaths: setting({
     env: "MILLRACE_JOB_PATHS",
     fallback: "",
     description: "host folders that jobs may use, as /data:ro,/scratch:rw; file:// repositories must lie below one",
     parse: jobPaths,
+  }),
+  jobSeconds: setting({
+    env: "MILLRACE_JOB_SECONDS",
+    fallback: "0",
+    description: "longest time that a job may run, with the building of its environment; 0: no limit",
+    parse: integer(0, 1_000_000_000),
+  }),
+  jobMemory: setting({
+    env: "MILLRACE_JOB_MEMORY",
+    fallback: "80%",
+    description: "memory of a job, as a size or as a part of the machine's; 0: no limit",
+    parse: memory,
+  }),
+  jobProcesses: setting({
+    env: "MILLRACE_JOB_PROCESSES",
+    fallback: "4096",
+    description: "processes and threads of a job; 0: no limit",
+    parse: integer(0, 4_194_304),
+  }),
+  jobOpenFiles: setting({
+    env: "MILLRACE_JOB_OPEN_FILES",
+    fallback: "65536",
+    description: "files that a process of a job may have open; 0: as the server's own limit",
+    parse: integer(0, 1_048_576),
+  }),
+  jobLog: setting({
+    env: "MILLRACE_JOB_LOG",
+    fallback: "20GiB",
+    description: "largest log of a job; 0: no limit",
+    parse: bytes,
+  }),
+  jobDisk: setting({
+    env: "MILLRACE_JOB_DISK",
+    fallback: "100GiB",
+    description: "what a job may put into its working and temporary folders; 0: no limit",
+    parse: bytes,
   }),
   timezone: setting({
     env: "MILLRACE_TIMEZONE",
@@ -212,6 +253,25 @@ function bytes(text: string): number {
   if (!match) throw new Error("expected a size such as 500MiB or 1GiB");
   const power = ["B", "KiB", "MiB", "GiB", "TiB"].indexOf(match[2] ?? "B");
   return Number(match[1]) * 1024 ** power;
+}
+
+function memory(text: string): number {
+  const percent = /^(\d+)%$/.exec(text);
+  return percent ? Math.floor((totalmem() * Number(percent[1])) / 100) : bytes(text);
+}
+
+interface UserRange {
+  first: number;
+  last: number;
+}
+
+function userRange(text: string): UserRange {
+  const match = /^(\d+)-(\d+)$/.exec(text);
+  const [first, last] = [Number(match?.[1]), Number(match?.[2])];
+  // Root and the accounts of the system's own services are nobody's to give away.
+  if (!match || first < 1000 || last < first || last > 4_294_967_294)
+    throw new Error("expected a range of user ids such as 61000-61999");
+  return { first, last };
 }
 
 function databaseUrl(text: string): string {

@@ -1,8 +1,11 @@
 /** Looks for what is wrong on this machine. */
-import { access, constants, stat, statfs } from "node:fs/promises";
+import { access, constants, mkdir, mkdtemp, rm, stat, statfs } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import type { Config } from "./config.ts";
 import { Interpreters } from "./engines/local/interpreters.ts";
+import { openIsolation } from "./engines/local/open-isolation.ts";
+import { findPrograms } from "./engines/local/programs.ts";
 import { storeFile } from "./store/open-store.ts";
 
 export interface Finding {
@@ -115,19 +118,27 @@ async function checkPython({ jobEnvironment }: Config): Promise<Finding> {
   };
 }
 
-async function checkIsolation({ isolation }: Config): Promise<Finding> {
-  if (isolation === "uid" || isolation === "bwrap") {
+/** Tries the levels out in a folder of its own, as a start would. */
+async function checkIsolation(config: Config): Promise<Finding> {
+  const topic = "isolation";
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
+  try {
+    const options = { ...config, dataDir, wanted: config.isolation, users: config.jobUsers, hidden: [] };
+    await mkdir(join(dataDir, "jobs"));
+    const { isolation, missing } = await openIsolation(options, await findPrograms(config.jobEnvironment));
+    isolation.close();
+    if (isolation.level === "bwrap") return { level: "ok", topic, message: "bwrap: each job in a sandbox" };
+    if (isolation.level === "uid")
+      return { level: "ok", topic, message: "uid: each job as a user of its own", next: missing.join(" ") };
     return {
-      level: "error",
-      topic: "isolation",
-      message: `${isolation} comes in a later version`,
-      next: "set MILLRACE_ISOLATION to auto or none",
+      level: "warn",
+      topic,
+      message: `none: jobs run as the user of the server. ${missing.join(" ")}`,
+      next: "install bubblewrap, or let only people in whom you trust with this machine",
     };
+  } catch (error) {
+    return { level: "error", topic, message: (error as Error).message, next: "set MILLRACE_ISOLATION to auto" };
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
   }
-  return {
-    level: "warn",
-    topic: "isolation",
-    message: "none: jobs run as the user of the server",
-    next: "let only people in whom you trust with this machine",
-  };
 }

@@ -20,6 +20,7 @@ import { fireTasks } from "./loops/fire-tasks.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
+import { watchJobs } from "./loops/watch-jobs.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
@@ -31,7 +32,6 @@ export interface RunningServer {
 }
 
 export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
-  checkIsolation(config);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const folderLock = lockDataFolder(config.dataDir);
   const store = await openStore(config);
@@ -46,7 +46,7 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   const address = await listen(app, config);
   const url = config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
   parts.setUrl(url);
-  await writeFile(urlFile(config.dataDir), `${url}\n`);
+  await writeFile(urlFile(config.dataDir), `${url}\n`, { mode: 0o600 });
   const stopLoops = parts.loops.map((loop) => startLoop(loop, log));
   parts.setReady(true);
 
@@ -73,6 +73,18 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   const bootId = config.bootId || (await readBootId());
   const engine = await LocalEngine.open({
     dataDir: config.dataDir,
+    isolation: config.isolation,
+    users: config.jobUsers,
+    jobPaths: config.jobPaths,
+    hidden: [],
+    limits: {
+      seconds: config.jobSeconds,
+      memory: config.jobMemory,
+      processes: config.jobProcesses,
+      openFiles: config.jobOpenFiles,
+      log: config.jobLog,
+      disk: config.jobDisk,
+    },
     bootId,
     claimDelay: faults.claimDelay,
     jobEnvironment: config.jobEnvironment,
@@ -86,6 +98,9 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
       else setTimeout(notice, 25);
     },
   });
+  const { isolation } = engine.capabilities;
+  log.info({ isolation }, "jobs are isolated at this level");
+  for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
   const filesDir = join(config.dataDir, "files");
   const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);
   const stopping = new AbortController();
@@ -109,6 +124,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   const loops = [
     observeJobs({ ...shared, serverId, hints, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId }),
+    watchJobs({ ...shared, serverId }),
     fireTasks(shared),
     sweep({ ...shared, filesDir, serverId, unusedFileDays: config.unusedFileDays }),
   ];
@@ -140,15 +156,6 @@ const fatal = (log: Logger) => (error: Error) => {
 
 /** Where the running server is reached: for commands that make links. */
 export const urlFile = (dataDir: string) => join(dataDir, "server-url");
-
-/** A level that is asked for by name and cannot be had is a refusal, never a silent step down. */
-function checkIsolation({ isolation }: Config): void {
-  if (isolation === "uid" || isolation === "bwrap") {
-    throw new Error(
-      `MILLRACE_ISOLATION=${isolation} comes in a later version; this one runs jobs at level none (auto or none).`,
-    );
-  }
-}
 
 /** Names the data folder: open attempts carry it, so that a server knows its own. */
 async function readServerId(dataDir: string): Promise<string> {

@@ -9,6 +9,8 @@ export interface EngineFixture {
   readonly bootId: string;
   /** Pids that still belong to an attempt. */
   processes(key: string): number[];
+  /** With a job's end, the kernel ends what it started: nothing is ever left to sweep. */
+  readonly leavesNothing: boolean;
   /** Ends the supervisor of an attempt with -9. */
   killSupervisor(key: string): Promise<void>;
   stop(): Promise<void>;
@@ -200,13 +202,13 @@ export function engineConformance(kind: string, start: () => Promise<EngineFixtu
       const job = spec("setsid sleep 1000 & (setsid setsid sleep 1000 &); exit 0");
       await engine.submit(job);
       await until(job.key, "EXITED");
-      assert.ok(fixture.processes(job.key).length > 0);
+      if (!fixture.leavesNothing) assert.ok(fixture.processes(job.key).length > 0);
       await engine.sweep([job.key]);
       assert.deepEqual(fixture.processes(job.key), []);
     });
 
     it("starts no further phase of a job that is cancelled between two", async () => {
-      const job = spec("echo ran", { files: [{ path: "/dev/null", name: "empty" }] });
+      const job = spec("echo ran", { files: [{ path: import.meta.filename, name: "file" }] });
       const slow = await fixture.open({ claimDelay: "0.2" });
       await slow.submit(job);
       await slow.cancel(job.key, false);

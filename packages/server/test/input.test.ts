@@ -7,7 +7,8 @@ import { newJobId } from "../src/domain/job-ids.ts";
 import { readScriptMetadata } from "../src/domain/script-metadata.ts";
 import { checkCron, nextTick, readTime } from "../src/domain/ticks.ts";
 import { satisfies } from "../src/engines/local/interpreters.ts";
-import { namedFiles, quote, splitRevision } from "../src/engines/local/plan.ts";
+import { namedFiles, splitRevision } from "../src/engines/local/plan.ts";
+import { quote } from "../src/engines/local/shell.ts";
 import { readRange } from "../src/http/logs.ts";
 
 describe("environment", () => {

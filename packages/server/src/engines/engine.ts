@@ -1,5 +1,7 @@
 /** What every engine does. Retries, priorities and dependencies are not its business. */
-import type { QueryType, Step } from "@millrace/contract";
+import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/contract";
+
+export type IsolationLevel = (typeof isolationLevels)[number];
 
 export interface JobSpec {
   /** Job and attempt: stored before the submission, so that a submission can be found again. */
@@ -31,11 +33,20 @@ export type Observation =
   /** Submitted, not begun. */
   | { readonly state: "PENDING" }
   | { readonly state: "RUNNING"; readonly steps: readonly Step[]; readonly querying: boolean }
-  | { readonly state: "EXITED"; readonly steps: readonly Step[]; readonly exit: Exit; readonly metrics: string | null }
+  | Exited
   /** It ended without a trace. */
   | { readonly state: "LOST"; readonly steps: readonly Step[]; readonly why: string }
   /** The engine cannot be asked now; never taken for LOST. */
   | { readonly state: "UNKNOWN" };
+
+interface Exited {
+  readonly state: "EXITED";
+  readonly steps: readonly Step[];
+  readonly exit: Exit;
+  readonly metrics: string | null;
+  /** The limit that it went over, in words for the job's owner; null: it ended by itself. */
+  readonly overLimit: string | null;
+}
 
 /** The bytes of a log as they stand. */
 export interface LogSource {
@@ -49,7 +60,7 @@ export interface LogSource {
 export class CannotStart extends Error {}
 
 export interface Engine {
-  readonly capabilities: { readonly isolation: "none" | "uid" | "bwrap" };
+  readonly capabilities: { readonly isolation: IsolationLevel };
   /** Hands over an attempt. Idempotent by key. Throws CannotStart where no retry would help. */
   submit(spec: JobSpec): Promise<void>;
   observe(key: string, bootId: string): Promise<Observation>;
@@ -57,6 +68,10 @@ export interface Engine {
   withdraw(key: string): Promise<boolean>;
   /** Asks the processes of an attempt to end, or with force ends them. */
   cancel(key: string, force: boolean): Promise<void>;
+  /** Takes a sample of what an attempt uses, and ends it when it is over a limit. Called about once a second. */
+  watch(key: string): Promise<void>;
+  /** The samples so far, oldest first. */
+  usage(key: string): Promise<UsageSample[]>;
   /** Ends everything that these attempts left behind; returns those that still have something. */
   sweep(keys: readonly string[]): Promise<string[]>;
   openLog(key: string): Promise<LogSource>;

@@ -52,7 +52,7 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
     if (part.fieldname !== "file")
       throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
     const { hash, size, meter } = measure();
-    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o600 }));
+    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o444 }));
     if (part.file.truncated)
       throw new ApiError(
         "too_large",

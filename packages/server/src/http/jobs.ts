@@ -2,6 +2,8 @@
 import { invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, getTeamJob, listTeamJobs } from "../domain/jobs.ts";
+import { attemptKey } from "../engines/engine.ts";
+import { getJobState } from "../store/jobs.ts";
 import type { HttpContext } from "./context.ts";
 import { JsonText, register } from "./route.ts";
 
@@ -19,6 +21,19 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     const text = await createJob(context, { principal, team, input: body, idempotencyKey }, clock.now());
     faults.pass("job-committed");
     return new JsonText(text);
+  });
+
+  register(app, context, routes.getJobUsage, async ({ team, params }) => {
+    const id = params.job_id.toLowerCase();
+    await getTeamJob(context, team, id);
+    const job = await getJobState(context.store.db, id);
+    const samples = await context.engine.usage(attemptKey(id, job?.attempt ?? 0));
+    const memory = samples.map((sample) => sample.memory_bytes);
+    return {
+      samples,
+      peak_memory_bytes: samples.length > 0 ? Math.max(...memory) : null,
+      cpu_seconds: samples.at(-1)?.cpu_seconds ?? null,
+    };
   });
 
   register(app, context, routes.cancelJob, async ({ team, params }) => ({

@@ -154,6 +154,7 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
     if (error instanceof CannotStart) return failAttempt(context, job, error.message);
     log.error({ err: error, job: job.id }, "the engine did not take the job");
     if (!(await engine.withdraw(key))) return;
+    await engine.cleanup(key).catch(() => {});
     // What is wrong may pass: too many open files, a full disk.
     await sleep(100 * 2 ** Math.min(job.attempt, maxAttempts));
     if (job.attempt < maxAttempts) return requeueAttempt(context, job);

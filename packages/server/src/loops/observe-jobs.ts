@@ -130,8 +130,9 @@ async function resultOf({ engine, store }: ObserveContext, { attempt, observatio
     const error_message = `The job was lost: ${observation.why}. It was not run again; rerun it if that is safe.`;
     return { ...base, status: "FAILED", changes: { steps, error_message } };
   }
-  const { exit, metrics } = observation;
+  const { exit, metrics, overLimit } = observation;
   const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...(metrics ? { metrics } : {}) };
+  if (overLimit) return { ...base, status: "FAILED", changes: { ...changes, error_message: overLimit } };
   if (exit.code === 0) return { ...base, status: "COMPLETE", changes };
   const job = await getJob(store.db, attempt.job_id);
   const failure = await describeFailure(engine, keyOf(attempt), exit, job ? readSpec(job).query_type : "SHELL");

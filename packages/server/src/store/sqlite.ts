@@ -1,4 +1,5 @@
 /** The embedded store: node:sqlite under Kysely, one connection that writes and one that reads. */
+import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
 import { migrate } from "./migrations.ts";
@@ -9,6 +10,7 @@ import type { Tables } from "./tables.ts";
 const dialect = { identity: "integer primary key autoincrement" };
 
 export async function openSqlite(path: string): Promise<Store> {
+  makePrivate(path);
   const writer = connect(path);
   const batcher = new CommitBatcher(writer, kysely(writer));
   await batcher.write((db) => migrate(db, dialect));
@@ -25,6 +27,12 @@ export async function openSqlite(path: string): Promise<Store> {
       writer.close();
     },
   };
+}
+
+/** For its owner alone, from its first byte on; the files that SQLite puts beside it get the same rights. */
+function makePrivate(path: string): void {
+  closeSync(openSync(path, "a", 0o600));
+  for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
 }
 
 function connect(path: string): DatabaseSync {

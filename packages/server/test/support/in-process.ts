@@ -24,6 +24,8 @@ export async function startInProcess(env: Record<string, string> = {}): Promise<
     MILLRACE_LOGIN_RATE: "1000",
     MILLRACE_DATA_DIR: dataDir,
     MILLRACE_PORT: "0",
+    // What a sandbox changes has tests of its own; here it would only cost time.
+    MILLRACE_ISOLATION: "none",
     ...env,
   };
   const server = await startServer(readConfig({}, settings), pino({ level: "silent" }));

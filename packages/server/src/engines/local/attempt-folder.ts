@@ -3,11 +3,16 @@
  * cleaning: a few tiny files on a local disk. On a machine that is busy with jobs, each way through the thread pool
  * waits for a core, and a job waited several times before it began.
  */
+import { execFile } from "node:child_process";
 import {
+  chmodSync,
+  chownSync,
   closeSync,
   constants,
+  copyFileSync,
   fstatSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -16,9 +21,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
+import type { Identity } from "./processes.ts";
 
 /** In the order in which they run; names of files and of functions in a plan. */
 export const phases = ["repository", "files", "environment", "query"] as const;
@@ -31,15 +38,18 @@ const labels: Record<Phase, string> = {
   query: "Run the query",
 };
 
-export interface Supervisor {
-  readonly pid: number;
-  /** In clock ticks since boot, as in /proc. Pids are used again; the two together are not. */
-  readonly startTime: string;
+export interface Supervisor extends Identity {
   readonly bootId: string;
 }
 
+/** The namespace of a sandbox: its number, and its first process. */
+interface SandboxInfo {
+  readonly pid: number;
+  readonly namespace: string;
+}
+
 /** What stays when the rest is cleaned away. */
-const kept = /^(claim|supervisor|log|exit|step\..*)$/;
+const kept = /^(claim|supervisor|log|exit|limit|usage|step\..*)$/;
 
 export const metricsFile = ".millrace-metrics.json";
 const metricsLimit = 64 * 1024;
@@ -55,27 +65,98 @@ export class AttemptFolder {
     this.log = join(this.path, "log");
   }
 
+  get key(): string {
+    return basename(this.path);
+  }
+
   file(name: string): string {
     return join(this.path, name);
   }
 
+  /** Only for the server. */
   make(): void {
-    for (const [path, mode] of [[this.path, 0o700] as const, [this.work, 0o755] as const]) {
-      try {
-        mkdirSync(path, { mode });
-      } catch (error) {
-        if (codeOf(error) !== "EEXIST") throw error;
-      }
+    makeFolder(this.path, 0o700);
+  }
+
+  /**
+   * The folders that the job finds: input to read, work and tmp to write. A user of its own must be able to pass the
+   * attempt's folder, and nobody else's user may look into these.
+   */
+  makeInside(uid: number | undefined): void {
+    const folders = [
+      ["input", uid === undefined ? 0o700 : 0o750],
+      ["work", 0o700],
+      ["tmp", 0o700],
+    ] as const;
+    if (uid !== undefined) chmodSync(this.path, 0o711);
+    for (const [name, mode] of folders) {
+      makeFolder(this.file(name), mode);
+      if (uid !== undefined) chownSync(this.file(name), name === "input" ? 0 : uid, uid);
     }
   }
 
-  write(name: string, text: string, mode = 0o600): void {
-    writeFileSync(this.file(name), text, { mode });
+  /** The user that the attempt runs as: the owner of its working folder. */
+  owner(): number {
+    return lstatSync(this.work, { throwIfNoEntry: false })?.uid ?? -1;
+  }
+
+  /** Puts a file of the server's where the job can read it: as a second name for it, where that is enough. */
+  place(path: string, name: string): void {
+    const input = this.file(join("input", name));
+    const { mode } = statSync(path);
+    try {
+      if ((mode & 0o444) !== 0o444) throw new Error("not for everybody to read");
+      linkSync(path, input);
+    } catch {
+      copyFileSync(path, input);
+      chmodSync(input, 0o444);
+    }
+  }
+
+  /** For the server alone. */
+  write(name: string, text: string): void {
+    writeFileSync(this.file(name), text, { mode: 0o600 });
+  }
+
+  /** For the job to read. */
+  writeInput(name: string, text: string, uid: number | undefined): void {
+    const path = this.file(join("input", name));
+    writeFileSync(path, text, { mode: uid === undefined ? 0o700 : 0o750 });
+    if (uid !== undefined) chownSync(path, 0, uid);
+  }
+
+  /** The job's own, before anything of it has run. */
+  writeScript(name: string, text: string, uid: number | undefined): void {
+    const path = join(this.work, name);
+    writeFileSync(path, text, { mode: 0o755 });
+    if (uid !== undefined) chownSync(path, uid, uid);
   }
 
   supervisor(): Supervisor | undefined {
     const [pid, startTime, bootId] = this.#text("supervisor").trim().split(" ");
     return pid && startTime && bootId ? { pid: Number(pid), startTime, bootId } : undefined;
+  }
+
+  /** The sandbox of the present phase; undefined: none, or not yet. */
+  sandbox(): SandboxInfo | undefined {
+    const text = this.#text("sandbox");
+    const pid = /"child-pid": (\d+)/.exec(text)?.[1];
+    const namespace = /"pid-namespace": (\d+)/.exec(text)?.[1];
+    return pid && namespace ? { pid: Number(pid), namespace } : undefined;
+  }
+
+  /** Why the attempt was made to end; empty: it was not. */
+  limit(): string {
+    return this.#text("limit");
+  }
+
+  /** When the supervisor began; undefined: it has not. */
+  begunAt(): number | undefined {
+    return statSync(this.file("claim"), { throwIfNoEntry: false })?.mtimeMs;
+  }
+
+  logSize(): number {
+    return statSync(this.log, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   /** Who owns the attempt: nobody yet, a supervisor, or a server that withdrew it. */
@@ -155,7 +236,11 @@ export class AttemptFolder {
   /** Everything but the log and the records. */
   async clean(): Promise<void> {
     const left = (await readdir(this.path)).filter((name) => !kept.test(name));
-    await Promise.all(left.map((name) => rm(this.file(name), { recursive: true, force: true })));
+    await Promise.all(left.map((name) => removeTree(this.file(name))));
+  }
+
+  remove(): Promise<void> {
+    return removeTree(this.path);
   }
 
   /** Only a file that is not there is empty; a disk that cannot be read is no answer. */
@@ -166,6 +251,25 @@ export class AttemptFolder {
       if (codeOf(error) === "ENOENT") return "";
       throw error;
     }
+  }
+}
+
+/** What a job left may be deeper than a path can say, and closed to its own owner; no link in it is followed. */
+async function removeTree(path: string): Promise<void> {
+  try {
+    await rm(path, { recursive: true, force: true });
+  } catch {
+    const run = promisify(execFile);
+    await run("chmod", ["-R", "u+rwx", "--", path]).catch(() => {});
+    await run("rm", ["-rf", "--one-file-system", "--", path]);
+  }
+}
+
+function makeFolder(path: string, mode: number): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
   }
 }
 

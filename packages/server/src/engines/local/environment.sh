@@ -1,59 +1,58 @@
-# Makes sure that the virtualenv of a job exists, building it at most once however many jobs need it.
-# Arguments: folder of environments, key, interpreter, requirements file, uv or empty, where to link the result,
-# then the local files that the requirements name. Runs in the job's working directory.
-envs=$1 key=$2 python=$3 requirements=$4 uv=$5 link=$6
-shift 6
+# Makes sure that the virtualenv of a job exists, building it at most once however many jobs need it. Sourced by a plan,
+# in the attempt's folder, with the rights of the server; what strangers wrote runs inside, by two functions of the plan:
+# `digest` prints what tells the local files apart that the requirements name, `build` fills the folder $MILLRACE_VENV.
+# Set by the plan: envs (folder of environments), key, named (not empty where the requirements name local files),
+# owner (user of the job, or empty), evict (ends every process of that user, where nothing else does).
 
-# The contents of named files are part of what the environment is.
-if [ $# -gt 0 ]; then
-  key=$({
-    echo "$key"
-    for file; do [ ! -f "$file" ] || sha256sum "$file"; done
-  } | sha256sum | cut -c1-40)
-fi
-venv=$envs/$key
-mkdir -p "$envs/home"
-# What builds packages leaves things at home; the job's own folder is no place for them.
-[ "$HOME" != "$PWD" ] || HOME=$envs/home
-
-build() {
-  rm -rf "$venv"
-  if [ -n "$uv" ]; then
-    "$uv" venv --quiet --python "$python" "$venv" &&
-      "$uv" pip install --python "$venv/bin/python" --requirement "$requirements"
-  else
-    "$python" -m venv "$venv" &&
-      "$venv/bin/python" -m pip install --requirement "$requirements"
-  fi
+cancelled() {
+  [ -e cancel ] && exit 143
 }
 
+# The contents of named files are part of what the environment is.
+if [ -n "$named" ]; then
+  key=$({
+    echo "$key"
+    (digest)
+  } | sha256sum | cut -c1-40)
+fi
+MILLRACE_VENV=$envs/$key
+
+# Written before the mark is looked at: whoever removes old environments takes the mark away, and then looks for users.
 use() {
-  ln -sfn "$venv" "$link"
+  echo "$MILLRACE_VENV" >venv
+  [ -e "$MILLRACE_VENV.ready" ] || return 1
+  true >"$MILLRACE_VENV.ready"
+  [ -z "$1" ] || echo "$1"
   exit 0
 }
 
-if [ -e "$venv/.ready" ]; then
-  echo "Using cached virtualenv"
-  use
-fi
+# Strangers' files become the server's, and nobody else can change them.
+seal() {
+  [ -z "$owner" ] && return
+  evict
+  chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R go-w,a+rX "$MILLRACE_VENV"
+}
 
-# The kernel drops the lock when its last holder ends, however it ends. The installer inherits it on purpose: one that
-# outlives this shell is still writing.
-exec 9>"$venv.lock"
+[ ! -e "$MILLRACE_VENV.ready" ] || use "Using cached virtualenv"
+
+# The kernel drops the lock when its last holder ends, however it ends.
+exec 9>"$MILLRACE_VENV.lock"
 if ! flock -n 9; then
   echo "Waiting for another job that builds the same virtualenv"
-  flock 9
-  if [ -e "$venv/.ready" ]; then
-    echo "Using cached virtualenv"
-    use
+  until flock -w 1 9; do cancelled; done
+  [ ! -e "$MILLRACE_VENV.ready" ] || use "Using cached virtualenv"
+fi
+rm -rf "$MILLRACE_VENV"
+mkdir "$MILLRACE_VENV" || exit
+[ -z "$owner" ] || chown "$owner:$owner" "$MILLRACE_VENV" || exit
+if (build); then
+  if seal; then
+    sync -f "$MILLRACE_VENV" 2>/dev/null
+    true >"$MILLRACE_VENV.ready"
+    use ""
   fi
 fi
-echo "Building virtualenv with $("$python" -V 2>&1)"
-if build; then
-  sync -f "$venv" 2>/dev/null
-  : >"$venv/.ready"
-  use
-fi
 echo "The virtualenv could not be built" >&2
-rm -rf "$venv"
+rm -rf "$MILLRACE_VENV"
+cancelled
 exit 1

@@ -2,20 +2,25 @@
 import { execFile } from "node:child_process";
 import { access, constants, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { CannotStart } from "../engine.ts";
 
 export interface Interpreter {
   readonly path: string;
   readonly version: string;
+  /** What it needs to run: its own folder, and that of the one it was made from. */
+  readonly folders: readonly string[];
 }
 
 export class Interpreters {
   readonly #searchPath: string;
+  readonly #asJob: readonly string[];
   readonly #probes = new Map<string, Promise<Interpreter | undefined>>();
 
-  constructor(searchPath: string) {
+  /** `asJob`: a command in front of another that runs it with a job's rights. One that a job cannot reach is not offered. */
+  constructor(searchPath: string, asJob: readonly string[] = []) {
     this.#searchPath = searchPath;
+    this.#asJob = asJob;
   }
 
   /** The interpreter for `3.12`, `3.12.1`, `>=3.10,<3.13`, or null for the machine's `python3`. */
@@ -53,7 +58,7 @@ export class Interpreters {
   #probe(path: string): Promise<Interpreter | undefined> {
     let probe = this.#probes.get(path);
     if (!probe) {
-      probe = ask(path).then((found) => {
+      probe = ask(path, this.#asJob).then((found) => {
         // A machine that was too busy to answer may answer next time.
         if (!found) this.#probes.delete(path);
         return found;
@@ -64,14 +69,26 @@ export class Interpreters {
   }
 }
 
-function ask(path: string): Promise<Interpreter | undefined> {
-  const script = "import sys, platform; print(platform.python_version()); print(sys.executable)";
+const question =
+  "import sys, platform; print(platform.python_version(), sys.executable, sys.prefix, sys.base_prefix, sep='\\n')";
+
+function ask(path: string, asJob: readonly string[]): Promise<Interpreter | undefined> {
+  const [program = "", ...words] = [...asJob, path, "-I", "-c", question];
+  // A process of a job's user gets nothing of the server's environment.
+  const env = asJob.length > 0 ? { env: { PATH: "/usr/bin:/bin" } } : {};
   return new Promise((resolve) => {
-    execFile(path, ["-I", "-c", script], { timeout: 10_000 }, (error, stdout) => {
-      const [version, executable] = stdout.trim().split("\n");
-      resolve(!error && version && executable ? { version, path: executable } : undefined);
+    execFile(program, words, { timeout: 10_000, ...env }, (error, stdout) => {
+      const [version, executable, ...prefixes] = stdout.trim().split("\n");
+      if (error || !version || !executable) return resolve(undefined);
+      resolve({ version, path: executable, folders: foldersOf(executable, prefixes) });
     });
   });
+}
+
+/** A folder that holds another stands for both. */
+function foldersOf(executable: string, prefixes: readonly string[]): string[] {
+  const all = [...new Set([...prefixes, dirname(executable)])];
+  return all.filter((folder) => !all.some((other) => folder.startsWith(`${other}/`)));
 }
 
 /** Interpreters of pyenv and uv, which need not be on PATH. */

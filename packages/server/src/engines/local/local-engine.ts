@@ -1,20 +1,27 @@
 /** Runs jobs on the machine of the server. */
-import { access, type FileHandle, mkdir, open, readdir } from "node:fs/promises";
+import { chmodSync } from "node:fs";
+import { type FileHandle, mkdir, open, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { CannotStart, type Engine, type JobSpec, type LogSource, type Observation } from "../engine.ts";
+import type { UsageSample } from "@millrace/contract";
+import type { Engine, JobSpec, LogSource, Observation } from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
+import { Cgroups, type Usage } from "./cgroups.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
-import { scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
-import { isAlive, keyVariable, Processes, signalAll } from "./processes.ts";
+import type { Isolation } from "./isolation.ts";
+import { DiskWatch, type JobLimits, overLimit, overMemory } from "./limits.ts";
+import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
+import { insideScripts, queryFile, scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
+import { byFolder, isAlive, keyVariable, ProcessSearch, signalAll, usageOf } from "./processes.ts";
+import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
+import { appendSample, isDue, readSamples } from "./usage.ts";
 
-export interface LocalEngineOptions {
-  readonly dataDir: string;
+export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted"> {
+  readonly isolation: IsolationOptions["wanted"];
+  readonly limits: JobLimits;
   readonly bootId: string;
   readonly claimDelay: string;
-  /** What of the server's environment jobs see: PATH, certificates, proxies, package indexes. */
-  readonly jobEnvironment: Readonly<Record<string, string>>;
   /** A phase of this attempt began, or with `end` the attempt ended. */
   readonly onChange: (key: string, what: string) => void;
 }
@@ -23,27 +30,45 @@ export interface LocalEngineOptions {
 const sweepMs = 2000;
 
 export class LocalEngine implements Engine {
-  readonly capabilities = { isolation: "none" } as const;
+  readonly capabilities: Engine["capabilities"];
   readonly interpreters: Interpreters;
+  /** Why each stronger level of isolation does not work here. */
+  readonly missing: readonly string[];
   readonly #options: LocalEngineOptions;
   readonly #jobsDir: string;
   readonly #tools: Toolbox;
+  readonly #isolation: Isolation;
+  readonly #cgroups: Cgroups | undefined;
   readonly #starter: Starter;
-  readonly #processes = new Processes();
+  readonly #search = new ProcessSearch();
+  readonly #disk = new DiskWatch();
   /** Attempts whose processes have been asked to end. */
   readonly #asked = new Set<string>();
+  /** When each was sampled last. */
+  readonly #sampled = new Map<string, number>();
+  readonly #scripts = new Map<string, string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
-    await mkdir(join(options.dataDir, "jobs"), { recursive: true, mode: 0o700 });
-    await mkdir(join(options.dataDir, "envs"), { recursive: true, mode: 0o700 });
-    return new LocalEngine(options, await findTools(options));
+    for (const folder of ["jobs", "envs"]) await mkdir(join(options.dataDir, folder), { recursive: true, mode: 0o700 });
+    const programs = await findPrograms(options.jobEnvironment);
+    const opened = await openIsolation({ ...options, wanted: options.isolation }, programs);
+    if (opened.isolation.level === "uid") openFolders(options.dataDir);
+    const engine = new LocalEngine(options, await findTools(options), opened);
+    for (const name of insideScripts) {
+      engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
+    }
+    return engine;
   }
 
-  private constructor(options: LocalEngineOptions, tools: Toolbox) {
+  private constructor(options: LocalEngineOptions, tools: Toolbox, { isolation, missing }: OpenedIsolation) {
     this.#options = options;
     this.#jobsDir = join(options.dataDir, "jobs");
     this.#tools = tools;
-    this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "");
+    this.#isolation = isolation;
+    this.missing = missing;
+    this.capabilities = { isolation: isolation.level };
+    this.#cgroups = Cgroups.open(options.dataDir);
+    this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
     const script = join(import.meta.dirname, "starter.sh");
     this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder, what) =>
       options.onChange(basename(folder), what),
@@ -57,25 +82,70 @@ export class LocalEngine implements Engine {
   async submit(spec: JobSpec): Promise<void> {
     const folder = this.#folder(spec.key);
     const requirements = spec.queryType === "PYTHON" ? withLibrary(spec) : spec.requirements?.trim() || undefined;
-    const needsPython = spec.queryType === "PYTHON" || requirements !== undefined || spec.pythonVersion !== null;
-    const interpreter = needsPython ? await this.#interpreter(spec, folder) : undefined;
-    const scriptName = scriptFilename(spec);
+    const interpreter = await this.#interpreter(spec, folder, requirements !== undefined);
     folder.make();
     // Finding the interpreter took a moment: the attempt may have been withdrawn meanwhile.
     if (folder.claim() !== "none") return;
-    const input = { spec, folder, tools: this.#tools, scriptName, interpreter, requirements };
-    folder.write(scriptComesLast(spec, scriptName) ? "query" : join("work", scriptName), spec.query, 0o755);
-    folder.write("plan", writePlan(input));
-    folder.write("env", writeEnv(this.#environment(spec, folder)));
-    if (requirements !== undefined) folder.write("requirements.txt", `${requirements}\n`);
+    if (folder.owner() === -1) this.#prepare(spec, folder, interpreter, requirements);
     this.#starter.start(folder.path);
   }
 
+  /** Everything that the supervisor and the job find. */
+  #prepare(
+    spec: JobSpec,
+    folder: AttemptFolder,
+    interpreter: Interpreter | undefined,
+    requirements: string | undefined,
+  ): void {
+    const uid = this.#isolation.takeUser();
+    folder.makeInside(uid);
+    this.#writeInput(spec, folder, uid, requirements);
+    folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
+    const { limits } = this.#options;
+    const groups = this.#cgroups?.make(spec.key, limits) ?? [];
+    const plan = writePlan({
+      spec,
+      folder,
+      isolation: this.#isolation,
+      tools: this.#tools,
+      scriptName: scriptFilename(spec),
+      interpreter,
+      requirements,
+      groups,
+      openFiles: limits.openFiles,
+      processes: groups.length === 0 && uid !== undefined ? limits.processes : 0,
+    });
+    folder.write("plan", plan);
+  }
+
+  #writeInput(spec: JobSpec, folder: AttemptFolder, uid: number | undefined, requirements: string | undefined): void {
+    const scriptName = scriptFilename(spec);
+    const comesLast = scriptComesLast(spec, scriptName);
+    if (comesLast) folder.writeInput(queryFile, spec.query, uid);
+    else folder.writeScript(scriptName, spec.query, uid);
+    for (const [index, { path }] of spec.files.entries()) folder.place(path, String(index));
+    if (requirements !== undefined) folder.writeInput("requirements.txt", `${requirements}\n`, uid);
+    const needed = {
+      "repository.sh": spec.repository !== null,
+      "files.sh": comesLast || spec.files.length > 0,
+      "build.sh": requirements !== undefined,
+    };
+    for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
+  }
+
   /** Why a job cannot start is also in its log: whoever follows it sees no other message. */
-  async #interpreter({ pythonVersion }: JobSpec, folder: AttemptFolder): Promise<Interpreter> {
+  async #interpreter(
+    { pythonVersion, queryType }: JobSpec,
+    folder: AttemptFolder,
+    builds: boolean,
+  ): Promise<Interpreter | undefined> {
+    const needed = queryType === "PYTHON" || builds || pythonVersion !== null;
+    // In a sandbox even a shell script sees the machine's Python only when it is shown.
+    if (!needed && this.#isolation.level !== "bwrap") return undefined;
     try {
       return await this.interpreters.resolve(pythonVersion);
     } catch (error) {
+      if (!needed) return undefined;
       folder.make();
       folder.write("log", `${(error as Error).message}\n`);
       throw error;
@@ -83,16 +153,23 @@ export class LocalEngine implements Engine {
   }
 
   /** Ours last: they hold whatever the job's own settings say. */
-  #environment(spec: JobSpec, folder: AttemptFolder): Record<string, string> {
+  #environment(spec: JobSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
+    const { jobEnvironment, dataDir } = this.#options;
+    const temporary = this.#isolation.temporary(folder);
+    // A cache that strangers share could be filled with what was never published.
+    const cache = temporary === undefined ? join(dataDir, "cache") : join(temporary, "cache");
+    const bin = this.#isolation.level === "bwrap" && interpreter ? `${join(interpreter.path, "..")}:` : "";
     return {
       LANG: "C.UTF-8",
-      ...this.#options.jobEnvironment,
-      PIP_CACHE_DIR: join(this.#options.dataDir, "cache/pip"),
-      UV_CACHE_DIR: join(this.#options.dataDir, "cache/uv"),
+      ...jobEnvironment,
+      PATH: `${bin}${jobEnvironment["PATH"] ?? "/usr/local/bin:/usr/bin:/bin"}`,
+      PIP_CACHE_DIR: join(cache, "pip"),
+      UV_CACHE_DIR: join(cache, "uv"),
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
       PYTHONUNBUFFERED: "1",
       DATACHAIN_NO_ANALYTICS: "1",
       HOME: folder.work,
+      ...(temporary === undefined ? {} : { TMPDIR: temporary }),
       ...spec.environment,
       ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
       ...(spec.reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
@@ -113,9 +190,17 @@ export class LocalEngine implements Engine {
     const alive = sameBoot && supervisor !== undefined && isAlive(supervisor);
     const exit = folder.exit();
     const steps = folder.steps(exit);
-    if (exit) return { state: "EXITED", steps, exit, metrics: folder.metrics() };
+    if (exit) {
+      return { state: "EXITED", steps, exit, metrics: folder.metrics(), overLimit: this.#whyEnded(folder, exit.code) };
+    }
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
+  }
+
+  #whyEnded(folder: AttemptFolder, code: number): string | null {
+    const limit = folder.limit();
+    if (limit !== "") return limit;
+    return code !== 0 && this.#cgroups?.ranOutOfMemory(folder.key) ? overMemory(this.#options.limits) : null;
   }
 
   async withdraw(key: string): Promise<boolean> {
@@ -123,28 +208,67 @@ export class LocalEngine implements Engine {
   }
 
   async cancel(key: string, force: boolean): Promise<void> {
+    const folder = this.#folder(key);
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
-    this.#folder(key).write("cancel", "");
-    const { pids } = this.#processes.of([key]);
-    if (force) return signalAll(pids, "SIGKILL");
+    folder.write("cancel", "");
+    if (force) return signalAll(this.#isolation.left([folder], false).pids, "SIGKILL");
     // Those who are there at the first asking, and nobody later: what a script starts to tidy up is left alone until
     // the grace is over. A script that is only just beginning shows no process yet, and is asked when it does.
-    if (this.#asked.has(key) || pids.length === 0) return;
+    if (this.#asked.has(key)) return;
+    const pids = this.#isolation.processes(folder);
+    if (pids.length === 0) return;
     this.#asked.add(key);
     signalAll(pids, "SIGTERM");
   }
 
+  #left(folders: readonly AttemptFolder[], ended: boolean) {
+    const { pids, unclear } = this.#isolation.left(folders, ended);
+    // Where a supervisor was killed, a phase may be about to begin: still a shell of ours, which shows by its folder.
+    const starting = ended ? [] : this.#search.all(byFolder(folders.map(({ path }) => path))).pids;
+    return { pids: [...pids, ...starting], unclear };
+  }
+
   async sweep(keys: readonly string[]): Promise<string[]> {
-    // Where a supervisor was killed, the script's first process may still be there.
-    const ended = keys.every((key) => this.#folder(key).exit() !== undefined);
+    const folders = keys.map((key) => this.#folder(key));
+    const ended = folders.every((folder) => folder.exit() !== undefined);
     for (const deadline = performance.now() + sweepMs; ; ) {
-      const { pids, unclear } = ended ? this.#processes.left(keys) : this.#processes.of(keys);
+      const { pids, unclear } = this.#left(folders, ended);
       if (pids.length === 0 && !unclear) return [];
-      if (performance.now() > deadline) return keys.filter((key) => this.#processes.of([key]).pids.length > 0);
+      if (performance.now() > deadline) {
+        return folders.filter((folder) => this.#left([folder], false).pids.length > 0).map(({ key }) => key);
+      }
       signalAll(pids, "SIGKILL");
       // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.
       await sleep(pids.length === 0 ? 1 : 5);
     }
+  }
+
+  async watch(key: string): Promise<void> {
+    const folder = this.#folder(key);
+    const begun = folder.begunAt();
+    if (begun === undefined || folder.exit()) return;
+    const { limits } = this.#options;
+    const now = Date.now();
+    const used = isDue(this.#sampled.get(key), begun, now) ? this.#sample(folder, now) : undefined;
+    const tooMuch = !this.#cgroups && limits.memory > 0 && (used?.memory_bytes ?? 0) > limits.memory;
+    const why =
+      overLimit(folder, limits, now) ??
+      (tooMuch ? overMemory(limits) : undefined) ??
+      (await this.#disk.over(folder, limits));
+    if (why === undefined || folder.exit()) return;
+    if (folder.limit() === "") folder.write("limit", why);
+    await this.cancel(key, true);
+  }
+
+  #sample(folder: AttemptFolder, now: number): Usage {
+    const used = this.#cgroups?.usage(folder.key) ?? usageOf(this.#isolation.processes(folder));
+    appendSample(folder.file("usage"), { at: new Date(now).toISOString(), ...used });
+    this.#sampled.set(folder.key, now);
+    return used;
+  }
+
+  async usage(key: string): Promise<UsageSample[]> {
+    return readSamples(this.#folder(key).file("usage"));
   }
 
   async openLog(key: string): Promise<LogSource> {
@@ -168,14 +292,27 @@ export class LocalEngine implements Engine {
     return readdir(this.#jobsDir);
   }
 
-  cleanup(key: string): Promise<void> {
+  /** The user is free when its files are gone: the next to have it must not find them. */
+  async cleanup(key: string): Promise<void> {
+    const folder = this.#folder(key);
+    const uid = folder.owner();
     this.#asked.delete(key);
-    return this.#folder(key).clean();
+    this.#sampled.delete(key);
+    this.#disk.forget(key);
+    await folder.clean();
+    this.#cgroups?.remove(key);
+    if (uid > 0 && uid !== process.getuid?.()) this.#isolation.freeUser(uid);
   }
 
   async close(): Promise<void> {
     this.#starter.close();
+    this.#isolation.close();
   }
+}
+
+/** Users of jobs must be able to pass; what lies there is closed to them by its own rights. */
+function openFolders(dataDir: string): void {
+  for (const folder of ["", "jobs", "envs"]) chmodSync(join(dataDir, folder), 0o711);
 }
 
 /** The script lies in the working directory under its own name, so that tracebacks and `__file__` say what people know. */
@@ -200,32 +337,9 @@ function withLibrary({ query, requirements }: JobSpec): string | undefined {
 }
 
 async function findTools({ dataDir, jobEnvironment }: LocalEngineOptions): Promise<Toolbox> {
-  const path = jobEnvironment["PATH"] ?? "";
-  const system = `/usr/bin:/bin:${path}`;
-  const setsid = await findProgram("setsid", system);
-  const env = await findProgram("env", system);
-  if (!setsid || !env)
-    throw new CannotStart("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
   return {
-    setsid,
-    env,
-    uv: await findProgram("uv", path),
+    uv: await findProgram("uv", jobEnvironment["PATH"] ?? ""),
     environmentScript: join(import.meta.dirname, "environment.sh"),
-    repositoryScript: join(import.meta.dirname, "repository.sh"),
     envsDir: join(dataDir, "envs"),
   };
-}
-
-async function findProgram(name: string, path: string): Promise<string | undefined> {
-  for (const folder of path.split(":").filter(Boolean)) {
-    const candidate = join(folder, name);
-    if (
-      await access(candidate).then(
-        () => true,
-        () => false,
-      )
-    )
-      return candidate;
-  }
-  return undefined;
 }

@@ -1,31 +1,37 @@
-/** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs. */
+/** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../engine.ts";
 import { type AttemptFolder, type Phase, phases } from "./attempt-folder.ts";
 import type { Interpreter } from "./interpreters.ts";
-
-export const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
+import type { Isolation } from "./isolation.ts";
+import { quote, words } from "./shell.ts";
 
 export interface Toolbox {
-  /** Absolute paths: a job's own PATH must not decide what starts it. */
-  readonly setsid: string;
-  readonly env: string;
   readonly uv: string | undefined;
+  /** Runs with the server's rights; what it runs of strangers' it runs inside. */
   readonly environmentScript: string;
-  readonly repositoryScript: string;
   readonly envsDir: string;
 }
 
 export interface PlanInput {
   readonly spec: JobSpec;
   readonly folder: AttemptFolder;
+  readonly isolation: Isolation;
   readonly tools: Toolbox;
   readonly scriptName: string;
-  /** For Python jobs. */
   readonly interpreter: Interpreter | undefined;
   /** Text of the requirements, with what the query needs beyond them. */
   readonly requirements: string | undefined;
+  /** Files that take in whoever writes a 0 into them. */
+  readonly groups: readonly string[];
+  /** Per process; 0: as it is. */
+  readonly openFiles: number;
+  /** Of the job's user, where no group counts them; 0: as it is. */
+  readonly processes: number;
 }
+
+/** Scripts of ours that run inside: the job finds them beside its other input. */
+export const insideScripts = ["repository.sh", "files.sh", "build.sh"] as const;
 
 export function writePlan(input: PlanInput): string {
   const bodies: Record<Phase, string | undefined> = {
@@ -35,16 +41,24 @@ export function writePlan(input: PlanInput): string {
     query: queryPhase(input),
   };
   const used = phases.filter((phase) => bodies[phase] !== undefined);
-  const functions = used.map((phase) => `${phase}() {\n  cd ./work || exit\n  . ../env\n${bodies[phase]}\n}\n`);
-  return `phases=${quote(used.join(" "))}\n${functions.join("")}`;
+  const functions = used.map((phase) => `${phase}() {\n  confine\n${bodies[phase]}\n}\n`);
+  return [
+    `phases=${quote(used.join(" "))}\nMILLRACE_VENV=\n`,
+    define("confine", confine(input)),
+    ...(input.requirements ? [define("digest", digest(input)), define("build", build(input))] : []),
+    ...functions,
+  ].join("");
 }
 
-/**
- * A background child of a shell has INT and QUIT ignored, and a shell cannot undo that for itself; `env` can. A session
- * of its own keeps the supervisor out of whatever the job signals.
- */
-const exec = ({ tools }: PlanInput, ...words: string[]) =>
-  `  exec ${[tools.env, "--default-signal=INT,QUIT", tools.setsid, ...words].map(quote).join(" ")}`;
+const define = (name: string, body: string) => `${name}() {\n${body}\n}\n`;
+
+/** What holds for a phase and everything it starts. A limit that cannot be set is no reason not to run. */
+function confine({ groups, openFiles, processes }: PlanInput): string {
+  const lines = groups.map((file) => `  echo 0 >${quote(file)}`);
+  if (openFiles > 0) lines.push(`  ulimit -n ${openFiles} 2>/dev/null`);
+  if (processes > 0) lines.push(`  ulimit -p ${processes} 2>/dev/null`);
+  return [...lines, "  true"].join("\n");
+}
 
 /** Where the revision begins in `url@revision`: at the last @ of the path, not at the one before the host. */
 export function splitRevision(repository: string): { url: string; revision: string } {
@@ -56,48 +70,75 @@ export function splitRevision(repository: string): { url: string; revision: stri
   return { url: repository.slice(0, at), revision: repository.slice(at + 1) };
 }
 
+const enter = ({ isolation, folder }: PlanInput, command: string, readable: readonly string[] = []) =>
+  isolation.enter({ folder, readable, command });
+
+const script = ({ folder }: PlanInput, name: (typeof insideScripts)[number]) => folder.file(`input/${name}`);
+
 function repositoryPhase(input: PlanInput): string {
   const { url, revision } = splitRevision(input.spec.repository ?? "");
-  return exec(input, "/bin/sh", input.tools.repositoryScript, url, revision);
+  return enter(input, words("/bin/sh", script(input, "repository.sh"), url, revision));
 }
 
 /** After a clone, which wants an empty folder, and after a file of its own name: what was submitted is what runs. */
 export const scriptComesLast = ({ repository, files }: JobSpec, scriptName: string) =>
   repository !== null || files.some(({ name }) => name === scriptName);
 
-/** A repository may hold a link under the name of a file: the destination is replaced, never written through. */
-function filesPhase({ spec, scriptName }: PlanInput): string | undefined {
-  const copies = spec.files.map(({ path, name }) => [path, name]);
-  const last = scriptComesLast(spec, scriptName);
-  if (last) copies.push(["../query", scriptName]);
-  if (copies.length === 0) return undefined;
-  const lines = copies.map(
-    ([from = "", to = ""]) => `  cp --remove-destination -- ${quote(from)} ${quote(`./${to}`)} || exit`,
-  );
-  return [...lines, ...(last ? [`  chmod u+x ${quote(`./${scriptName}`)}`] : [])].join("\n");
+/** The script under its own name there, so that no file that the job takes along can be in its place. */
+export const queryFile = "query";
+
+function filesPhase(input: PlanInput): string | undefined {
+  const { spec, scriptName, folder } = input;
+  const names = spec.files.flatMap(({ name }, index) => [String(index), name]);
+  if (scriptComesLast(spec, scriptName)) names.push(queryFile, scriptName);
+  if (names.length === 0) return undefined;
+  return enter(input, words("/bin/sh", script(input, "files.sh"), folder.file("input"), ...names));
 }
 
-function environmentPhase(input: PlanInput): string {
-  const { spec, folder, tools, interpreter, requirements = "" } = input;
-  const named = namedFiles(requirements);
+function environmentPhase({ spec, folder, tools, isolation, interpreter, requirements = "" }: PlanInput): string {
   const key = createHash("sha256")
     .update(
-      JSON.stringify([spec.teamId, interpreter, process.platform, process.arch, requirements, indexSettings(spec)]),
+      JSON.stringify([
+        spec.teamId,
+        interpreter?.path,
+        interpreter?.version,
+        process.platform,
+        process.arch,
+        requirements,
+        indexSettings(spec),
+      ]),
     )
     .digest("hex")
     .slice(0, 40);
   // An editable or folder install points into this job's own folder: such an environment cannot be shared.
-  const envs = requirements.split("\n").some(namesFolder) ? folder.file("own-env") : tools.envsDir;
-  const words = [
-    envs,
-    key,
-    interpreter?.path ?? "",
-    folder.file("requirements.txt"),
-    tools.uv ?? "",
-    folder.file("venv"),
-    ...named,
-  ];
-  return exec(input, "/bin/sh", tools.environmentScript, ...words);
+  const own = requirements.split("\n").some(namesFolder);
+  const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
+  return [
+    `  envs=${quote(own ? folder.file("own-env") : tools.envsDir)}`,
+    `  key=${key} named=${namedFiles(requirements).length > 0 ? "yes" : ""} owner=${owner}`,
+    ...(own ? [`  mkdir -p -m 0711 "$envs"`] : []),
+    `  evict() { ${isolation.evict(folder)}; }`,
+    `  . ${quote(tools.environmentScript)}`,
+  ].join("\n");
+}
+
+function digest(input: PlanInput): string {
+  const named = namedFiles(input.requirements ?? "");
+  return enter(
+    input,
+    words("/bin/sh", "-c", 'for file; do [ ! -f "$file" ] || sha256sum "$file"; done', "sh", ...named),
+  );
+}
+
+function build(input: PlanInput): string {
+  const { isolation, folder, interpreter, tools } = input;
+  const rest = words(interpreter?.path ?? "", folder.file("input/requirements.txt"), tools.uv ?? "");
+  return isolation.enter({
+    folder,
+    readable: [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])],
+    writable: ['"$MILLRACE_VENV"'],
+    command: `/bin/sh ${quote(script(input, "build.sh"))} "$MILLRACE_VENV" ${rest}`,
+  });
 }
 
 /** `-e .`, `.`, `./package`, `../package/`; not `./package-1.0.whl`. */
@@ -123,15 +164,14 @@ export function namedFiles(requirements: string): string[] {
 }
 
 function queryPhase(input: PlanInput): string {
-  const { spec, interpreter, folder, requirements, scriptName } = input;
-  const venv = requirements
-    ? `  VIRTUAL_ENV=${quote(folder.file("venv"))} PATH=${quote(folder.file("venv/bin"))}:$PATH\n  export VIRTUAL_ENV PATH\n`
-    : "";
-  if (spec.queryType === "PYTHON") {
-    return venv + exec(input, requirements ? folder.file("venv/bin/python") : (interpreter?.path ?? ""), scriptName);
-  }
-  // A script that names its interpreter gets it.
-  return venv + exec(input, ...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
+  const { spec, interpreter, requirements, scriptName } = input;
+  const command =
+    spec.queryType === "PYTHON"
+      ? `${requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "")} ${quote(scriptName)}`
+      : // A script that names its interpreter gets it.
+        words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
+  const venv = requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "";
+  return venv + enter(input, command, interpreter?.folders);
 }
 
 /** Lines that a shell reads before it starts a phase. Later names win. */

@@ -1,0 +1,251 @@
+/**
+ * What stands between a job and the machine: how its commands are started, how its processes are found and ended, whom
+ * its files belong to. Three levels, each with the same interface; docs/security.md says what each promises.
+ */
+import type { IsolationLevel } from "../engine.ts";
+import type { AttemptFolder } from "./attempt-folder.ts";
+import { byMark, byNamespace, byUser, type Found, namespaceOf, ProcessSearch } from "./processes.ts";
+import { infoDescriptor, type Sandbox } from "./sandbox.ts";
+import { quote, words } from "./shell.ts";
+import type { JobUsers, UserRange } from "./users.ts";
+
+/** A command of an attempt, to be started inside. */
+export interface Inside {
+  readonly folder: AttemptFolder;
+  /** More that it may read beside the system's own. */
+  readonly readable: readonly string[];
+  /** Shell words that may hold `$MILLRACE_VENV`: folders that it may write to beside its own. */
+  readonly writable?: readonly string[];
+  /** Shell words of the command. */
+  readonly command: string;
+}
+
+export interface Isolation {
+  readonly level: IsolationLevel;
+  /** The user of a new attempt; undefined: the server's own. */
+  takeUser(): number | undefined;
+  /** A command in front of another that runs it with a job's rights, to see what jobs can reach; empty: they see what we see. */
+  readonly asJob: readonly string[];
+  /** Nothing of this user is left. */
+  freeUser(uid: number): void;
+  /** The job's temporary folder as the job knows it; undefined: the machine's. */
+  temporary(folder: AttemptFolder): string | undefined;
+  /** Shell lines that put the command into the place of the shell that runs them, in the attempt's folder. */
+  enter(inside: Inside): string;
+  /** A shell command that ends every process of the attempt's user, where the end of a phase does not. */
+  evict(folder: AttemptFolder): string;
+  /** Processes that a cancellation asks to end. */
+  processes(folder: AttemptFolder): number[];
+  /** What is left of attempts; `ended`: their scripts' first processes are gone. */
+  left(folders: readonly AttemptFolder[], ended: boolean): Found;
+  close(): void;
+}
+
+export interface Programs {
+  /** Absolute paths: a job's own PATH must not decide what starts it. */
+  readonly env: string;
+  readonly setsid: string;
+  readonly setpriv: string | undefined;
+}
+
+/**
+ * A background child of a shell has INT and QUIT ignored, and a shell cannot undo that for itself; `env` can. A session
+ * of its own keeps the supervisor out of whatever the job signals.
+ */
+const defaults = ({ env }: Programs) => words(env, "--default-signal=INT,QUIT");
+
+/** In a virtualenv its programs come first. */
+const activate = "VIRTUAL_ENV=$MILLRACE_VENV PATH=$MILLRACE_VENV/bin:$PATH; export VIRTUAL_ENV PATH";
+
+/** Own session, clean environment, nothing else: the job is the server's user. */
+export class NoIsolation implements Isolation {
+  readonly level = "none";
+  readonly asJob = [];
+  readonly #programs: Programs;
+  readonly #search = new ProcessSearch();
+
+  constructor(programs: Programs) {
+    this.#programs = programs;
+  }
+
+  takeUser(): undefined {}
+  freeUser(): void {}
+  temporary(): undefined {}
+  close(): void {}
+  evict(): string {
+    return ":";
+  }
+
+  enter({ command }: Inside): string {
+    return [
+      "  cd ./work || exit",
+      "  . ../input/env",
+      `  [ -z "$MILLRACE_VENV" ] || { ${activate}; }`,
+      `  exec ${defaults(this.#programs)} ${quote(this.#programs.setsid)} ${command}`,
+    ].join("\n");
+  }
+
+  processes(folder: AttemptFolder): number[] {
+    return this.#search.all(byMark([folder.key])).pids;
+  }
+
+  left(folders: readonly AttemptFolder[], ended: boolean): Found {
+    const belongs = byMark(folders.map(({ key }) => key));
+    return ended ? this.#search.left(belongs) : this.#search.all(belongs);
+  }
+}
+
+/**
+ * The job's variables are set inside, by a shell that has the job's rights already: one such as LD_PRELOAD must not
+ * reach the programs that take the rights away.
+ */
+const start = `. "$1"; MILLRACE_VENV=$2; shift 2; [ -z "$MILLRACE_VENV" ] || { ${activate}; }; exec "$@"`;
+const startInside = (environment: string, command: string) =>
+  `/bin/sh -c ${quote(start)} sh ${quote(environment)} "$MILLRACE_VENV" ${command}`;
+
+/** From root to a user that has no rights and can get none back. */
+const becoming = (setpriv: string, uid: number) => [
+  setpriv,
+  `--reuid=${uid}`,
+  `--regid=${uid}`,
+  "--clear-groups",
+  "--no-new-privs",
+  "--bounding-set=-all",
+  "--inh-caps=-all",
+];
+
+export interface UserOptions {
+  readonly programs: Programs & { readonly setpriv: string };
+  readonly users: JobUsers;
+  readonly range: UserRange;
+}
+
+/** A user of its own for every running job. */
+export class UserIsolation implements Isolation {
+  readonly level = "uid";
+  readonly #options: UserOptions;
+  readonly #search = new ProcessSearch();
+
+  constructor(options: UserOptions) {
+    this.#options = options;
+  }
+
+  get asJob(): string[] {
+    const { programs, range } = this.#options;
+    return becoming(programs.setpriv, range.last);
+  }
+
+  takeUser(): number {
+    return this.#options.users.take();
+  }
+
+  freeUser(uid: number): void {
+    this.#options.users.give(uid);
+  }
+
+  temporary(folder: AttemptFolder): string {
+    return folder.file("tmp");
+  }
+
+  close(): void {
+    this.#options.users.close();
+  }
+
+  evict(folder: AttemptFolder): string {
+    return `${words(...becoming(this.#options.programs.setpriv, folder.owner()))} /bin/sh -c 'kill -KILL -1'`;
+  }
+
+  enter({ folder, command }: Inside): string {
+    const { programs } = this.#options;
+    const inside = startInside("../input/env", command);
+    const become = words(programs.setsid, ...becoming(programs.setpriv, folder.owner()));
+    return `  cd ./work || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
+  }
+
+  processes(folder: AttemptFolder): number[] {
+    return this.#search.all(this.#belongs([folder])).pids;
+  }
+
+  left(folders: readonly AttemptFolder[], ended: boolean): Found {
+    const belongs = this.#belongs(folders);
+    return ended ? this.#search.left(belongs) : this.#search.all(belongs);
+  }
+
+  #belongs(folders: readonly AttemptFolder[]) {
+    const { first, last } = this.#options.range;
+    return byUser(new Set(folders.map((folder) => folder.owner())), (uid) => uid >= first && uid <= last);
+  }
+}
+
+export interface SandboxIsolationOptions {
+  readonly programs: Programs;
+  readonly sandbox: Sandbox;
+  /** Accounts that a job sees: files for this user. */
+  readonly accounts: (uid: number) => { passwd: string; group: string };
+  /** Where the server is root. */
+  readonly users: UserOptions | undefined;
+}
+
+/** Namespaces of its own, in which little of the machine is to be seen; as a user of its own where the server is root. */
+export class SandboxIsolation implements Isolation {
+  readonly level = "bwrap";
+  readonly asJob = [];
+  readonly #options: SandboxIsolationOptions;
+  readonly #search = new ProcessSearch();
+
+  constructor(options: SandboxIsolationOptions) {
+    this.#options = options;
+  }
+
+  takeUser(): number | undefined {
+    return this.#options.users?.users.take();
+  }
+
+  freeUser(uid: number): void {
+    this.#options.users?.users.give(uid);
+  }
+
+  temporary(): string {
+    return "/tmp";
+  }
+
+  close(): void {
+    this.#options.users?.users.close();
+  }
+
+  evict(): string {
+    return ":";
+  }
+
+  enter({ folder, readable, writable = [], command }: Inside): string {
+    const { programs, sandbox, accounts, users } = this.#options;
+    const uid = folder.owner();
+    const view = words(...sandbox.words({ path: folder.path, ...accounts(uid), readable }));
+    const mounts =
+      writable.length > 0
+        ? writable.map((path) => `--bind ${path} ${path}`)
+        : [`\${MILLRACE_VENV:+--ro-bind "$MILLRACE_VENV" "$MILLRACE_VENV"}`];
+    const become = users ? `${words(...becoming(users.programs.setpriv, uid))} ` : "";
+    const inside = startInside(folder.file("input/env"), command);
+    return [
+      `  exec ${defaults(programs)} ${view} ${mounts.join(" ")} -- \\`,
+      `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}`,
+    ].join("\n");
+  }
+
+  processes(folder: AttemptFolder): number[] {
+    const info = folder.sandbox();
+    if (!info) return [];
+    // All but the first: it only waits for the others, and hears nothing but KILL.
+    return this.#search.all(byNamespace(new Set([info.namespace]))).pids.filter((pid) => pid !== info.pid);
+  }
+
+  /** With the first process of a namespace the kernel ends all others, and it is not gone before they are. */
+  left(folders: readonly AttemptFolder[]): Found {
+    const pids = folders.flatMap((folder) => {
+      const info = folder.sandbox();
+      return info && namespaceOf(info.pid) === info.namespace ? [info.pid] : [];
+    });
+    return { pids, unclear: false };
+  }
+}

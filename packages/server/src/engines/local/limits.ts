@@ -1,0 +1,74 @@
+/** What an attempt may use, and how it is told that it used more. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import type { AttemptFolder } from "./attempt-folder.ts";
+
+/** 0: no limit. */
+export interface JobLimits {
+  readonly seconds: number;
+  readonly memory: number;
+  readonly processes: number;
+  readonly openFiles: number;
+  readonly log: number;
+  readonly disk: number;
+}
+
+const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+/** In the words of the setting. */
+function size(bytes: number): string {
+  let power = 0;
+  for (; power < units.length - 1 && bytes >= 1024 ** (power + 1); power++);
+  return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
+}
+
+const over = (what: string, setting: string) =>
+  `The job was ended: it went over its limit of ${what} (${setting} of the server).`;
+
+export const overMemory = (limits: JobLimits) => over(`${size(limits.memory)} of memory`, "MILLRACE_JOB_MEMORY");
+
+/** What can be told at once; the disk takes longer. */
+export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number): string | undefined {
+  const begun = folder.begunAt() ?? now;
+  if (limits.seconds > 0 && now - begun > limits.seconds * 1000) {
+    return over(`${limits.seconds} seconds`, "MILLRACE_JOB_SECONDS");
+  }
+  if (limits.log > 0 && folder.logSize() > limits.log) return over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG");
+  return undefined;
+}
+
+/** How long it takes to count grows with what is counted, so the pauses between do too. */
+const countingShare = 20;
+const shortestPauseMs = 2000;
+
+/** Counts what attempts have put into their folders, one after another. */
+export class DiskWatch {
+  readonly #next = new Map<string, number>();
+  readonly #counting = new Set<string>();
+
+  /** Undefined: not counted this time, or not over. */
+  async over(folder: AttemptFolder, limits: JobLimits): Promise<string | undefined> {
+    const now = performance.now();
+    if (limits.disk === 0 || this.#counting.has(folder.key) || now < (this.#next.get(folder.key) ?? 0)) return;
+    this.#counting.add(folder.key);
+    try {
+      const used = await diskUsage([folder.work, folder.file("tmp")]);
+      const took = performance.now() - now;
+      this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
+      return used > limits.disk ? over(`${size(limits.disk)} in its folders`, "MILLRACE_JOB_DISK") : undefined;
+    } finally {
+      this.#counting.delete(folder.key);
+    }
+  }
+
+  forget(key: string): void {
+    this.#next.delete(key);
+  }
+}
+
+/** By a program that follows no link and takes any depth; files that vanish meanwhile are no fault. */
+async function diskUsage(folders: readonly string[]): Promise<number> {
+  const { stdout } = await promisify(execFile)("du", ["-s", "-x", "-c", "--block-size=1", "--", ...folders], {
+    env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+  }).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }));
+  return Number(/^(\d+)\ttotal$/m.exec(stdout)?.[1] ?? 0);
+}

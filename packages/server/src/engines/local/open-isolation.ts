@@ -1,0 +1,154 @@
+/** Which level works on this machine: tried, not guessed. */
+import { execFile } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import type { IsolationLevel } from "../engine.ts";
+import { AttemptFolder } from "./attempt-folder.ts";
+import {
+  type Isolation,
+  NoIsolation,
+  type Programs,
+  SandboxIsolation,
+  UserIsolation,
+  type UserOptions,
+} from "./isolation.ts";
+import { findProgram } from "./programs.ts";
+import { type JobPath, Sandbox } from "./sandbox.ts";
+import { JobUsers, type UserRange } from "./users.ts";
+
+export interface IsolationOptions {
+  readonly wanted: IsolationLevel | "auto";
+  readonly dataDir: string;
+  readonly users: UserRange;
+  readonly jobPaths: readonly JobPath[];
+  /** Files that no job may read, though the server's user may. */
+  readonly hidden: readonly string[];
+  readonly jobEnvironment: Readonly<Record<string, string>>;
+}
+
+export interface OpenedIsolation {
+  readonly isolation: Isolation;
+  /** Why each stronger level does not work. */
+  readonly missing: readonly string[];
+}
+
+/** The level that is wanted, or for `auto` the strongest that works. One that is named and does not work is refused. */
+export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
+  const missing: string[] = [];
+  const levels = options.wanted === "auto" ? (["bwrap", "uid"] as const) : ([options.wanted] as const);
+  for (const level of levels) {
+    if (level === "none") break;
+    try {
+      return { isolation: await open(level, options, programs), missing };
+    } catch (error) {
+      missing.push(`${level}: ${(error as Error).message}`);
+    }
+  }
+  if (options.wanted === "auto" || options.wanted === "none") return { isolation: new NoIsolation(programs), missing };
+  throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work here. ${missing.join(" ")}`);
+}
+
+const isRoot = process.getuid?.() === 0;
+
+async function open(level: "uid" | "bwrap", options: IsolationOptions, programs: Programs): Promise<Isolation> {
+  const isolation = level === "uid" ? openUsers(options, programs) : await openSandbox(options, programs);
+  try {
+    await tryOut(isolation, options.dataDir);
+    return isolation;
+  } catch (error) {
+    isolation.close();
+    throw error;
+  }
+}
+
+function openUsers(options: IsolationOptions, programs: Programs): Isolation {
+  if (!isRoot) throw new Error("The server must run as root to give each job a user of its own.");
+  const closed = closedFolder(options.dataDir);
+  if (closed) {
+    throw new Error(
+      `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
+    );
+  }
+  return new UserIsolation(userOptions(options, programs));
+}
+
+function userOptions({ users: range, dataDir }: IsolationOptions, programs: Programs): UserOptions {
+  const { setpriv } = programs;
+  if (!setpriv) throw new Error("The program setpriv is missing: install util-linux.");
+  return { programs: { ...programs, setpriv }, range, users: new JobUsers(range, dataDir, usersInUse(dataDir)) };
+}
+
+/** Owners of working folders: of running jobs, and of those whose folders are not cleaned yet. */
+function usersInUse(dataDir: string): Set<number> {
+  const keys = readdirSync(join(dataDir, "jobs"));
+  return new Set(keys.map((key) => new AttemptFolder(join(dataDir, "jobs"), key).owner()));
+}
+
+/** The nearest folder above the data folder that strangers cannot pass. The data folder itself is opened for that. */
+function closedFolder(dataDir: string): string | undefined {
+  for (let folder = dirname(realpathSync(dataDir)); ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) return folder;
+    if (folder === "/") return undefined;
+  }
+}
+
+async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
+  const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
+  if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
+  checkPaths(options);
+  const { dataDir, jobPaths, hidden, jobEnvironment } = options;
+  const settingFiles = Object.entries(jobEnvironment)
+    .filter(([name, value]) => /(_FILE|_DIR|_BUNDLE|_CAINFO|_CERTS?|_CONFIG)$/.test(name) && value.startsWith("/"))
+    .map(([, value]) => value);
+  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles });
+  const users = isRoot ? userOptions(options, programs) : undefined;
+  return new SandboxIsolation({ programs, sandbox, users, accounts: accountFiles(dataDir) });
+}
+
+/** A mount point in a folder that jobs may change could be led elsewhere by a link. */
+function checkPaths({ jobPaths, dataDir }: IsolationOptions): void {
+  for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
+    const inner = [dataDir, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
+    if (inner) throw new Error(`MILLRACE_JOB_PATHS: ${path} may be changed by jobs, and ${inner} lies in it.`);
+  }
+}
+
+/** Whom a job sees on the machine: root, itself and nobody. Written once for each user. */
+function accountFiles(dataDir: string) {
+  const folder = join(dataDir, "accounts");
+  mkdirSync(folder, { recursive: true, mode: 0o711 });
+  const written = new Map<number, { passwd: string; group: string }>();
+  return (uid: number) => {
+    let files = written.get(uid);
+    if (!files) {
+      files = { passwd: join(folder, `${uid}.passwd`), group: join(folder, `${uid}.group`) };
+      const nobody = "nobody:x:65534:65534:nobody:/:/bin/false\n";
+      const account = uid === 0 ? "" : `job:x:${uid}:${uid}:job:/tmp:/bin/sh\n`;
+      writeFileSync(files.passwd, `root:x:0:0:root:/root:/bin/sh\n${account}${nobody}`, { mode: 0o644 });
+      writeFileSync(files.group, `root:x:0:\n${uid === 0 ? "" : `job:x:${uid}:\n`}nogroup:x:65534:\n`, { mode: 0o644 });
+      for (const file of Object.values(files)) chmodSync(file, 0o644);
+      written.set(uid, files);
+    }
+    return files;
+  };
+}
+
+/** Starts a command inside, exactly as for a job. */
+async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
+  const folder = new AttemptFolder(dataDir, `try-out.${process.pid}`);
+  const uid = isolation.takeUser();
+  try {
+    folder.make();
+    folder.makeInside(uid);
+    folder.writeInput("env", "", uid);
+    const lines = isolation.enter({ folder, readable: [], command: "/bin/sh -c 'test -w . && cat ../input/env'" });
+    await promisify(execFile)("/bin/sh", ["-c", `MILLRACE_VENV=\n${lines}`], { cwd: folder.path, timeout: 20_000 });
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string };
+    throw new Error(`A command could not be started inside: ${stderr?.trim() || message}`);
+  } finally {
+    await folder.remove();
+    if (uid !== undefined) isolation.freeUser(uid);
+  }
+}

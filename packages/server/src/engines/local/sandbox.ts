@@ -1,0 +1,118 @@
+/** What a job sees of the machine inside bubblewrap: words of a command line, in the order in which they are mounted. */
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+export interface JobPath {
+  readonly path: string;
+  readonly mode: "ro" | "rw";
+}
+
+export interface SandboxOptions {
+  readonly bwrap: string;
+  readonly dataDir: string;
+  readonly jobPaths: readonly JobPath[];
+  /** Files outside the data folder that no job may read, though the server's user may. */
+  readonly hidden: readonly string[];
+  /** Files that the operator's settings for jobs name: certificates and the like. */
+  readonly settingFiles: readonly string[];
+}
+
+export interface SandboxedAttempt {
+  /** The attempt's own folder, with input, work and tmp. */
+  readonly path: string;
+  /** Accounts as the job sees them: files in the form of /etc/passwd and /etc/group. */
+  readonly passwd: string;
+  readonly group: string;
+  /** More that it may read: an interpreter's folders, a program. */
+  readonly readable: readonly string[];
+}
+
+/** Where the number of the namespace is written: the shell opens this descriptor. */
+export const infoDescriptor = 5;
+
+export class Sandbox {
+  readonly #options: SandboxOptions;
+  readonly #system: readonly string[];
+
+  constructor(options: SandboxOptions) {
+    this.#options = options;
+    this.#system = systemFolders();
+  }
+
+  /** Up to the command. The network stays: what it reaches is for the operator's firewall to say. */
+  words({ path, passwd, group, readable }: SandboxedAttempt): string[] {
+    const { bwrap, dataDir, jobPaths, hidden, settingFiles } = this.#options;
+    const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
+    const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), dataDir];
+    return [
+      bwrap,
+      ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+      ...["--die-with-parent", "--new-session", "--info-fd", String(infoDescriptor)],
+      ...this.#system,
+      ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
+      ...["--proc", "/proc", "--dev", "/dev"],
+      ...temporary(path, mounted),
+      ...parents(mounted),
+      ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),
+      ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
+      ...hidden.filter(isVisible).flatMap((file) => ["--ro-bind", "/dev/null", file]),
+      // Whatever else was mounted above it, nothing of the data folder shows but what follows.
+      ...["--tmpfs", dataDir, "--dir", join(dataDir, "jobs"), "--dir", path, "--dir", join(dataDir, "envs")],
+      ...["--ro-bind", join(path, "input"), join(path, "input"), "--bind", join(path, "work"), join(path, "work")],
+      ...["--chdir", join(path, "work")],
+    ];
+  }
+}
+
+/**
+ * On disk, in the attempt's folder, unless something is to be mounted below /tmp: a mount point must not lie in a folder
+ * of the job's, for the next phase's mounts would follow a link that the job left there.
+ */
+const temporary = (path: string, mounted: readonly string[]) =>
+  mounted.some((folder) => folder === "/tmp" || folder.startsWith("/tmp/"))
+    ? ["--perms", "1777", "--tmpfs", "/tmp"]
+    : ["--bind", join(path, "tmp"), "/tmp"];
+
+const systemRoots = ["/usr", "/etc"];
+const isSystem = (path: string) => systemRoots.some((folder) => path === folder || path.startsWith(`${folder}/`));
+
+function isVisible(file: string): boolean {
+  return isSystem(file) && lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Folders that bubblewrap makes by itself are its maker's alone; a job must be able to pass them. */
+function parents(paths: readonly string[]): string[] {
+  const folders = new Set<string>();
+  for (const path of paths) {
+    for (let folder = dirname(path); folder !== "/"; folder = dirname(folder)) folders.add(folder);
+  }
+  return [...folders]
+    .filter((folder) => folder !== "/tmp" && !isSystem(folder))
+    .sort()
+    .flatMap((folder) => ["--dir", folder]);
+}
+
+/** Programs, libraries and settings that everybody on the machine may read; links at the top stay links. */
+function systemFolders(): string[] {
+  const links = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"].flatMap((path) => {
+    const entry = lstatSync(path, { throwIfNoEntry: false });
+    if (!entry) return [];
+    return entry.isSymbolicLink() ? ["--symlink", readlinkSync(path), path] : ["--ro-bind", path, path];
+  });
+  return [
+    ...systemRoots.flatMap((path) => ["--ro-bind", path, path]),
+    ...links,
+    ...["--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run"],
+    ...resolver(),
+  ];
+}
+
+/** Name resolution is often set up by a service whose file lies below /run. */
+function resolver(): string[] {
+  try {
+    const real = realpathSync("/etc/resolv.conf");
+    return isSystem(real) ? [] : [...parents([real]), "--ro-bind", real, real];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,108 @@
+/**
+ * User ids that jobs run as. Which data folder has which is written down outside of every data folder, so that two
+ * servers on one host never share one. A server keeps those that it took: giving one to an attempt costs nothing.
+ */
+import { mkdirSync, readdirSync, realpathSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { isAlive, startTimeOf, statusOf } from "./processes.ts";
+
+export interface UserRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const registryFile = "/run/millrace/users.db";
+/** Taken at a time: going to the registry for each would cost a commit. */
+const batch = 32;
+
+interface Row {
+  uid: number;
+  folder: string;
+  pid: number;
+  start_time: string;
+}
+
+export class JobUsers {
+  readonly #range: UserRange;
+  readonly #folder: string;
+  readonly #registry: DatabaseSync;
+  readonly #free: number[];
+
+  /** `inUse`: users of attempts that an earlier life of this server left. */
+  constructor(range: UserRange, dataDir: string, inUse: ReadonlySet<number>, file = registryFile) {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    this.#range = range;
+    this.#folder = realpathSync(dataDir);
+    this.#registry = new DatabaseSync(file, { timeout: 15_000 });
+    this.#registry.exec(
+      "create table if not exists users (uid integer primary key, folder text not null, pid integer not null, start_time text not null)",
+    );
+    this.#free = this.#reclaim().filter((uid) => !inUse.has(uid));
+  }
+
+  take(): number {
+    if (this.#free.length === 0) this.#free.push(...this.#claim());
+    const uid = this.#free.shift();
+    if (uid !== undefined) return uid;
+    throw new Error(
+      `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): by running jobs of this and other servers on this machine.`,
+    );
+  }
+
+  /** Nothing of this user is left. */
+  give(uid: number): void {
+    if (!this.#free.includes(uid)) this.#free.push(uid);
+  }
+
+  close(): void {
+    this.#registry.close();
+  }
+
+  /** What this data folder had before. */
+  #reclaim(): number[] {
+    const update = this.#registry.prepare("update users set pid = ?, start_time = ? where folder = ? returning uid");
+    const { first, last } = this.#range;
+    const rows = update.all(process.pid, startTimeOf(process.pid) ?? "", this.#folder) as unknown as Row[];
+    return rows.map(({ uid }) => uid).filter((uid) => uid >= first && uid <= last);
+  }
+
+  /** Some that nobody has; where there are none, some whose server is gone and that no process has. */
+  #claim(): number[] {
+    this.#registry.exec("begin immediate");
+    try {
+      const rows = this.#registry.prepare("select * from users").all() as unknown as Row[];
+      const taken = new Map(rows.map((row) => [row.uid, row]));
+      const wanted: number[] = [];
+      for (let uid = this.#range.first; uid <= this.#range.last && wanted.length < batch; uid++) {
+        if (!taken.has(uid)) wanted.push(uid);
+      }
+      if (wanted.length === 0) wanted.push(...this.#abandoned(rows).slice(0, batch));
+      const insert = this.#registry.prepare("insert or replace into users values (?, ?, ?, ?)");
+      for (const uid of wanted) insert.run(uid, this.#folder, process.pid, startTimeOf(process.pid) ?? "");
+      this.#registry.exec("commit");
+      return wanted;
+    } catch (error) {
+      this.#registry.exec("rollback");
+      throw error;
+    }
+  }
+
+  #abandoned(rows: readonly Row[]): number[] {
+    const alive = usersOfProcesses();
+    const { first, last } = this.#range;
+    return rows
+      .filter(({ uid, folder }) => uid >= first && uid <= last && folder !== this.#folder && !alive.has(uid))
+      .filter(({ pid, start_time }) => !isAlive({ pid, startTime: start_time }))
+      .map(({ uid }) => uid);
+  }
+}
+
+function usersOfProcesses(): Set<number> {
+  const users = new Set<number>();
+  for (const name of readdirSync("/proc")) {
+    const uid = /^\d+$/.test(name) ? statusOf(Number(name))?.uid : undefined;
+    if (uid !== undefined) users.add(uid);
+  }
+  return users;
+}

@@ -1,0 +1,50 @@
+/** Local engines on a fresh folder, at a level of isolation. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { IsolationLevel } from "../../src/engines/engine.ts";
+import { AttemptFolder } from "../../src/engines/local/attempt-folder.ts";
+import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/local-engine.ts";
+import { byMark, ProcessSearch, readBootId } from "../../src/engines/local/processes.ts";
+import type { EngineFixture } from "../engine-conformance.ts";
+
+const noLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+
+export interface LocalFixture extends EngineFixture {
+  readonly dataDir: string;
+  open(options?: Partial<LocalEngineOptions>): Promise<LocalEngine>;
+  folder(key: string): AttemptFolder;
+}
+
+export async function localFixture(isolation: IsolationLevel): Promise<LocalFixture> {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-engine-"));
+  const bootId = await readBootId();
+  const folder = (key: string) => new AttemptFolder(join(dataDir, "jobs"), key);
+  return {
+    dataDir,
+    bootId,
+    leavesNothing: isolation === "bwrap",
+    folder,
+    open: (options = {}) =>
+      LocalEngine.open({
+        dataDir,
+        bootId,
+        isolation,
+        users: { first: 61000, last: 61999 },
+        jobPaths: [],
+        hidden: [],
+        limits: noLimits,
+        claimDelay: "",
+        jobEnvironment: { PATH: process.env["PATH"] ?? "" },
+        onChange: () => {},
+        ...options,
+      }),
+    // What carries the mark: the jobs of this suite do not hide it.
+    processes: (key) => new ProcessSearch().all(byMark([key])).pids,
+    async killSupervisor(key) {
+      const supervisor = folder(key).supervisor();
+      if (supervisor) process.kill(supervisor.pid, "SIGKILL");
+    },
+    stop: () => rm(dataDir, { recursive: true, force: true }),
+  };
+}
