@@ -1,7 +1,7 @@
 /** A real server in a process of its own, on a fresh data folder: started, killed and started again by tests. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,6 +14,8 @@ export const millrace = join(repository, "node_modules/.bin/millrace");
 
 export interface ServerOptions {
   readonly databaseUrl?: string;
+  /** Runs as this user, who has no other rights; the tests must be root for that. */
+  readonly user?: number;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -29,6 +31,7 @@ export class TestServer {
   /** Starts one, ready to be used. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-"));
+    if (options.user !== undefined) await chown(dataDir, options.user, options.user);
     const server = new TestServer(dataDir, await freePort(), options);
     await server.start();
     return server;
@@ -43,6 +46,15 @@ export class TestServer {
     this.dataDir = dataDir;
     this.port = port;
     this.#options = options;
+  }
+
+  /** An ordinary user may not be able to reach the repository: it is mounted where everybody is. */
+  #command(...args: string[]): string[] {
+    const { user } = this.#options;
+    if (user === undefined) return [millrace, ...args];
+    const become = `setpriv --reuid=${user} --regid=${user} --clear-groups`;
+    const script = `mount --bind "$1" /mnt && shift && exec ${become} /mnt/node_modules/.bin/millrace "$@"`;
+    return ["unshare", "--mount", "sh", "-c", script, "sh", repository, ...args];
   }
 
   get url(): string {
@@ -60,6 +72,7 @@ export class TestServer {
       MILLRACE_DATA_DIR: this.dataDir,
       MILLRACE_PORT: String(this.port),
       MILLRACE_LOGIN_RATE: "1000",
+      ...(this.#options.user === undefined ? {} : { HOME: this.dataDir }),
       ...(this.#options.databaseUrl ? { MILLRACE_DATABASE_URL: this.#options.databaseUrl } : {}),
       ...this.#options.env,
     };
@@ -67,7 +80,8 @@ export class TestServer {
 
   /** Resolves when the server says that it is ready. Extra settings hold for this life only. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    const child = spawn(millrace, ["serve"], { env: { ...this.settings, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const [program = "", ...words] = this.#command("serve");
+    const child = spawn(program, words, { env: { ...this.settings, ...env }, stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     child.stderr.on("data", (bytes: Buffer) => {
       this.output += bytes.toString();
@@ -102,7 +116,8 @@ export class TestServer {
   }
 
   async token(...args: string[]): Promise<string> {
-    const { stdout } = await promisify(execFile)(millrace, ["admin", "token", ...args], { env: this.settings });
+    const [program = "", ...words] = this.#command("admin", "token", ...args);
+    const { stdout } = await promisify(execFile)(program, words, { env: this.settings });
     return stdout.trim();
   }
 

@@ -235,7 +235,7 @@ export class LocalEngine implements Engine {
       const { pids, unclear } = this.#left(folders, ended);
       if (pids.length === 0 && !unclear) return [];
       if (performance.now() > deadline) {
-        return folders.filter((folder) => this.#left([folder], false).pids.length > 0).map(({ key }) => key);
+        return folders.filter((folder) => this.#left([folder], ended).pids.length > 0).map(({ key }) => key);
       }
       signalAll(pids, "SIGKILL");
       // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.

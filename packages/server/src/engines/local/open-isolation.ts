@@ -99,7 +99,7 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
   checkPaths(options);
   const { dataDir, jobPaths, hidden, jobEnvironment } = options;
   const settingFiles = Object.entries(jobEnvironment)
-    .filter(([name, value]) => /(_FILE|_DIR|_BUNDLE|_CAINFO|_CERTS?|_CONFIG)$/.test(name) && value.startsWith("/"))
+    .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))
     .map(([, value]) => value);
   const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles });
   const users = isRoot ? userOptions(options, programs) : undefined;

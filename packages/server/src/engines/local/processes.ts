@@ -45,6 +45,8 @@ export function isAlive({ pid, startTime }: Identity): boolean {
 
 /** How long a process that was seen to be a stranger is not looked at again. */
 const strangerMs = 1000;
+/** How long a process may take from one program to the next. */
+const changingMs = 200;
 /** Of /proc/PID/stat: a thread of the kernel, which has no environment. */
 const kernelThread = 0x200000;
 
@@ -61,6 +63,8 @@ export type Belonging = "ours" | "foreign" | "stranger" | "unclear";
 export class ProcessSearch {
   #strangers = new Set<number>();
   #strangersSince = 0;
+  /** Since when a process has not shown whose it is. */
+  #unclear = new Map<number, number>();
 
   all(belongs: (pid: number) => Belonging): Found {
     return this.#find(belongs, new Set());
@@ -85,13 +89,24 @@ export class ProcessSearch {
     for (const name of readdirSync("/proc")) {
       const pid = Number(name);
       if (!Number.isInteger(pid) || strangers.has(pid)) continue;
-      const whose = belongs(pid);
+      const whose = this.#settle(pid, belongs(pid));
       if (whose === "ours") pids.push(pid);
       else if (whose === "unclear") unclear = true;
       // A process of another job is no stranger: its own end is still to come.
       else if (whose === "stranger") strangers.add(pid);
     }
     return { pids, unclear };
+  }
+
+  /** A process is between two programs for a moment only; one that stays as it is was started like that. */
+  #settle(pid: number, whose: Belonging): Belonging {
+    if (whose !== "unclear") {
+      this.#unclear.delete(pid);
+      return whose;
+    }
+    const since = this.#unclear.get(pid) ?? performance.now();
+    this.#unclear.set(pid, since);
+    return performance.now() - since > changingMs ? "stranger" : "unclear";
   }
 }
 

@@ -1,0 +1,184 @@
+/**
+ * Jobs that try to reach what is not theirs. Each probe prints BREACH when it gets through. At the levels that promise
+ * something no probe may; at level none, where nothing stands in the way, each must: so a probe that proves nothing
+ * does not pass unseen, and each of these tests fails when what it tests is taken away.
+ */
+import assert from "node:assert/strict";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Client, type JobInput, routes } from "@millrace/contract";
+import { createJob, readJob, readLogBytes, shell, waitForStatus } from "./support/jobs.ts";
+import { TestServer } from "./support/server.ts";
+
+const isRoot = process.getuid?.() === 0;
+/** Nobody's on any machine that we know of. */
+const ordinaryUser = 60_999;
+
+interface Setting {
+  readonly name: string;
+  readonly level: "none" | "uid" | "bwrap";
+  readonly user?: number;
+}
+
+const settings: readonly Setting[] = [
+  { name: "as root at bwrap", level: "bwrap" },
+  { name: "as root at uid", level: "uid" },
+  { name: "as an ordinary user at bwrap", level: "bwrap", user: ordinaryUser },
+  { name: "as an ordinary user at none", level: "none", user: ordinaryUser },
+];
+
+for (const setting of settings) {
+  const options = isRoot ? {} : { skip: "these tests start servers as root and as others: run them as root" };
+  describe(`a hostile job ${setting.name}`, options, () => hostileJobs(setting));
+}
+
+function hostileJobs({ level, user }: Setting): void {
+  let server: TestServer;
+  let client: Client;
+  let victim: string;
+  /** A folder of the machine that everybody may write to. */
+  let witness: string;
+  const holds = level !== "none";
+
+  before(async () => {
+    witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
+    await chmod(witness, 0o777);
+    server = await TestServer.start({
+      ...(user === undefined ? {} : { user }),
+      env: { MILLRACE_ISOLATION: level, MILLRACE_MAX_WORKERS: "4", PLANTED_IN_SERVER: "planted-server" },
+    });
+    client = await server.client();
+    const query = "echo planted-log; echo planted-file > secret; while :; do sleep 1; done";
+    const job = await createJob(client, shell(query, { environment: "VICTIM=planted-environment" }));
+    victim = join(server.dataDir, "jobs", `${job.id}.1`);
+    while (!(await readLogBytes(client, job.id)).includes("planted-log")) await sleep(20);
+  });
+  after(async () => {
+    await server.dispose();
+    await rm(witness, { recursive: true, force: true });
+  });
+
+  const run = async (input: JobInput) => {
+    const { id } = await createJob(client, input);
+    const job = await waitForStatus(client, id, ["COMPLETE", "FAILED"]);
+    return { job, log: (await readLogBytes(client, id)).toString() };
+  };
+  /** A script that prints BREACH when it gets through. */
+  const probe = async (script: string, rest: Partial<JobInput> = {}) => {
+    const { log } = await run(shell(script, rest));
+    assert.equal(log.includes("BREACH"), !holds, log);
+  };
+  const readable = (path: string) =>
+    probe(`if head -c 100 '${path}' >/dev/null 2>&1; then echo BREACH; else echo held; fi`);
+  const inEnvironments = (text: string) =>
+    probe(
+      `for p in /proc/[0-9]*; do tr '\\0' '\\n' <$p/environ 2>/dev/null; done | grep -q '${text}' && echo BREACH || echo held`,
+    );
+
+  it("cannot read the server's environment", () => inEnvironments("planted-server"));
+  it("cannot read the store", () => readable(join(server.dataDir, "millrace.db")));
+  it("cannot read the key of the server", () => readable(join(server.dataDir, "secret.key")));
+  it("cannot list or change the data folder", async () => {
+    await probe(`ls '${server.dataDir}' | grep -q millrace.db && echo BREACH || echo held`);
+    await probe(
+      `if touch '${server.dataDir}/jobs/mine' 2>/dev/null; then [ -e '${victim}' ] && echo BREACH; fi; echo held`,
+    );
+  });
+  it("cannot read another job's folder", () => readable(`${victim}/work/secret`));
+  it("cannot read another job's log", () => readable(`${victim}/log`));
+  it("cannot read another job's environment and token, in its file or in its processes", async () => {
+    await readable(`${victim}/input/env`);
+    await inEnvironments("planted-environment");
+  });
+
+  it("cannot signal the server or another job", async () => {
+    const supervisor = (await readFile(join(victim, "supervisor"), "utf8")).split(" ")[0];
+    for (const pid of [server.pid, supervisor]) {
+      // As seen from inside, the number may be nobody's, or one of the job's own: then its name tells.
+      await probe(
+        `if kill -0 ${pid} 2>/dev/null && [ "$(readlink /proc/${pid}/ns/pid)" != "" ] && grep -qaE "serve|starter.sh" /proc/${pid}/cmdline; then echo BREACH; else echo held; fi`,
+      );
+    }
+  });
+
+  it("that signals everything hits nobody but itself", { skip: !holds }, async () => {
+    // Never as root outside a sandbox: it would end the machine that the tests run on.
+    const guard = `[ "$(id -u)" != 0 ] || { echo "root: not tried"; exit 3; }`;
+    const alone =
+      level === "bwrap" ? `[ "$(tr -d '\\0' </proc/1/comm)" = bwrap ] || exit 3` : `[ "$(id -u)" -ge 61000 ] || exit 3`;
+    const { job } = await run(shell(`${guard}; ${alone}; trap '' TERM; kill -TERM -1; kill -KILL -1; echo alive`));
+    assert.notEqual(job.exit_code, 3, "the probe found itself where it must not run");
+    assert.equal((await client.call(routes.readyz, {})).status, "ready");
+    const running = await readJob(client, victim.slice(victim.lastIndexOf("/") + 1, -2));
+    assert.equal(running.status, "RUNNING");
+  });
+
+  it("leaves no process behind: not with setsid, a double fork, ignored signals, an empty environment", async () => {
+    const mark = `98765${Math.floor(Math.random() * 1e6)}`;
+    const stay = `trap "" TERM HUP INT; exec env -i setsid sleep ${mark}`;
+    await run(shell(`(setsid sh -c '${stay}' &) ; (sh -c '(${stay}) &' &); env -i setsid -f sleep ${mark}; sleep 0.2`));
+    const left = await processesWith(mark);
+    assert.equal(left.length > 0, !holds, `processes ${left.join(", ")}`);
+    for (const pid of left) process.kill(pid, "SIGKILL");
+  });
+
+  it("cannot have the server or its programs run with variables of the job's", async () => {
+    // The loader writes a file for every program that starts with these: as whoever the program is.
+    const spy = join(witness, "loader");
+    await run(shell("true", { environment: `LD_DEBUG=files\nLD_DEBUG_OUTPUT=${spy}` }));
+    const owners = await Promise.all(
+      (await readdir(witness)).map(async (name) => (await stat(join(witness, name))).uid),
+    );
+    const server = user ?? 0;
+    assert.equal(owners.includes(server), !holds, `files of the users ${owners.join(", ")}`);
+  });
+
+  it("cannot make the server follow a link of its making", async () => {
+    const secret = join(witness, "rows.json");
+    await writeFile(secret, '{"planted": 1}');
+    const linked = await run(shell(`ln -s '${secret}' "$MILLRACE_METRICS_FILE"`));
+    assert.deepEqual(linked.job.metrics, {});
+    const kept = join(witness, "kept");
+    await mkdir(kept);
+    await writeFile(join(kept, "file"), "still here");
+    await run(shell(`ln -s '${kept}' folder; ln -s '${kept}/file' file; mkdir deep; ln -s / deep/root`));
+    await sleep(300);
+    assert.equal(await readFile(join(kept, "file"), "utf8"), "still here");
+  });
+
+  it("cannot keep its folder from being removed: not by its depth, not by its rights", async () => {
+    const { job } = await run(
+      shell(
+        `i=0; while [ $i -lt 600 ]; do mkdir dddddddddd && cd dddddddddd || exit; i=$((i+1)); done; cd "$HOME"; mkdir closed; touch closed/file; chmod 0 closed`,
+      ),
+    );
+    const folder = join(server.dataDir, "jobs", `${job.id}.1`);
+    for (const deadline = Date.now() + 10_000; (await readdir(folder)).includes("work"); await sleep(50)) {
+      assert.ok(Date.now() < deadline, "the folder is still there");
+    }
+  });
+
+  it("cannot change an environment that another job uses", { timeout: 120_000 }, async () => {
+    const uses = { requirements: "# an environment with nothing in it" };
+    await run(shell('test -x "$VIRTUAL_ENV/bin/python"', uses));
+    await probe(
+      'if touch "$VIRTUAL_ENV/mine" "$VIRTUAL_ENV/bin/mine" 2>/dev/null; then echo BREACH; else echo held; fi',
+      uses,
+    );
+    await probe('if chmod -R a+w "$VIRTUAL_ENV" 2>/dev/null; then echo BREACH; else echo held; fi', uses);
+  });
+}
+
+async function processesWith(word: string): Promise<number[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = await Promise.all(
+    pids.map(async (pid) => {
+      const words = (await readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => "")).split("\0");
+      return words.includes(word) ? [pid] : [];
+    }),
+  );
+  return found.flat();
+}
