@@ -6,7 +6,7 @@
  * Short form in the test suite; long form: CRASH_JOBS=300 CRASH_KILLS=20 npm test crash
  */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -41,8 +41,11 @@ describe("a server killed with -9 loses nothing and doubles nothing", () => {
   });
   after(() => postgres.stop());
 
-  it("on SQLite", { timeout: 1_200_000 }, () => crashTest());
-  it("on PostgreSQL", { timeout: 1_200_000 }, async () => crashTest(await postgres.createDatabase()));
+  it("on SQLite, at the strongest isolation", { timeout: 1_200_000 }, () => crashTest("auto"));
+  it("on SQLite, without isolation", { timeout: 1_200_000 }, () => crashTest("none"));
+  it("on PostgreSQL, at the strongest isolation", { timeout: 1_200_000 }, async () =>
+    crashTest("auto", await postgres.createDatabase()),
+  );
 });
 
 interface Planned {
@@ -54,11 +57,17 @@ interface Planned {
   builds: boolean;
 }
 
-async function crashTest(databaseUrl?: string): Promise<void> {
+async function crashTest(isolation: "auto" | "none", databaseUrl?: string): Promise<void> {
   const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
+  await chmod(witness, 0o777);
   const server = await TestServer.start({
     ...(databaseUrl ? { databaseUrl } : {}),
-    env: { MILLRACE_MAX_WORKERS: "4", MILLRACE_LOG_LEVEL: "warn" },
+    env: {
+      MILLRACE_MAX_WORKERS: "4",
+      MILLRACE_LOG_LEVEL: "warn",
+      MILLRACE_ISOLATION: isolation,
+      MILLRACE_JOB_PATHS: `${witness}:rw`,
+    },
   });
   try {
     const client = await server.client();
@@ -184,7 +193,10 @@ async function assertNothingLeft(client: Client, server: TestServer): Promise<vo
 describe("a machine restart", () => {
   it("turns running jobs into FAILED with a clear message and reruns none", async () => {
     const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
-    const server = await TestServer.start({ env: { MILLRACE_MAX_WORKERS: "1", MILLRACE_BOOT_ID: "first-boot" } });
+    await chmod(witness, 0o777);
+    const server = await TestServer.start({
+      env: { MILLRACE_MAX_WORKERS: "1", MILLRACE_BOOT_ID: "first-boot", MILLRACE_JOB_PATHS: `${witness}:rw` },
+    });
     try {
       const client = await server.client();
       const create = (query: string) => client.call(routes.createJob, { body: shell(query) });

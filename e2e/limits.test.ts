@@ -1,0 +1,75 @@
+/** Jobs over their limits end and say which; the server and everybody else go on. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { type Client, routes } from "@millrace/contract";
+import { createJob, python, runJob, shell, waitForStatus } from "./support/jobs.ts";
+import { TestServer } from "./support/server.ts";
+
+const isRoot = process.getuid?.() === 0;
+const limits = {
+  MILLRACE_JOB_SECONDS: "6",
+  MILLRACE_JOB_MEMORY: "64MiB",
+  MILLRACE_JOB_LOG: "1MiB",
+  MILLRACE_JOB_DISK: "8MiB",
+  MILLRACE_JOB_PROCESSES: "64",
+  MILLRACE_MAX_WORKERS: "6",
+};
+
+const settings = [
+  { name: "held by the kernel, where control groups can be made", options: {}, skip: !isRoot },
+  // An ordinary user cannot make any.
+  { name: "sampled, where they cannot", options: isRoot ? { user: 60_999 } : {}, skip: false },
+];
+
+for (const { name, options, skip } of settings) {
+  describe(`limits ${name}`, { skip: skip && "needs root" }, () => {
+    let server: TestServer;
+    let client: Client;
+    before(async () => {
+      server = await TestServer.start({ ...options, env: limits });
+      client = await server.client();
+    });
+    after(() => server.dispose());
+
+    const over = {
+      memory: [python("x = bytearray(300 << 20)\nimport time; time.sleep(5)"), /limit of 64 MiB of memory/],
+      time: [shell("sleep 1000"), /limit of 6 seconds/],
+      log: [shell("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"), /limit of 1 MiB of log/],
+      disk: [shell("head -c 60000000 /dev/zero > big; sleep 20"), /limit of 8 MiB in its folders/],
+    } as const;
+
+    for (const [what, [input, reason]] of Object.entries(over)) {
+      it(`a job over its ${what} limit is FAILED with that reason, and others go on`, async () => {
+        const beside = await createJob(client, shell("sleep 1; echo fine"));
+        const { id } = await createJob(client, input);
+        const job = await waitForStatus(client, id, ["FAILED"]);
+        assert.match(job.error_message ?? "", reason);
+        await waitForStatus(client, beside.id, ["COMPLETE"]);
+        assert.equal((await runJob(client, shell("echo next"))).job.status, "COMPLETE");
+      });
+    }
+
+    it("what a job used can be read, during the run and after it", async () => {
+      const { id } = await createJob(client, python("import time\nt=time.time()\nwhile time.time()-t < 2.5: pass"));
+      await waitForStatus(client, id, ["COMPLETE"]);
+      const usage = await client.call(routes.getJobUsage, { params: { job_id: id }, query: {} });
+      assert.ok(usage.samples.length >= 2, JSON.stringify(usage));
+      assert.ok((usage.cpu_seconds ?? 0) > 0.2, JSON.stringify(usage));
+      assert.ok((usage.peak_memory_bytes ?? 0) > 1_000_000, JSON.stringify(usage));
+    });
+  });
+}
+
+describe("a limit on processes", { skip: !isRoot && "needs root" }, () => {
+  it("keeps a fork bomb to itself", async () => {
+    const server = await TestServer.start({ env: { ...limits, MILLRACE_JOB_SECONDS: "3" } });
+    try {
+      const client = await server.client();
+      const { id } = await createJob(client, shell("bomb() { bomb | bomb & }; bomb; sleep 10"));
+      assert.equal((await runJob(client, shell("echo fine"))).job.status, "COMPLETE");
+      await waitForStatus(client, id, ["FAILED"]);
+    } finally {
+      await server.dispose();
+    }
+  });
+});
