@@ -10,6 +10,9 @@ interface Report {
   readonly settings: { name: string; value: string; source: string }[];
 }
 
+/** Folders that hold one another, one of them the jobs' to change: a sandbox that mounts both could be led astray. */
+const cannotBeHad = { MILLRACE_ISOLATION: "bwrap", MILLRACE_JOB_PATHS: "/srv:rw,/srv/inner:ro" };
+
 describe("millrace doctor", { concurrency: 2 }, () => {
   const suite = ClientSuite.use();
   const commandLine = Millrace.useWith(suite);
@@ -50,8 +53,8 @@ describe("millrace doctor", { concurrency: 2 }, () => {
     assert.doesNotMatch(stdout + stderr, /secret/);
   });
 
-  test("a data folder that cannot be written ends with 1; an isolation level that is not there, too", async () => {
-    const cli = await commandLine({ env: { MILLRACE_ISOLATION: "bwrap" } });
+  test("a data folder that cannot be written ends with 1; an isolation level that cannot be had, too", async () => {
+    const cli = await commandLine({ env: cannotBeHad });
     const { code, stdout } = await cli.run("doctor", "--data-dir", "/dev/null/store", "--json");
     const { "data folder": folder, isolation } = levels(JSON.parse(stdout) as Report);
     assert.deepEqual([code, folder, isolation], [1, "error", "error"]);

@@ -35,6 +35,7 @@ export interface OpenedIsolation {
 
 /** The level that is wanted, or for `auto` the strongest that works. One that is named and does not work is refused. */
 export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
+  if (options.wanted === "auto" || options.wanted === "bwrap") checkPaths(options);
   const missing: string[] = [];
   const levels = options.wanted === "auto" ? (["bwrap", "uid"] as const) : ([options.wanted] as const);
   for (const level of levels) {
@@ -96,7 +97,6 @@ function closedFolder(dataDir: string): string | undefined {
 async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
   if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
-  checkPaths(options);
   const { dataDir, jobPaths, hidden, jobEnvironment } = options;
   const settingFiles = Object.entries(jobEnvironment)
     .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))
@@ -110,7 +110,11 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
 function checkPaths({ jobPaths, dataDir }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
     const inner = [dataDir, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
-    if (inner) throw new Error(`MILLRACE_JOB_PATHS: ${path} may be changed by jobs, and ${inner} lies in it.`);
+    if (inner) {
+      throw new Error(
+        `MILLRACE_JOB_PATHS: ${path} may be changed by jobs, and ${inner} lies in it. Choose folders that do not hold one another.`,
+      );
+    }
   }
 }
 

@@ -4,6 +4,14 @@ url=$1 revision=$2
 # Never a prompt: nobody is there to answer. No hooks, no transport that runs a command of the URL's choosing.
 export GIT_TERMINAL_PROMPT=0
 export GIT_SSH_COMMAND="${GIT_SSH_COMMAND:-ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new}"
+# Repositories in the operator's folders belong to others, and the operator has listed them: that is known to be so.
+case $url in
+[Ff][Ii][Ll][Ee]:*)
+  GIT_CONFIG_GLOBAL=$(mktemp) || exit
+  printf '[safe]\n\tdirectory = *\n' >"$GIT_CONFIG_GLOBAL"
+  export GIT_CONFIG_GLOBAL
+  ;;
+esac
 safe_git() {
   git -c core.hooksPath=/dev/null -c protocol.ext.allow=never "$@"
 }
