@@ -15,7 +15,7 @@ const interpreter = () =>
 
 export async function measureThroughput(): Promise<Measurement[]> {
   const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
-  const server = await TestServer.start({ env: { MILLRACE_LOG_LEVEL: "warn" } });
+  const server = await TestServer.start({ env: { MILLRACE_LOG_LEVEL: "warn", MILLRACE_ISOLATION: "none" } });
   try {
     const client = await server.client();
     const real = interpreter();
@@ -47,7 +47,7 @@ export async function measureThroughput(): Promise<Measurement[]> {
 }
 
 /** Submitted over HTTP by eight clients, each acknowledged when durable; counted when all are COMPLETE. */
-async function runMany(client: Client, count: number, input: JobInput): Promise<void> {
+export async function runMany(client: Client, count: number, input: JobInput): Promise<void> {
   await inFlight(count, 8, () => createJob(client, input));
   for (;;) {
     const active = await client.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 1 } });
@@ -59,7 +59,7 @@ async function runMany(client: Client, count: number, input: JobInput): Promise<
 
 export async function measureLatency(): Promise<Measurement[]> {
   const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
-  const server = await TestServer.start({ env: { MILLRACE_LOG_LEVEL: "warn" } });
+  const server = await TestServer.start({ env: { MILLRACE_LOG_LEVEL: "warn", MILLRACE_ISOLATION: "none" } });
   try {
     const client = await server.client();
     await runJob(client, shell(":"));

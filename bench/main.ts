@@ -8,6 +8,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   start: async () => (await import("./start.ts")).measureStart(),
   latency: async () => (await import("./jobs.ts")).measureLatency(),
   jobs: async () => (await import("./jobs.ts")).measureThroughput(),
+  isolation: async () => (await import("./isolation.ts")).measureIsolation(),
   list: async () => (await import("./listing.ts")).measureListing(),
   http: async () => (await import("./listing.ts")).measureHttp(),
   log: async () => (await import("./logs.ts")).measureLogs(),

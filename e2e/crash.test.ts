@@ -217,6 +217,42 @@ describe("a machine restart", () => {
   });
 });
 
+describe("two servers on one machine, each with a data folder of its own", () => {
+  for (const isolation of ["auto", "uid"]) {
+    const skip = isolation === "uid" && process.getuid?.() !== 0 && "needs root";
+    it(`do not disturb each other, isolation ${isolation}`, { skip }, async () => {
+      const env = { MILLRACE_ISOLATION: isolation, MILLRACE_MAX_WORKERS: "4" };
+      const servers = [await TestServer.start({ env }), await TestServer.start({ env })];
+      try {
+        const clients = await Promise.all(servers.map((server) => server.client()));
+        const query = "id -u; while [ -e job.sh ]; do sleep 0.05; done";
+        const running = await Promise.all(
+          clients.flatMap((client) =>
+            [1, 2, 3].map(async () => ({
+              client,
+              id: (await client.call(routes.createJob, { body: shell(query) })).id,
+            })),
+          ),
+        );
+        const users: string[] = [];
+        for (const { client, id } of running) {
+          while ((await readLogBytes(client, id)).length === 0) await sleep(20);
+          users.push((await readLogBytes(client, id)).toString().trim());
+        }
+        // Where the server is root, every running job has a user of its own, whichever server runs it.
+        if (process.getuid?.() === 0) assert.equal(new Set(users).size, running.length, users.join(" "));
+        const [first, ...others] = running;
+        await first?.client.call(routes.cancelJob, { params: { job_id: first.id }, body: {} });
+        assert.equal((await ended(first?.client as Client, first?.id ?? "")).status, "CANCELED");
+        await servers[0]?.restart();
+        for (const { client, id } of others) assert.equal((await readJob(client, id)).status, "RUNNING");
+      } finally {
+        for (const server of servers) await server.dispose();
+      }
+    });
+  }
+});
+
 describe("a second server", () => {
   it("on the same data folder refuses to start and says why", async () => {
     const server = await TestServer.start();

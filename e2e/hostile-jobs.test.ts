@@ -51,7 +51,7 @@ function hostileJobs({ level, user }: Setting): void {
       env: { MILLRACE_ISOLATION: level, MILLRACE_MAX_WORKERS: "4", PLANTED_IN_SERVER: "planted-server" },
     });
     client = await server.client();
-    const query = "echo planted-log; echo planted-file > secret; while :; do sleep 1; done";
+    const query = "echo planted-log; echo planted-file > secret; while [ -e job.sh ]; do sleep 0.2; done";
     const job = await createJob(client, shell(query, { environment: "VICTIM=planted-environment" }));
     victim = join(server.dataDir, "jobs", `${job.id}.1`);
     while (!(await readLogBytes(client, job.id)).includes("planted-log")) await sleep(20);

@@ -150,6 +150,11 @@ export class AttemptFolder {
     return this.#text("limit");
   }
 
+  /** It has ended, or was cleaned away: nothing of it will begin any more. */
+  isOver(): boolean {
+    return this.owner() === -1 || this.exit() !== undefined;
+  }
+
   /** When the supervisor began; undefined: it has not. */
   begunAt(): number | undefined {
     return statSync(this.file("claim"), { throwIfNoEntry: false })?.mtimeMs;

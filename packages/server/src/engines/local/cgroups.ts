@@ -25,12 +25,12 @@ export class Cgroups {
   readonly #folders: Folders;
   readonly #version: 1 | 2;
 
-  /** Undefined where groups cannot be made: limits are then sampled. */
-  static open(dataDir: string): Cgroups | undefined {
+  /** Undefined where groups cannot be made: limits are then sampled. Groups of attempts that are over are removed. */
+  static open(dataDir: string, isOver: (key: string) => boolean): Cgroups | undefined {
     const name = `millrace-${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
     try {
       const groups = isVersion2() ? new Cgroups(2, openVersion2(name)) : new Cgroups(1, openVersion1(name));
-      groups.#removeEmpty();
+      groups.#removeOld(isOver);
       return groups;
     } catch {
       return undefined;
@@ -80,7 +80,7 @@ export class Cgroups {
       try {
         rmdirSync(group);
       } catch {
-        // Gone already, or a process is still dying in it: the next start removes what is empty.
+        // Gone already, or a process is still dying in it: the next start removes it.
       }
     }
   }
@@ -105,10 +105,10 @@ export class Cgroups {
     return Math.max(0, used - Number(idle ?? 0));
   }
 
-  #removeEmpty(): void {
+  #removeOld(isOver: (key: string) => boolean): void {
     for (const folder of new Set(Object.values(this.#folders))) {
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        if (entry.isDirectory()) this.remove(entry.name);
+        if (entry.isDirectory() && isOver(entry.name)) this.remove(entry.name);
       }
     }
   }

@@ -1,10 +1,8 @@
 /**
- * What stands between a job and the machine: how its commands are started, how its processes are found and ended, whom
- * its files belong to. Three levels, each with the same interface; docs/security.md says what each promises.
+ * What stands between a job and the machine: how its commands are started, and whom its files belong to. Three levels, each with the same interface; docs/security.md says what each promises.
  */
 import type { IsolationLevel } from "../engine.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
-import { byMark, byNamespace, byUser, type Found, namespaceOf, ProcessSearch } from "./processes.ts";
 import { infoDescriptor, type Sandbox } from "./sandbox.ts";
 import { quote, words } from "./shell.ts";
 import type { JobUsers, UserRange } from "./users.ts";
@@ -34,10 +32,6 @@ export interface Isolation {
   enter(inside: Inside): string;
   /** A shell command that ends every process of the attempt's user, where the end of a phase does not. */
   evict(folder: AttemptFolder): string;
-  /** Processes that a cancellation asks to end. */
-  processes(folder: AttemptFolder): number[];
-  /** What is left of attempts; `ended`: their scripts' first processes are gone. */
-  left(folders: readonly AttemptFolder[], ended: boolean): Found;
   close(): void;
 }
 
@@ -62,7 +56,6 @@ export class NoIsolation implements Isolation {
   readonly level = "none";
   readonly asJob = [];
   readonly #programs: Programs;
-  readonly #search = new ProcessSearch();
 
   constructor(programs: Programs) {
     this.#programs = programs;
@@ -83,15 +76,6 @@ export class NoIsolation implements Isolation {
       `  [ -z "$MILLRACE_VENV" ] || { ${activate}; }`,
       `  exec ${defaults(this.#programs)} ${quote(this.#programs.setsid)} ${command}`,
     ].join("\n");
-  }
-
-  processes(folder: AttemptFolder): number[] {
-    return this.#search.all(byMark([folder.key])).pids;
-  }
-
-  left(folders: readonly AttemptFolder[], ended: boolean): Found {
-    const belongs = byMark(folders.map(({ key }) => key));
-    return ended ? this.#search.left(belongs) : this.#search.all(belongs);
   }
 }
 
@@ -124,7 +108,6 @@ export interface UserOptions {
 export class UserIsolation implements Isolation {
   readonly level = "uid";
   readonly #options: UserOptions;
-  readonly #search = new ProcessSearch();
 
   constructor(options: UserOptions) {
     this.#options = options;
@@ -161,20 +144,6 @@ export class UserIsolation implements Isolation {
     const become = words(programs.setsid, ...becoming(programs.setpriv, folder.owner()));
     return `  cd ./work || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
   }
-
-  processes(folder: AttemptFolder): number[] {
-    return this.#search.all(this.#belongs([folder])).pids;
-  }
-
-  left(folders: readonly AttemptFolder[], ended: boolean): Found {
-    const belongs = this.#belongs(folders);
-    return ended ? this.#search.left(belongs) : this.#search.all(belongs);
-  }
-
-  #belongs(folders: readonly AttemptFolder[]) {
-    const { first, last } = this.#options.range;
-    return byUser(new Set(folders.map((folder) => folder.owner())), (uid) => uid >= first && uid <= last);
-  }
 }
 
 export interface SandboxIsolationOptions {
@@ -191,7 +160,6 @@ export class SandboxIsolation implements Isolation {
   readonly level = "bwrap";
   readonly asJob = [];
   readonly #options: SandboxIsolationOptions;
-  readonly #search = new ProcessSearch();
 
   constructor(options: SandboxIsolationOptions) {
     this.#options = options;
@@ -231,21 +199,5 @@ export class SandboxIsolation implements Isolation {
       `  exec ${defaults(programs)} ${view} ${mounts.join(" ")} -- \\`,
       `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}`,
     ].join("\n");
-  }
-
-  processes(folder: AttemptFolder): number[] {
-    const info = folder.sandbox();
-    if (!info) return [];
-    // All but the first: it only waits for the others, and hears nothing but KILL.
-    return this.#search.all(byNamespace(new Set([info.namespace]))).pids.filter((pid) => pid !== info.pid);
-  }
-
-  /** With the first process of a namespace the kernel ends all others, and it is not gone before they are. */
-  left(folders: readonly AttemptFolder[]): Found {
-    const pids = folders.flatMap((folder) => {
-      const info = folder.sandbox();
-      return info && namespaceOf(info.pid) === info.namespace ? [info.pid] : [];
-    });
-    return { pids, unclear: false };
   }
 }

@@ -6,13 +6,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { UsageSample } from "@millrace/contract";
 import type { Engine, JobSpec, LogSource, Observation } from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
+import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Usage } from "./cgroups.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overMemory } from "./limits.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
 import { insideScripts, queryFile, scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
-import { byFolder, isAlive, keyVariable, ProcessSearch, signalAll, usageOf } from "./processes.ts";
+import { isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
 import { appendSample, isDue, readSamples } from "./usage.ts";
@@ -40,7 +41,7 @@ export class LocalEngine implements Engine {
   readonly #isolation: Isolation;
   readonly #cgroups: Cgroups | undefined;
   readonly #starter: Starter;
-  readonly #search = new ProcessSearch();
+  readonly #processes = new AttemptProcesses();
   readonly #disk = new DiskWatch();
   /** Attempts whose processes have been asked to end. */
   readonly #asked = new Set<string>();
@@ -67,7 +68,7 @@ export class LocalEngine implements Engine {
     this.#isolation = isolation;
     this.missing = missing;
     this.capabilities = { isolation: isolation.level };
-    this.#cgroups = Cgroups.open(options.dataDir);
+    this.#cgroups = Cgroups.open(options.dataDir, (key) => this.#folder(key).isOver());
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
     const script = join(import.meta.dirname, "starter.sh");
     this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder, what) =>
@@ -97,8 +98,7 @@ export class LocalEngine implements Engine {
     interpreter: Interpreter | undefined,
     requirements: string | undefined,
   ): void {
-    const uid = this.#isolation.takeUser();
-    folder.makeInside(uid);
+    const uid = this.#takeUser(folder);
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const { limits } = this.#options;
@@ -116,6 +116,17 @@ export class LocalEngine implements Engine {
       processes: groups.length === 0 && uid !== undefined ? limits.processes : 0,
     });
     folder.write("plan", plan);
+  }
+
+  #takeUser(folder: AttemptFolder): number | undefined {
+    const uid = this.#isolation.takeUser();
+    try {
+      folder.makeInside(uid);
+      return uid;
+    } catch (error) {
+      if (uid !== undefined) this.#isolation.freeUser(uid);
+      throw error;
+    }
   }
 
   #writeInput(spec: JobSpec, folder: AttemptFolder, uid: number | undefined, requirements: string | undefined): void {
@@ -211,21 +222,20 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(key);
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
     folder.write("cancel", "");
-    if (force) return signalAll(this.#isolation.left([folder], false).pids, "SIGKILL");
+    if (force) return signalAll(this.#processes.left([folder], false).pids, "SIGKILL");
     // Those who are there at the first asking, and nobody later: what a script starts to tidy up is left alone until
     // the grace is over. A script that is only just beginning shows no process yet, and is asked when it does.
     if (this.#asked.has(key)) return;
-    const pids = this.#isolation.processes(folder);
+    const pids = this.#processes.of(folder);
     if (pids.length === 0) return;
     this.#asked.add(key);
     signalAll(pids, "SIGTERM");
   }
 
   #left(folders: readonly AttemptFolder[], ended: boolean) {
-    const { pids, unclear } = this.#isolation.left(folders, ended);
-    // Where a supervisor was killed, a phase may be about to begin: still a shell of ours, which shows by its folder.
-    const starting = ended ? [] : this.#search.all(byFolder(folders.map(({ path }) => path))).pids;
-    return { pids: [...pids, ...starting], unclear };
+    const { pids, unclear } = this.#processes.left(folders, ended);
+    // Where a supervisor was killed, a phase may be about to begin.
+    return { pids: [...pids, ...(ended ? [] : this.#processes.starting(folders))], unclear };
   }
 
   async sweep(keys: readonly string[]): Promise<string[]> {
@@ -261,7 +271,7 @@ export class LocalEngine implements Engine {
   }
 
   #sample(folder: AttemptFolder, now: number): Usage {
-    const used = this.#cgroups?.usage(folder.key) ?? usageOf(this.#isolation.processes(folder));
+    const used = this.#cgroups?.usage(folder.key) ?? usageOf(this.#processes.of(folder));
     appendSample(folder.file("usage"), { at: new Date(now).toISOString(), ...used });
     this.#sampled.set(folder.key, now);
     return used;

@@ -52,9 +52,9 @@ export function writePlan(input: PlanInput): string {
 
 const define = (name: string, body: string) => `${name}() {\n${body}\n}\n`;
 
-/** What holds for a phase and everything it starts. A limit that cannot be set is no reason not to run. */
+/** What holds for a phase and everything it starts. */
 function confine({ groups, openFiles, processes }: PlanInput): string {
-  const lines = groups.map((file) => `  echo 0 >${quote(file)}`);
+  const lines = groups.map((file) => `  echo 0 >${quote(file)} || exit`);
   if (openFiles > 0) lines.push(`  ulimit -n ${openFiles} 2>/dev/null`);
   if (processes > 0) lines.push(`  ulimit -p ${processes} 2>/dev/null`);
   return [...lines, "  true"].join("\n");

@@ -45,6 +45,8 @@ export function isAlive({ pid, startTime }: Identity): boolean {
 
 /** How long a process that was seen to be a stranger is not looked at again. */
 const strangerMs = 1000;
+/** Below this no user is a job's: config.ts takes no smaller ones. */
+const firstJobUser = 1000;
 /** How long a process may take from one program to the next. */
 const changingMs = 200;
 /** Of /proc/PID/stat: a thread of the kernel, which has no environment. */
@@ -137,12 +139,13 @@ function environmentOf(pid: number): Buffer | undefined {
 }
 
 /** By the user that it runs as, which no job can change. A dead one that nobody has fetched yet is gone. */
-export function byUser(users: ReadonlySet<number>, isJobUser: (uid: number) => boolean): (pid: number) => Belonging {
+export function byUser(users: ReadonlySet<number>): (pid: number) => Belonging {
   return (pid) => {
     const status = statusOf(pid);
     if (!status) return "stranger";
     if (users.has(status.uid)) return status.dead ? "foreign" : "ours";
-    return isJobUser(status.uid) ? "foreign" : "stranger";
+    // Only root's processes and those of the machine's own accounts stay what they are.
+    return status.uid < firstJobUser ? "stranger" : "foreign";
   };
 }
 

@@ -52,7 +52,8 @@ export class JobUsers {
 
   /** Nothing of this user is left. */
   give(uid: number): void {
-    if (!this.#free.includes(uid)) this.#free.push(uid);
+    const { first, last } = this.#range;
+    if (uid >= first && uid <= last && !this.#free.includes(uid)) this.#free.push(uid);
   }
 
   close(): void {
