@@ -2,25 +2,32 @@ import assert from "node:assert/strict";
 import { rm } from "node:fs/promises";
 import { it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { JobSpec } from "../src/engines/engine.ts";
 import { isAlive } from "../src/engines/local/processes.ts";
 import { engineConformance } from "./engine-conformance.ts";
 import { localFixture } from "./support/local-engine.ts";
 
+const job = (query: string): JobSpec => ({
+  key: "job.1",
+  jobId: "job",
+  teamId: 1,
+  name: null,
+  query,
+  queryType: "SHELL",
+  environment: {},
+  params: {},
+  files: [],
+  reset: false,
+  pythonVersion: null,
+  requirements: null,
+  repository: null,
+});
+
 it("a supervisor whose folder was removed ends", async () => {
   const fixture = await localFixture("none");
   const engine = await fixture.open();
-  const spec = {
-    teamId: 1,
-    name: null,
-    queryType: "SHELL",
-    environment: {},
-    params: {},
-    files: [],
-    reset: false,
-  } as const;
-  const rest = { pythonVersion: null, requirements: null, repository: null };
-  await engine.submit({ ...spec, ...rest, key: "gone.1", jobId: "gone", query: "sleep 0.3" });
-  const folder = fixture.folder("gone.1");
+  await engine.submit(job("sleep 0.3"));
+  const folder = fixture.folder("job.1");
   while (folder.claim() === "none") await sleep(5);
   const supervisor = folder.supervisor();
   await rm(fixture.dataDir, { recursive: true, force: true, maxRetries: 5 });
@@ -33,3 +40,20 @@ it("a supervisor whose folder was removed ends", async () => {
 engineConformance("local, isolation none", () => localFixture("none"));
 engineConformance("local, isolation uid", () => localFixture("uid"));
 engineConformance("local, isolation bwrap", () => localFixture("bwrap"));
+
+it("a job that was started without isolation is found by a server that isolates", async () => {
+  const fixture = await localFixture("none");
+  const before = await fixture.open();
+  await before.submit(job("trap '' TERM; while :; do sleep 0.1; done"));
+  while (fixture.processes("job.1").length === 0) await sleep(5);
+  await before.close();
+  const after = await fixture.open({ isolation: "auto" });
+  await after.cancel("job.1", true);
+  for (const deadline = Date.now() + 10_000; fixture.folder("job.1").exit() === undefined; await sleep(10)) {
+    assert.ok(Date.now() < deadline, "it goes on");
+  }
+  assert.deepEqual(await after.sweep(["job.1"]), []);
+  assert.deepEqual(fixture.processes("job.1"), []);
+  await after.close();
+  await fixture.stop();
+});
