@@ -1,5 +1,9 @@
 import assert from "node:assert/strict";
+import { type StdioOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JobSpec } from "../src/engines/engine.ts";
@@ -56,4 +60,34 @@ it("a job that was started without isolation is found by a server that isolates"
   assert.deepEqual(fixture.processes("job.1"), []);
   await after.close();
   await fixture.stop();
+});
+
+it("a job gets no descriptor that the server was started with", async () => {
+  const script = `
+    import { localFixture } from ${JSON.stringify(join(import.meta.dirname, "support/local-engine.ts"))};
+    const fixture = await localFixture("none");
+    const engine = await fixture.open();
+    await engine.submit(JSON.parse(process.argv[1]));
+    while (!fixture.folder("job.1").exit()) await new Promise((resolve) => setTimeout(resolve, 5));
+    const log = await engine.openLog("job.1");
+    process.stdout.write(await log.read(0, 10000));
+    await engine.close();
+    await fixture.stop();`;
+  const words = ["--input-type=module", "-e", script, JSON.stringify(job("readlink /proc/self/fd/7"))];
+  const leaked = openSync(import.meta.filename, "r");
+  const stdio: StdioOptions = ["ignore", "pipe", "inherit", "ignore", "ignore", "ignore", "ignore", leaked];
+  const child = spawn(
+    process.execPath,
+    ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning", ...words],
+    {
+      stdio,
+    },
+  );
+  let output = "";
+  child.stdout?.on("data", (bytes: Buffer) => {
+    output += bytes.toString();
+  });
+  await once(child, "exit");
+  closeSync(leaked);
+  assert.equal(output, "/dev/null\n");
 });

@@ -1,9 +1,32 @@
 /** The starter: one small shell that forks supervisors, replaced when it dies. */
 import { type ChildProcess, spawn } from "node:child_process";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { setPriority } from "node:os";
 import { createInterface } from "node:readline";
 
 const jobNiceness = 5;
+
+/**
+ * Descriptors that whoever started the server left open would reach every job: a pipe, a socket, a file. In their place
+ * jobs find nothing. For the numbers from 3 on.
+ */
+function instead(nothing: number): (number | "ignore")[] {
+  const inherited = readdirSync("/proc/self/fd")
+    .map(Number)
+    .filter((fd) => fd > 2 && staysOpen(fd));
+  const count = Math.max(2, ...inherited) - 2;
+  return Array.from({ length: count }, (_, index) => (inherited.includes(index + 3) ? nothing : "ignore"));
+}
+
+/** Whether a program that is started gets it. */
+function staysOpen(fd: number): boolean {
+  try {
+    const flags = /^flags:\t(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1] ?? "0";
+    return (Number.parseInt(flags, 8) & 0o2000000) === 0;
+  } catch {
+    return false;
+  }
+}
 
 export class Starter {
   readonly #script: string;
@@ -25,12 +48,14 @@ export class Starter {
   }
 
   #spawn(): ChildProcess {
+    const nothing = openSync("/dev/null", "r+");
     // Detached: a session of its own, so that what stops the server from a terminal does not stop the jobs.
     const child = spawn("/bin/sh", [this.#script, ...this.#arguments], {
-      stdio: ["pipe", "pipe", "ignore"],
+      stdio: ["pipe", "pipe", "ignore", ...instead(nothing)],
       detached: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },
     });
+    closeSync(nothing);
     // Jobs step back a little, so that the server answers however busy they keep the machine.
     if (child.pid !== undefined) setPriority(child.pid, jobNiceness);
     const forget = () => {
