@@ -73,9 +73,10 @@ it("a job gets no descriptor that the server was started with", async () => {
     process.stdout.write(await log.read(0, 10000));
     await engine.close();
     await fixture.stop();`;
-  const words = ["--input-type=module", "-e", script, JSON.stringify(job("readlink /proc/self/fd/7"))];
+  const words = ["--input-type=module", "-e", script, JSON.stringify(job("readlink /proc/self/fd/40"))];
   const leaked = openSync(import.meta.filename, "r");
-  const stdio: StdioOptions = ["ignore", "pipe", "inherit", "ignore", "ignore", "ignore", "ignore", leaked];
+  // Node closes the first few by itself.
+  const stdio: StdioOptions = ["ignore", "pipe", "inherit", ...Array(37).fill("ignore"), leaked];
   const child = spawn(
     process.execPath,
     ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning", ...words],
