@@ -17,7 +17,9 @@ const Name = Type.String({
 export const Credentials = Type.Object(
   {
     name: Type.String(),
-    owner: oneOf(credentialOwners, { description: "`team`: any job of the team may name it; `user`: only your own jobs" }),
+    owner: oneOf(credentialOwners, {
+      description: "`team`: any job of the team may name it; `user`: only your own jobs",
+    }),
     variables: Type.Array(Type.String(), { description: "names only: values are never shown" }),
     default: Type.Boolean({ description: "given to jobs of the team that name no credentials" }),
     created_at: Timestamp,

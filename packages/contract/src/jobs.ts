@@ -80,7 +80,8 @@ export const Job = Type.Object(
     requirements: nullable(Type.String()),
     repository: nullable(Type.String()),
     environment: Type.Record(Type.String(), Type.String(), {
-      description: "values are shown to editors and admins of the team; viewers see the names, each with the value `***`",
+      description:
+        "values are shown to editors and admins of the team; viewers see the names, each with the value `***`",
     }),
     files: Type.Array(Type.String(), { description: "ids of the attached files" }),
     priority: Type.Integer({ description: "0 runs first, 5 last" }),

@@ -56,7 +56,8 @@ export const settings = {
   secretKeyFile: setting({
     env: "MILLRACE_SECRET_KEY_FILE",
     fallback: "",
-    description: "file of such keys, one a line, used without MILLRACE_SECRET_KEY; empty: secret.key in the data folder",
+    description:
+      "file of such keys, one a line, used without MILLRACE_SECRET_KEY; empty: secret.key in the data folder",
     parse: (text) => text && resolve(text),
   }),
   isolation: setting({

@@ -1,6 +1,16 @@
 /** Where the keys of the store come from: the setting, or a file that only the server's user can read. */
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { type Config, secretKey } from "./config.ts";
 import { checkKeys, encryptPlain } from "./domain/encryption.ts";

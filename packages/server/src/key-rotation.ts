@@ -56,7 +56,9 @@ function openFile(config: Config): KeyFile {
     throw error;
   });
   if (file) return file;
-  throw new Error(`There is no key file ${path}: no server was ever started with it. Check --data-dir, or MILLRACE_SECRET_KEY_FILE.`);
+  throw new Error(
+    `There is no key file ${path}: no server was ever started with it. Check --data-dir, or MILLRACE_SECRET_KEY_FILE.`,
+  );
 }
 
 /** Several keys mean that a rotation was cut short: that one is finished, no other begun. */

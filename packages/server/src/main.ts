@@ -7,8 +7,8 @@ import { systemClock } from "./domain/clock.ts";
 import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
-import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { type Rotation, rotateKey } from "./key-rotation.ts";
+import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore, storeFile } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 
@@ -27,9 +27,16 @@ export async function serve(config: Config): Promise<void> {
 }
 
 /** Nothing logs these; should something ever do, they are not shown. */
-const secretFields = ["authorization", "cookie", "token", "password", "environment", "secret", "values", "dotenv"].flatMap(
-  (name) => [name, `*.${name}`, `*.*.${name}`],
-);
+const secretFields = [
+  "authorization",
+  "cookie",
+  "token",
+  "password",
+  "environment",
+  "secret",
+  "values",
+  "dotenv",
+].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {

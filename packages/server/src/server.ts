@@ -88,14 +88,7 @@ async function begin(
   };
 }
 
-async function buildParts(
-  config: Config,
-  log: Logger,
-  clock: Clock,
-  store: Store,
-  keys: KeyRing,
-  serverId: string,
-) {
+async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, keys: KeyRing, serverId: string) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();

@@ -166,7 +166,10 @@ export async function resolveCredentials(
   if (asked === "") return null;
   if (asked == null) return (await defaultCredentialsOf(db, holder.team_id)) ?? null;
   if (await findFor(db, holder, asked)) return asked;
-  const rows = [...(await listOwned(db, ofUser(holder.user_id))), ...(await listOwned(db, ofTeam({ id: holder.team_id })))];
+  const rows = [
+    ...(await listOwned(db, ofUser(holder.user_id))),
+    ...(await listOwned(db, ofTeam({ id: holder.team_id }))),
+  ];
   const names = [...new Set(rows.map(({ name }) => name))].join(", ") || "none so far";
   throw invalid("credentials_name", `credentials of this team or of your own (${names})`, asked);
 }
@@ -184,7 +187,8 @@ export async function gatherCredentials(
   const gathered: Record<string, string> = {};
   for (const name of names) {
     const row = await findFor(db, holder, name);
-    if (!row) throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
+    if (!row)
+      throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
     Object.assign(gathered, open(keys, row));
   }
   return gathered;

@@ -13,8 +13,7 @@ export interface RunningAttempt {
 /** It begins like every token, and has no character that any escaping would change. */
 const form = /^isat_job_([0-9a-f-]{36})_(\d{1,9})_([\w-]{43})$/;
 
-export const newJobToken = (keys: KeyRing, running: RunningAttempt): string =>
-  tokensOfJob(keys, running)[0] as string;
+export const newJobToken = (keys: KeyRing, running: RunningAttempt): string => tokensOfJob(keys, running)[0] as string;
 
 /** As any key of the ring signs it: which of them was first when the job began is not written down. */
 export const tokensOfJob = (keys: KeyRing, running: RunningAttempt): string[] =>

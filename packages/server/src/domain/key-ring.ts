@@ -64,6 +64,7 @@ export class KeyRing {
     if (!key) throw new Error(`The ${purpose} is encrypted with the key ${keyId}, which this server does not have.`);
     const sealed = Buffer.from(body, "base64url");
     try {
+      if (sealed.toString("base64url") !== body) throw new Error("another spelling of the same bytes");
       const decipher = createDecipheriv("aes-256-gcm", key.bytes, sealed.subarray(0, nonceLength), {
         authTagLength: tagLength,
       });

@@ -77,7 +77,8 @@ export async function principalOfToken(
  */
 async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
   const owner = await findAttemptOwner(db, jobId, attempt);
-  if (!owner) throw new ApiError("unauthorized", "The job of this token has ended, or its user may not sign in any more.");
+  if (!owner)
+    throw new ApiError("unauthorized", "The job of this token has ended, or its user may not sign in any more.");
   const { user_id: userId, username, team_id: id, team_name: name, role } = owner;
   return {
     userId,

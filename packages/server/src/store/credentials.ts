@@ -7,7 +7,9 @@ import type { Tables } from "./tables.ts";
 export type CredentialsRow = Selectable<Tables["credentials"]>;
 
 /** Whose set: one of the two ids. */
-export type CredentialsOwner = { readonly team_id: number; readonly user_id: null } | { readonly team_id: null; readonly user_id: number };
+export type CredentialsOwner =
+  | { readonly team_id: number; readonly user_id: null }
+  | { readonly team_id: null; readonly user_id: number };
 
 const ownedBy = (db: Db, { team_id, user_id }: CredentialsOwner) => {
   const query = db.selectFrom("credentials").selectAll();
@@ -32,12 +34,19 @@ export async function insertCredentials(db: Db, owner: CredentialsOwner, name: s
   return numInsertedOrUpdatedRows === 1n;
 }
 
-export const updateCredentials = (db: Db, id: number, changes: Pick<CredentialsRow, "variables" | "secret" | "updated_at">) =>
-  db.updateTable("credentials").set(changes).where("id", "=", id).execute();
+export const updateCredentials = (
+  db: Db,
+  id: number,
+  changes: Pick<CredentialsRow, "variables" | "secret" | "updated_at">,
+) => db.updateTable("credentials").set(changes).where("id", "=", id).execute();
 
 /** Also where it was a team's default. */
 export async function deleteCredentials(db: Db, id: number): Promise<void> {
-  await db.updateTable("teams").set({ default_credentials_id: null }).where("default_credentials_id", "=", id).execute();
+  await db
+    .updateTable("teams")
+    .set({ default_credentials_id: null })
+    .where("default_credentials_id", "=", id)
+    .execute();
   await db.deleteFrom("credentials").where("id", "=", id).execute();
 }
 

@@ -48,10 +48,7 @@ const stateById = prepared<{ id: string }>()((db, value) =>
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
 
 const secretsById = prepared<{ id: string }>()((db, value) =>
-  db
-    .selectFrom("jobs")
-    .select(["id", "status", "attempt", "environment", "secrets"])
-    .where("id", "=", value("id")),
+  db.selectFrom("jobs").select(["id", "status", "attempt", "environment", "secrets"]).where("id", "=", value("id")),
 );
 /** What a job was given that its log must not show, encrypted. */
 export const getJobSecrets = async (db: Db, id: string) => (await secretsById(db, { id })).rows[0];
