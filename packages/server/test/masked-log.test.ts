@@ -163,6 +163,7 @@ describe("secrets of a job", () => {
     assert.deepEqual(found("A=onlyletterswithoutdigits"), []);
     assert.deepEqual(found("A=/data/2024/input/files"), []);
     assert.deepEqual(found("A=postgres://me:pass1word@db/x"), ["postgres://me:pass1word@db/x", "pass1word"]);
+    assert.deepEqual(found('A="-----BEGIN X-----\nabc"'), ["-----BEGIN X-----\nabc"]);
     assert.deepEqual(found("A=two words 1234567890"), []);
   });
 

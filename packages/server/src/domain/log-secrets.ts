@@ -7,9 +7,9 @@ const minLine = 8;
 
 /** Words that stand alone between underscores, and words that say enough wherever they stand. */
 const secretName =
-  /(^|_)(AUTH|DSN|SAS|PASS|PAT|JWT|COOKIE|PIN|[A-Z0-9]*KEYS?)(_|$)|_PWD$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE|CONNECTION_?STRING|AUTHORIZATION/i;
-/** Of the alphabet of tokens, with letters and digits; what begins like a path is one. */
-const secretValue = /^(?![./])(?=.*[A-Za-z])(?=.*\d)[\w+/=.~-]{16,}$/;
+  /(^|_)(AUTH|DSN|SAS|PASS|PAT|JWT|COOKIE|PIN|PEM|[A-Z0-9]*KEYS?)(_|$)|_PWD$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE|CONNECTION_?STRING|AUTHORIZATION/i;
+/** Of the alphabet of tokens, with letters and digits (what begins like a path is one), or a key in a text's armour. */
+const secretValue = /^(?![./])(?=.*[A-Za-z])(?=.*\d)[\w+/=.~-]{16,}$|-----BEGIN /;
 /** A URL with a password in it. */
 const urlPassword = /^[a-z][\w+.-]*:\/\/[^\s/@]*:([^\s@]+)@/i;
 
