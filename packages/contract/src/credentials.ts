@@ -4,7 +4,7 @@ import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
-export const credentialOwners = ["team", "user"] as const;
+const credentialOwners = ["team", "user"] as const;
 
 /** Bounds of one set, and of the sets of one owner. */
 export const credentialLimits = { sets: 100, variables: 100, characters: 262_144 } as const;
@@ -71,6 +71,7 @@ export const setTeamCredentials = defineRoute({
   access: access("ADMIN", "write", "admin"),
   body: CredentialsInput,
   response: Credentials,
+  errors: ["wrong_state"],
 });
 
 export const setOwnCredentials = defineRoute({
@@ -82,6 +83,7 @@ export const setOwnCredentials = defineRoute({
   access: access("JOB", "write", "editor"),
   body: CredentialsInput,
   response: Credentials,
+  errors: ["wrong_state"],
 });
 
 const Named = Type.Object({ team_name: maybe(TeamName), name: Name });

@@ -55,8 +55,14 @@ export class KeyFile implements KeySource {
   /** Makes the file with a first key, on disk before it returns. One that came into being meanwhile is used instead. */
   static create(path: string, onTrouble: (error: Error) => void): KeyFile {
     const draft = `${path}.${process.pid}.new`;
-    rmSync(draft, { force: true });
-    writeDurably(draft, textOf([newKey()]));
+    try {
+      rmSync(draft, { force: true });
+      writeDurably(draft, textOf([newKey()]));
+    } catch (error) {
+      throw new Error(
+        `The key file ${path} cannot be made (${(error as Error).message}). Choose another with MILLRACE_SECRET_KEY_FILE.`,
+      );
+    }
     try {
       // A hard link appears with its content or not at all, and fails where the name is taken.
       linkSync(draft, path);

@@ -293,7 +293,7 @@ describe("credentials", () => {
     await server.store.write((db) => db.insertInto("credentials").values(rows).execute());
     await server.store.write((db) => insertMembership(db, 2, 1, "admin"));
     const other = createClient({ url: server.url, token: await server.token(), team: "other" });
-    await assert.rejects(setTeam(other, "more", { A: "1" }), refused("too_many_requests", /100 sets/));
+    await assert.rejects(setTeam(other, "more", { A: "1" }), refused("wrong_state", /100 sets/));
     await setTeam(other, "n1", { A: "1" });
   });
 
@@ -306,6 +306,20 @@ describe("credentials", () => {
       assert.match((await stored(job.id)).environment, /^enc1\./);
       assert.equal((await stored(none.id)).environment, "");
       assert.deepEqual(job.environment, { A: "in-the-clear-1" });
+    });
+
+    it("that is refused is not repeated", async () => {
+      for (const [environment, expected] of [
+        [12345678, /^environment: expected string$/],
+        ["hidden".repeat(50_000), /^environment: expected not more than 262144 characters$/],
+        ["A=1\nhidden", /^environment: expected NAME=VALUE in line 2$/],
+      ] as const) {
+        const json = { team_name: "main", query: ":", query_type: "SHELL", environment };
+        const { message } = (await (await server.fetch("/api/datachain/jobs/", { json })).json()) as {
+          message: string;
+        };
+        assert.match(message, expected);
+      }
     });
 
     it("shows its values to editors and admins, and its names to viewers, on every way", async () => {

@@ -33,7 +33,7 @@ export interface CredentialsChange {
 }
 
 export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id: id, user_id: null });
-export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
+const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /** A user's own sets serve jobs in all of the user's teams: whoever changes them must reach them all. */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
@@ -108,7 +108,7 @@ async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
   const { length } = await listOwned(db, owner);
   if (length > credentialLimits.sets) {
     throw new ApiError(
-      "too_many_requests",
+      "wrong_state",
       `There are ${credentialLimits.sets} sets of credentials already, the most there may be. Delete one first.`,
     );
   }
