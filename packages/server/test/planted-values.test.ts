@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -31,6 +31,7 @@ const planted = {
 /** What must turn up nowhere: the values, and the parts that give them away. */
 const forbidden = [
   ...Object.values(planted),
+  planted.team.slice(0, 11),
   "PlantedLineOfAKey01",
   "PlantedLineOfAKey02",
   "PlantedUrlPassword9",
@@ -43,7 +44,11 @@ const script = `
 printf '%s\\n' "$TEAM_VALUE" "$OWN_VALUE" "$BLOCK" "$DB_PASSWORD" "$SETTING" "$DATABASE_URL" "$MILLRACE_TOKEN"
 printf '%65530s%s\\n' x "$TEAM_VALUE"
 printf '%65526s%s%s\\n' y "$SETTING" "$DB_PASSWORD"
-[ -z "$TEAM_VALUE" ] || { printf %s Planted-Tea; sleep 0.6; printf 'm-Value-1f3a\\n'; }
+[ -z "$TEAM_VALUE" ] || {
+  printf %.11s "$TEAM_VALUE"
+  while [ ! -e "$GATE.half" ]; do sleep 0.05; done
+  printf '%s\\n' "\${TEAM_VALUE#???????????}"
+}
 python3 -c 'import json, os, urllib.parse as u
 v = os.environ["OWN_VALUE"]
 print(json.dumps(v), json.dumps(v, ensure_ascii=False), u.quote(v), u.quote(v, safe=""), u.quote_plus(v))'
@@ -171,6 +176,9 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
     const jobs = await Promise.all(inputs.map((input) => createJob(client, input)));
     const following = jobs.map(({ id }) => follow(harvest, server, adminToken, id));
     for (const { id } of jobs) await waitForStatus(client, id, ["RUNNING"]);
+    await halfWritten(server, jobs[0]?.id ?? "");
+    await harvestLog(harvest, client, adminToken, jobs[0]?.id ?? "");
+    await writeFile(`${gate}.half`, "");
     const tokens = await tokensOf(
       server,
       jobs.map(({ id }) => id),
@@ -178,7 +186,7 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
     await harvestFolder(harvest, server.dataDir, true);
     for (const { id } of jobs) await harvestLog(harvest, client, adminToken, id);
     await promisify(execFile)(millrace, ["admin", "rotate-key"], { env: server.settings });
-    await promisify(execFile)("touch", [gate]);
+    await writeFile(gate, "");
     for (const { id } of jobs) {
       const job = await waitForEnd(client, id);
       assert.deepEqual([job.status, job.exit_code], ["FAILED", 7]);
@@ -228,6 +236,14 @@ async function setByCommand(server: TestServer, token: string, name: string, lin
   });
   child.stdin.end(`${lines}\n`);
   assert.deepEqual(await once(child, "exit"), [0, null]);
+}
+
+/** The first job has written one half of a secret, and waits. */
+async function halfWritten(server: TestServer, id: string): Promise<void> {
+  const half = planted.team.slice(0, 11);
+  while (!(await readFile(join(server.dataDir, "jobs", `${id}.1/log`), "utf8").catch(() => "")).endsWith(half)) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 async function tokensOf(server: TestServer, ids: readonly string[]): Promise<string[]> {
