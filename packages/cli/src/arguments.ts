@@ -39,8 +39,9 @@ export interface Command {
 /** Words that stand before other commands. */
 export const groups = {
   auth: "Sign in and out, and choose a team",
-  admin: "Make tokens and sign-in links on the server's own machine",
+  admin: "Make tokens and sign-in links, and exchange keys, on the server's own machine",
   job: "Run jobs, follow their logs, list and cancel them",
+  credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
 } as const;
 
 /** Taken by every command. */
@@ -59,6 +60,7 @@ const url = {
 const connection = { team, url } as const;
 const json = { kind: "switch", help: "Print JSON" } as const;
 const local = { kind: "switch", help: "Use the project's settings (.datachain/config) instead of the user's" } as const;
+const own = { kind: "switch", help: "Your own set, for your jobs only, instead of the team's" } as const;
 const jobId = { ID: { help: "Job id, or the start of a recent one (6 characters or more)" } } as const;
 
 /** Offered by completion; the server knows them all. */
@@ -154,6 +156,15 @@ export const commands = {
     arguments: {},
     flags: { user: { kind: "text", value: "NAME", help: "Who signs in with it (default: admin)" }, ...serverFlags },
   },
+  "admin rotate-key": {
+    summary: "Encrypt the secrets of the store with a new key; works on the store itself, with the server up or down",
+    details:
+      "Puts a new key into the key file, encrypts everything anew, and drops the old key once nothing needs it. What is\n" +
+      "cut short is finished by running it again. With MILLRACE_SECRET_KEY, put the new key in front yourself, restart\n" +
+      "the server, then run this.",
+    arguments: {},
+    flags: { json, ...serverFlags },
+  },
   "job run": {
     summary: "Run a file as a job and follow it",
     details:
@@ -166,7 +177,12 @@ export const commands = {
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       env: { kind: "list", value: "NAME=VALUE", help: "Environment variables of the job" },
       cluster: { kind: "text", value: "NAME", help: "Compute cluster to run on" },
-      "credentials-name": { kind: "text", short: "c", value: "NAME", help: "Credentials that the job gets" },
+      "credentials-name": {
+        kind: "text",
+        short: "c",
+        value: "NAME",
+        help: "Credentials that the job gets (default: the team's; '': none)",
+      },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job takes" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to take along, into the job's folder" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
@@ -239,6 +255,39 @@ export const commands = {
     },
   },
   "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
+  "credentials ls": {
+    summary: "List the credentials that your jobs may name, without their values",
+    arguments: {},
+    flags: { ...connection, json },
+  },
+  "credentials set": {
+    summary: "Create credentials, or replace all their values",
+    details:
+      "The values are read as NAME=VALUE lines from --file, or from standard input where that is no terminal, or asked\n" +
+      "for with --prompt without showing what is typed. They are never part of the command line, where others on the\n" +
+      "same machine could see them.",
+    arguments: { NAME: { help: "Name of the set" } },
+    flags: {
+      ...connection,
+      own,
+      file: { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
+      prompt: { kind: "list", value: "VARIABLE", help: "Ask for the values of these variables" },
+    },
+    examples: [
+      "millrace credentials set aws --file aws.env",
+      "millrace credentials set aws --own --prompt AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY",
+    ],
+  },
+  "credentials rm": {
+    summary: "Delete credentials; jobs that name them and have not begun will fail",
+    arguments: { NAME: { help: "Name of the set" } },
+    flags: { ...connection, own },
+  },
+  "credentials default": {
+    summary: "Show which credentials jobs of the team get that name none, or choose them",
+    arguments: { NAME: { optional: true, help: "A set of the team" } },
+    flags: { ...connection, none: { kind: "switch", help: "Such jobs get none" } },
+  },
   doctor: {
     summary: "Check this machine, the server and the settings, and show the configuration",
     arguments: {},

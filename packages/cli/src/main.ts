@@ -12,6 +12,7 @@ const modules = {
   auth: () => import("./commands/auth.ts"),
   admin: () => import("./commands/admin.ts"),
   job: () => import("./commands/job.ts"),
+  credentials: () => import("./commands/credentials.ts"),
   doctor: () => import("./commands/doctor.ts"),
   completion: () => import("./commands/completion.ts"),
 };

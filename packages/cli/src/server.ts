@@ -4,6 +4,8 @@ import { messageOf, usageError } from "./errors.ts";
 export type Server = typeof import("@millrace/server");
 export type Config = ReturnType<Server["readConfig"]>;
 
+export type Rotation = Awaited<ReturnType<Server["adminRotateKey"]>>;
+
 export const loadServer = (): Promise<Server> => import("@millrace/server");
 
 const names = ["host", "port", "data-dir", "database-url"] as const;

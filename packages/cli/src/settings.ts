@@ -1,7 +1,7 @@
 /**
  * Server, token and team, found exactly where the `datachain` client looks for them:
- * flag > environment > project (.datachain/config) > user > system. This file is the only reader of the
- * environment and of the client's settings files.
+ * flag > environment > project (.datachain/config) > user > system; where none of them says anything, what a job is
+ * given. This file is the only reader of the environment and of the client's settings files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -54,8 +54,16 @@ export async function readSettings(flags: SettingsFlags = {}, from = here(), amo
     const file = stored.find(({ values }) => values[key]);
     return file && { value: file.values[key] as string, source: file.path };
   };
-  const url = find("url", flags.url) ?? { value: defaultUrl, source: "default" };
-  return { url: checkedUrl(url), token: find("token"), team: find("team", flags.team) };
+  const found = { url: find("url", flags.url), token: find("token"), team: find("team", flags.team) };
+  const { url, token } = found.url || found.token ? found : ownOfJob(from);
+  return { url: checkedUrl(url ?? { value: defaultUrl, source: "default" }), token, team: found.team };
+}
+
+/** Inside a job: the server that runs it, and the job's own token. Only together: the token is for that server alone. */
+function ownOfJob({ env }: Surroundings): Partial<Settings> {
+  const { MILLRACE_URL: url, MILLRACE_TOKEN: token } = env;
+  if (!url || !token) return {};
+  return { url: { value: url, source: "MILLRACE_URL" }, token: { value: token, source: "MILLRACE_TOKEN" } };
 }
 
 /** What one file says by itself. */

@@ -53,6 +53,17 @@ describe("settings come from the first of these that has them", () => {
     for (const level of ["system", "global", "local"] as const) write(settingsFile(level, from), studio(level));
   };
 
+  it("last, inside a job, the job's own server and token, together or not at all", async () => {
+    const own = { MILLRACE_URL: "http://job", MILLRACE_TOKEN: "token-job" };
+    assert.deepEqual(await values({}, surroundings(own)), ["http://job", "token-job", undefined]);
+    assert.deepEqual(await values({ url: "http://flag" }, surroundings(own)), ["http://flag", undefined, undefined]);
+    const { DATACHAIN_STUDIO_TOKEN } = env;
+    const signedIn = surroundings({ ...own, DATACHAIN_STUDIO_TOKEN });
+    assert.deepEqual(await values({}, signedIn), [defaultUrl, "token-variable", undefined]);
+    assert.deepEqual(await values({}, surroundings({ MILLRACE_TOKEN: "alone" })), [defaultUrl, undefined, undefined]);
+    writeAll();
+    assert.deepEqual(await values({}, surroundings(own)), ["http://local", "token-local", "team-local"]);
+  });
   it("1. a flag", async () => {
     writeAll();
     const found = await values({ url: "http://flag", team: "team-flag" }, surroundings(env));

@@ -1,6 +1,7 @@
 /** The whole contract. Everything outside this package imports from here. */
 import * as auth from "./auth.ts";
 import * as clusters from "./clusters.ts";
+import * as credentials from "./credentials.ts";
 import * as datasets from "./datasets.ts";
 import * as files from "./files.ts";
 import * as jobs from "./jobs.ts";
@@ -23,6 +24,12 @@ export const routes = {
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
   listClusters: clusters.listClusters,
+  listCredentials: credentials.listCredentials,
+  setTeamCredentials: credentials.setTeamCredentials,
+  setOwnCredentials: credentials.setOwnCredentials,
+  deleteTeamCredentials: credentials.deleteTeamCredentials,
+  deleteOwnCredentials: credentials.deleteOwnCredentials,
+  setDefaultCredentials: credentials.setDefaultCredentials,
   datasetJobVersions: datasets.datasetJobVersions,
   healthz: system.healthz,
   readyz: system.readyz,
@@ -34,6 +41,7 @@ export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scop
 export type { DeviceLogin, WhoAmI } from "./auth.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
+export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
 export type { UploadedFile } from "./files.ts";

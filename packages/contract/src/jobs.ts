@@ -1,7 +1,7 @@
 /** Jobs: fields, states, transitions, allowed actions, routes. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
-import { ActionFeedback, AnyMap, maybe, nullable, oneOf, StringMap, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { ActionFeedback, AnyMap, maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
@@ -79,12 +79,15 @@ export const Job = Type.Object(
     python_version: nullable(Type.String()),
     requirements: nullable(Type.String()),
     repository: nullable(Type.String()),
-    environment: StringMap,
+    environment: Type.Record(Type.String(), Type.String(), {
+      description:
+        "values are shown to editors and admins of the team; viewers see the names, each with the value `***`",
+    }),
     files: Type.Array(Type.String(), { description: "ids of the attached files" }),
     priority: Type.Integer({ description: "0 runs first, 5 last" }),
     compute_cluster_id: nullable(Type.Integer()),
     compute_cluster_name: nullable(Type.String()),
-    credentials_name: nullable(Type.String()),
+    credentials_name: nullable(Type.String({ description: "the credentials that the job is given" })),
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
     next_run: nullable(Timestamp),
@@ -109,7 +112,9 @@ export const JobInput = Type.Object(
     query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused for now: it comes in a later version" }),
     team_name: maybe(TeamName),
     query_name: maybe(Type.String({ maxLength: 255, description: "becomes the job's name" })),
-    environment: maybe(Type.String({ maxLength: 262_144, description: "NAME=VALUE lines, dotenv rules" })),
+    environment: maybe(
+      Type.String({ maxLength: 262_144, writeOnly: true, description: "NAME=VALUE lines, dotenv rules" }),
+    ),
     workers: maybe(
       Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "slots of the cluster; 0 counts as 1" }),
     ),
@@ -126,7 +131,12 @@ export const JobInput = Type.Object(
     cron_expression: maybe(
       Type.String({ description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually" }),
     ),
-    credentials_name: maybe(Type.String({ maxLength: 255 })),
+    credentials_name: maybe(
+      Type.String({
+        maxLength: 255,
+        description: "credentials of your own or of the team; absent: the team's default; empty: none",
+      }),
+    ),
     rerun_from_job_id: maybe(Type.String({ description: "an id that is not known here is ignored" })),
     reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
     params: maybe(AnyMap),

@@ -28,7 +28,6 @@ export const TeamName = Type.String({
   maxLength: 64,
   description: "the team; may be left out when the token belongs to one team only",
 });
-export const StringMap = Type.Record(Type.String(), Type.String());
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
 export const ActionFeedback = Type.Object({ message: Type.String() });

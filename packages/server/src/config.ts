@@ -45,6 +45,21 @@ export const settings = {
     secret: true,
     parse: databaseUrl,
   }),
+  secretKey: setting({
+    env: "MILLRACE_SECRET_KEY",
+    fallback: "",
+    description:
+      "key that encrypts secrets in the store: 32 bytes as base64 or hex; after commas, older keys that only decrypt",
+    secret: true,
+    parse: (text) => text.split(",").filter(Boolean).map(secretKey),
+  }),
+  secretKeyFile: setting({
+    env: "MILLRACE_SECRET_KEY_FILE",
+    fallback: "",
+    description:
+      "file of such keys, one a line, used without MILLRACE_SECRET_KEY; empty: secret.key in the data folder",
+    parse: (text) => text && resolve(text),
+  }),
   isolation: setting({
     env: "MILLRACE_ISOLATION",
     fallback: "auto",
@@ -211,12 +226,13 @@ export function configRows(config: Config): ConfigRow[] {
     name,
     env: definition.env,
     flag: definition.flag ?? null,
-    value: definition.secret && config[name] ? "(set)" : shown(config[name]),
+    value: definition.secret ? (isSet(config[name]) ? "(set)" : "") : shown(config[name]),
     source: config.sources[name] ?? "default",
     description: definition.description,
   }));
 }
 
+const isSet = (value: unknown) => (value as string | readonly unknown[]).length > 0;
 const shown = (value: unknown) => (typeof value === "object" ? JSON.stringify(value) : String(value));
 
 /** Names only, never a wildcard over everything: the server's own settings and secrets stay out of jobs. */
@@ -272,6 +288,15 @@ function userRange(text: string): UserRange {
   if (!match || first < 1000 || last < first || last > 4_294_967_294)
     throw new Error("expected a range of user ids such as 61000-61999");
   return { first, last };
+}
+
+/** 32 bytes as base64, with or without padding, or hex. */
+export function secretKey(text: string): Buffer {
+  const key = text.trim();
+  const bytes = Buffer.from(key, /^[0-9a-fA-F]{64}$/.test(key) ? "hex" : "base64");
+  if (bytes.length !== 32 || !/^[\w+/-]{43}=?$|^[0-9a-fA-F]{64}$/.test(key))
+    throw new Error("expected keys of 32 bytes, each as base64 (43 or 44 characters) or hex (64)");
+  return bytes;
 }
 
 function databaseUrl(text: string): string {

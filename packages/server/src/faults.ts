@@ -2,7 +2,16 @@
  * Fault points for the crash tests: `MILLRACE_FAULT=attempt-committed:3` kills the server with -9 the third time it
  * passes that point; `claim-delay:0.2` makes each supervisor wait that many seconds before it claims. Off otherwise.
  */
-type FaultPoint = "job-committed" | "attempt-committed" | "attempt-submitted" | "exit-observed" | "result-committed";
+type FaultPoint =
+  | "job-committed"
+  | "attempt-committed"
+  | "attempt-submitted"
+  | "exit-observed"
+  | "result-committed"
+  | "key-added"
+  | "values-encrypted"
+  | "key-unused"
+  | "key-dropped";
 
 export interface Faults {
   pass(point: FaultPoint): void;

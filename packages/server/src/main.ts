@@ -7,6 +7,7 @@ import { systemClock } from "./domain/clock.ts";
 import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
+import { type Rotation, rotateKey } from "./key-rotation.ts";
 import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore, storeFile } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -16,7 +17,7 @@ export { diagnose, type Finding } from "./doctor.ts";
 
 /** Serves until told to stop. */
 export async function serve(config: Config): Promise<void> {
-  const log = pino({ level: config.logLevel }, pino.destination(2));
+  const log = pino({ level: config.logLevel, redact: secretFields }, pino.destination(2));
   const server = await startServer(config, log);
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
   process.stdout.write((await isUntouched(server.store)) ? await welcome(server) : hint);
@@ -24,6 +25,18 @@ export async function serve(config: Config): Promise<void> {
   log.info({ signal }, "stopping; jobs go on");
   await server.stop();
 }
+
+/** Nothing logs these; should something ever do, they are not shown. */
+const secretFields = [
+  "authorization",
+  "cookie",
+  "token",
+  "password",
+  "environment",
+  "secret",
+  "values",
+  "dotenv",
+].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
@@ -62,6 +75,9 @@ export const adminLink = (config: Config, { user = "admin" }: { user?: string | 
     const url = config.publicUrl || running || `http://${config.host}:${config.port}`;
     return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
   });
+
+export const adminRotateKey = (config: Config): Promise<Rotation> =>
+  withStore(config, (store) => rotateKey(config, store));
 
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {

@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import type { Config } from "./config.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
+import type { KeyRing } from "./domain/key-ring.ts";
 import { Signals } from "./domain/signals.ts";
 import { LocalEngine } from "./engines/local/local-engine.ts";
 import { readBootId } from "./engines/local/processes.ts";
@@ -14,6 +15,7 @@ import { readFaults } from "./faults.ts";
 import { buildApp } from "./http/app.ts";
 import type { HttpContext } from "./http/context.ts";
 import { RateLimit } from "./http/rate-limit.ts";
+import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
@@ -36,10 +38,32 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   const folderLock = lockDataFolder(config.dataDir);
   const store = await openStore(config);
   const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl, fatal(log)) : undefined;
+  const release = async () => {
+    await store.close();
+    await databaseLock?.release();
+    await folderLock.release();
+  };
+  try {
+    return await begin(config, log, clock, store, release);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+/** With the store open and locked; `release` gives both back. */
+async function begin(
+  config: Config,
+  log: Logger,
+  clock: Clock,
+  store: Store,
+  release: () => Promise<void>,
+): Promise<RunningServer> {
+  const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   await prepareStore(store, clock.now());
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());
-  const parts = await buildParts(config, log, clock, store, serverId);
+  const parts = await buildParts(config, log, clock, store, keys, serverId);
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
@@ -59,14 +83,12 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
       await app.close();
       await Promise.all(stopLoops.map((stop) => stop()));
       await parts.engine.close();
-      await store.close();
-      await databaseLock?.release();
-      await folderLock.release();
+      await release();
     },
   };
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, serverId: string) {
+async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, keys: KeyRing, serverId: string) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
@@ -76,7 +98,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
     isolation: config.isolation,
     users: config.jobUsers,
     jobPaths: config.jobPaths,
-    hidden: [],
+    hidden: [keyFilePath(config)],
     limits: {
       seconds: config.jobSeconds,
       memory: config.jobMemory,
@@ -106,12 +128,12 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   const stopping = new AbortController();
   let ready = false;
   let url = "";
-  const shared = { config, store, engine, signals, clock, log, faults, filePath };
+  const publicUrl = () => url;
+  const shared = { config, store, keys, engine, signals, clock, log, faults, filePath, publicUrl };
   const http: HttpContext = {
     ...shared,
     timezone: config.timezone,
     jobPaths: config.jobPaths.map(({ path }) => path),
-    publicUrl: () => url,
     ready: () => ready,
     stopping: stopping.signal,
     limits: {

@@ -12,14 +12,17 @@ const floors: Record<string, readonly string[]> = {
   domain: ["store"],
   logs: [],
   engines: [],
-  loops: ["store", "domain", "engines", "faults.ts"],
-  http: ["store", "domain", "engines", "logs", "config.ts", "faults.ts"],
+  "job-log.ts": ["store", "domain", "engines", "logs"],
+  loops: ["store", "domain", "engines", "job-log.ts", "faults.ts"],
+  http: ["store", "domain", "engines", "logs", "job-log.ts", "config.ts", "faults.ts"],
   "config.ts": [],
   "faults.ts": [],
   "lock.ts": [],
+  "key-file.ts": ["config.ts", "domain", "store"],
+  "key-rotation.ts": ["config.ts", "domain", "faults.ts", "key-file.ts", "store"],
   "doctor.ts": ["config.ts", "engines", "store"],
-  "server.ts": ["config.ts", "domain", "engines", "faults.ts", "http", "lock.ts", "loops", "store"],
-  "main.ts": ["config.ts", "doctor.ts", "domain", "server.ts", "store"],
+  "server.ts": ["config.ts", "domain", "engines", "faults.ts", "http", "key-file.ts", "lock.ts", "loops", "store"],
+  "main.ts": ["config.ts", "doctor.ts", "domain", "key-rotation.ts", "server.ts", "store"],
 };
 
 /** What each package may import of ours. */

@@ -17,6 +17,7 @@ import { sweep } from "../src/loops/sweep.ts";
 import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
+import { keyRing } from "./support/keys.ts";
 
 const start = Date.UTC(2030, 0, 1);
 
@@ -27,6 +28,7 @@ describe("loops", () => {
   const clock = { now: () => now, monotonic: () => now };
   const log = pino({ level: "silent" });
   const signals = new Signals();
+  const keys = keyRing();
   let jobs: JobsContext;
   const team: Team = { id: 1, name: "main", role: "admin" };
   const principal: Principal = {
@@ -43,7 +45,7 @@ describe("loops", () => {
     store = await openStore({ dataDir, databaseUrl: "" });
     await prepareStore(store, now);
     await prepareLocalCluster(store, 1, "none");
-    jobs = { store, signals, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+    jobs = { store, keys, signals, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
   });
   after(async () => {
     await store.close();
@@ -61,7 +63,7 @@ describe("loops", () => {
 
   it("fire a cron task at every tick of a year, once each, also with two servers", async () => {
     const task = await create({ cron_expression: "30 4 * * 1" });
-    const servers = [fireTasks({ store, signals, clock, log }), fireTasks({ store, signals, clock, log })];
+    const servers = [fireTasks({ store, keys, signals, clock, log }), fireTasks({ store, keys, signals, clock, log })];
     for (; now < start + 365 * day; now += 3_600_000) await Promise.all(servers.map((loop) => loop.runOnce()));
     const expected = [];
     for (let time = start; time < start + 365 * day; time += day) {
@@ -73,7 +75,7 @@ describe("loops", () => {
 
   it("fire one job after an outage, not a burst", async () => {
     const task = await create({ cron_expression: "@hourly" });
-    const loop = fireTasks({ store, signals, clock, log });
+    const loop = fireTasks({ store, keys, signals, clock, log });
     now += 100 * 3_600_000;
     await loop.runOnce();
     await loop.runOnce();

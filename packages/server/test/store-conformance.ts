@@ -6,7 +6,16 @@ import { iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
+import {
+  defaultCredentialsOf,
+  deleteCredentials,
+  findOwned,
+  insertCredentials,
+  listOwned,
+  setDefaultCredentials,
+} from "../src/store/credentials.ts";
 import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
+import { nextHead, replaceValue, shareKeys, takeKeys, valuesWithHead } from "../src/store/encrypted-values.ts";
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
 import { findJob, getJob, insertJob, listJobs, moveJob } from "../src/store/jobs.ts";
@@ -14,7 +23,7 @@ import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/que
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
-import { insertSignInLink, useSignInLink } from "../src/store/users.ts";
+import { findUser, insertSignInLink, useSignInLink } from "../src/store/users.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -255,6 +264,86 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), false);
       assert.ok(await store.write((db) => useDeviceLogin(db, "device", iso(now))));
       assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
+    });
+
+    it("finds encrypted values by the key that they name, and replaces each only as long as it is what was read", async () => {
+      const place = { table: "jobs", column: "secrets" } as const;
+      const key = (letter: string) => `enc1.${letter.repeat(12)}.`;
+      const ids: string[] = [];
+      for (const value of [`${key("b")}1`, `${key("a")}1`, `${key("b")}2`, "", "PLAIN=text of an older version"]) {
+        const id = newJobId(now);
+        ids.push(id);
+        await store.write((db) => insertJob(db, { ...jobRow(id, "COMPLETE"), secrets: value }));
+      }
+      const heads: string[] = [];
+      for (
+        let head = await nextHead(store.db, place, "");
+        head !== null;
+        head = await nextHead(store.db, place, head)
+      ) {
+        heads.push(head);
+      }
+      assert.deepEqual(
+        heads.toSorted(),
+        ["PLAIN=text of an o", key("a"), key("b")].map((h) => h.slice(0, 18)),
+      );
+      const found = await valuesWithHead(store.db, place, key("b"), null, 10);
+      assert.deepEqual(
+        found.map(({ id, value }) => [id, value]),
+        [
+          [ids[0], `${key("b")}1`],
+          [ids[2], `${key("b")}2`],
+        ],
+      );
+      assert.deepEqual((await valuesWithHead(store.db, place, key("b"), ids[0] ?? "", 10)).length, 1);
+      const [first] = found;
+      assert.ok(first);
+      const takers = await Promise.all(
+        [1, 2].map((n) => store.write((db) => replaceValue(db, place, first, `new ${n}`))),
+      );
+      assert.deepEqual(takers.filter(Boolean).length, 1);
+      await store.write((db) => db.deleteFrom("jobs").where("id", "in", ids).execute());
+    });
+
+    it("lets many share the keys, and one have them alone", async () => {
+      let shared = 0;
+      const share = () =>
+        store.write(async (db) => {
+          await shareKeys(db);
+          shared++;
+        });
+      const order: number[] = [];
+      const take = () =>
+        store.write(async (db) => {
+          await takeKeys(db);
+          const before = shared;
+          await db.selectFrom("users").select("id").execute();
+          order.push(shared - before);
+        });
+      await Promise.all([share(), take(), share(), take(), share()]);
+      assert.deepEqual([shared, order], [3, [0, 0]]);
+    });
+
+    it("keeps credentials of teams and of users apart, each name once", async () => {
+      const [team, user] = [
+        { team_id: 1, user_id: null },
+        { team_id: null, user_id: 1 },
+      ] as const;
+      const insert = (owner: typeof team | typeof user) =>
+        store.write((db) => insertCredentials(db, owner, "same", iso(now)));
+      assert.deepEqual([await insert(team), await insert(user), await insert(team)], [true, true, false]);
+      const row = await findOwned(store.db, team, "same");
+      assert.notEqual(row?.id, (await findOwned(store.db, user, "same"))?.id);
+      await store.write((db) => setDefaultCredentials(db, 1, row?.id ?? 0));
+      assert.equal(await defaultCredentialsOf(store.db, 1), "same");
+      await store.write((db) => deleteCredentials(db, row?.id ?? 0));
+      assert.equal(await defaultCredentialsOf(store.db, 1), undefined);
+      assert.deepEqual([(await listOwned(store.db, team)).length, (await listOwned(store.db, user)).length], [0, 1]);
+    });
+
+    it("forgets rows as they were, and goes on", async () => {
+      await store.compact();
+      assert.ok(await findUser(store.db, "admin"));
     });
 
     it("removes only files that no job took along", async () => {

@@ -1,6 +1,6 @@
 /** `millrace admin`: works on the store itself, for whoever may read the data folder. */
 import { CliError, messageOf } from "../errors.ts";
-import { loadServer, serverConfig } from "../server.ts";
+import { type Config, loadServer, type Rotation, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const token: Handler<"admin token"> = async ({ flags }, output) => {
@@ -34,4 +34,48 @@ const refuse = (thing: "token" | "link") => (error: unknown) => {
   });
 };
 
-export const handlers: HandlersOf<"admin"> = { "admin token": token, "admin link": link };
+const rotateKey: Handler<"admin rotate-key"> = async ({ flags }, output) => {
+  const server = await loadServer();
+  const config = serverConfig(server, flags);
+  const rotation = await server.adminRotateKey(config).catch((error: unknown) => {
+    throw new CliError("The key cannot be exchanged", {
+      why: messageOf(error),
+      next: "millrace admin rotate-key --help",
+      cause: error,
+    });
+  });
+  if (flags.json) output.json(rotation);
+  else for (const line of tellRotation(rotation, isGiven(config))) output.print(line);
+  return rotation.unreadable.length === 0 ? 0 : 1;
+};
+
+const isGiven = (config: Config) => config.secretKey.length > 0;
+
+function tellRotation(
+  { keyId, changed, finished, waitsForJobs, unreadable, where }: Rotation,
+  given: boolean,
+): string[] {
+  const lines = [`Everything that can be read is encrypted with the key ${keyId} (${changed} values anew)`];
+  if (unreadable.length > 0) {
+    lines.push(`No key decrypts these, so the older keys stay: ${unreadable.join(", ")}`);
+  } else if (given) {
+    lines.push(
+      `The older keys can be taken out of ${where} when the jobs that began before the server had the new key have ended (running now: ${waitsForJobs})`,
+    );
+  } else if (finished) {
+    lines.push(`The older keys are gone from ${where}`);
+  } else {
+    lines.push(
+      waitsForJobs > 0
+        ? `The older keys stay in ${where} for ${waitsForJobs} running jobs that began before the new one came: run this again when they have ended`
+        : `The older keys stay in ${where}: something was encrypted with one just now; run this again`,
+    );
+  }
+  return lines;
+}
+
+export const handlers: HandlersOf<"admin"> = {
+  "admin token": token,
+  "admin link": link,
+  "admin rotate-key": rotateKey,
+};

@@ -58,9 +58,11 @@ export function joinTexts(file: string | undefined, items: readonly string[]): s
 }
 
 /** Text with plain line ends, as Python reads it: a shell would stumble over the others. */
-function readText(path: string): string {
+export function readText(path: string, descriptor?: number): string {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(path)).replaceAll(/\r\n?/g, "\n");
+    return new TextDecoder("utf-8", { fatal: true })
+      .decode(readFileSync(descriptor ?? path))
+      .replaceAll(/\r\n?/g, "\n");
   } catch (error) {
     const notText = error instanceof TypeError;
     throw usageError(`Cannot read ${path}`, { why: notText ? "It is not UTF-8 text" : messageOf(error), cause: error });

@@ -10,7 +10,7 @@ import {
 } from "../store/device-logins.ts";
 import type { Store } from "../store/store.ts";
 import { day, iso } from "./clock.ts";
-import type { Principal } from "./principals.ts";
+import { type Principal, refuseJobToken } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 import { mintToken, readScopes } from "./tokens.ts";
 
@@ -80,6 +80,7 @@ const unknownCode = (userCode: string) =>
 
 /** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
 export async function approveLogin(store: Store, principal: Principal, userCode: string, now: number): Promise<void> {
+  refuseJobToken(principal, "approve a login");
   const login = await pendingLogin(store, userCode, now);
   const scopes = login.scopes.filter((scope) => permits(principal.scopes, scope));
   const teams = login.teamNames?.map((name) => {
@@ -98,6 +99,7 @@ export async function approveLogin(store: Store, principal: Principal, userCode:
 }
 
 export async function denyLogin(store: Store, principal: Principal, userCode: string, now: number): Promise<void> {
+  refuseJobToken(principal, "deny a login");
   const denial = {
     status: "denied",
     user_id: principal.userId,

@@ -9,7 +9,9 @@ import type { ShownJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { nextRunOf } from "../store/tasks.ts";
 import { usernameOf } from "../store/users.ts";
+import { decryptEnvironment } from "./encryption.ts";
 import { readEnvironment } from "./environment-text.ts";
+import type { KeyRing } from "./key-ring.ts";
 
 /** What never changes. */
 export type JobSpecFields = Pick<
@@ -43,6 +45,9 @@ export interface Frame {
   readonly publicUrl: string;
   readonly team: string;
   readonly includeSteps: boolean;
+  readonly keys: KeyRing;
+  /** Viewers of the team see which variables a job has, not what is in them. */
+  readonly showsValues: boolean;
 }
 
 const quoted = (text: string | null) => (text === null ? "null" : JSON.stringify(text));
@@ -69,7 +74,7 @@ export async function jobTexts(db: Db, rows: readonly ShownJob[], frame: Frame):
     texts.push(
       `{"url":${url}${row.id}","team":${team},"created_by":${users.get(row.user_id)},` +
         `"compute_cluster_name":${clusters.get(row.cluster_id)},"next_run":${plain(nextRun)},` +
-        stateText(row, frame.includeSteps) +
+        stateText(row, frame) +
         row.spec.slice(1),
     );
   }
@@ -90,11 +95,18 @@ async function names(
   return found;
 }
 
-function stateText(row: ShownJob, includeSteps: boolean): string {
-  const environment = row.environment === "" ? "{}" : JSON.stringify(readEnvironment(row.environment));
+/** Most jobs have no environment, and then nothing is decrypted. */
+function environmentText({ id, environment }: ShownJob, { keys, showsValues }: Frame): string {
+  if (environment === "") return "{}";
+  const values = readEnvironment(decryptEnvironment(keys, id, environment));
+  return JSON.stringify(showsValues ? values : Object.fromEntries(Object.keys(values).map((name) => [name, "***"])));
+}
+
+function stateText(row: ShownJob, frame: Frame): string {
+  const environment = environmentText(row, frame);
   return (
     `"status":"${row.status}","started_at":${plain(row.started_at)},"finished_at":${plain(row.finished_at)},` +
     `"environment":${environment},"exit_code":${row.exit_code},"error_message":${quoted(row.error_message)},` +
-    `"error_stack":${quoted(row.error_stack)},"metrics":${row.metrics},"steps":${includeSteps ? (row.steps ?? "[]") : "null"},`
+    `"error_stack":${quoted(row.error_stack)},"metrics":${row.metrics},"steps":${frame.includeSteps ? (row.steps ?? "[]") : "null"},`
   );
 }

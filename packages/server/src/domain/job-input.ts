@@ -6,16 +6,19 @@ import { getJob, type JobRow } from "../store/jobs.ts";
 import type { Db, Store } from "../store/store.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
+import { resolveCredentials } from "./credentials.ts";
 import { readEnvironment } from "./environment-text.ts";
 import { readFileIds } from "./files.ts";
 import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
+import type { KeyRing } from "./key-ring.ts";
 import type { Principal, Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
 import { checkCron, readTime } from "./ticks.ts";
 
 export interface JobInputContext {
   readonly store: Store;
+  readonly keys: KeyRing;
   /** In which a start_after without an offset is read. */
   readonly timezone: string;
   /** Host folders that jobs may use: file:// repositories lie below one. */
@@ -34,19 +37,12 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   if (input.query_type === "TYPESCRIPT") {
     throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
   }
-  if (input.credentials_name) {
-    throw invalid(
-      "credentials_name",
-      "a set of credentials of this team; there is none by that name",
-      input.credentials_name,
-    );
-  }
   const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
   const cluster = await resolveCluster(context.store.db, input, workers);
   const { startAfter, cron } = readTimes(input, context.timezone);
   const id = newJobId(now);
-  readEnvironment(input.environment ?? "");
+  const holder = { team_id: team.id, user_id: principal.userId };
   const spec: JobSpecFields = {
     id,
     name: input.query_name || null,
@@ -60,7 +56,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
     compute_cluster_id: cluster.id,
-    credentials_name: null,
+    credentials_name: await resolveCredentials(context.store.db, holder, input.credentials_name),
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
@@ -68,18 +64,22 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
   };
-  return { spec, row: newRow({ team, principal, cluster, environment: input.environment ?? "", spec }) };
+  return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
+}
+
+/** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
+function checkedEnvironment(text: string | null | undefined): string {
+  return text && Object.keys(readEnvironment(text)).length > 0 ? text : "";
 }
 
 interface NewJob {
   readonly team: Team;
   readonly principal: Principal;
   readonly cluster: ClusterRow;
-  readonly environment: string;
   readonly spec: JobSpecFields;
 }
 
-const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow => ({
+const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   id: spec.id,
   team_id: team.id,
   user_id: principal.userId,
@@ -88,7 +88,7 @@ const newRow = ({ team, principal, cluster, environment, spec }: NewJob): JobRow
   status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
   attempt: 0,
   spec: JSON.stringify(spec),
-  environment,
+  environment: "",
   secrets: "",
   scopes: JSON.stringify(principal.scopes),
   metrics: "{}",

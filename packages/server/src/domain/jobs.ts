@@ -9,6 +9,7 @@ import {
   jobActions,
   jobStatuses,
   type ListJobsQuery,
+  roleIncludes,
   statusGroups,
 } from "@millrace/contract";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
@@ -17,10 +18,12 @@ import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
 import { iso } from "./clock.ts";
+import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Frame, type JobSpecFields, jobTexts, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
+import type { KeyRing } from "./key-ring.ts";
 import type { Team } from "./principals.ts";
 import type { Signals } from "./signals.ts";
 import { nextTick } from "./ticks.ts";
@@ -37,10 +40,10 @@ export interface JobsContext extends JobInputContext {
 
 /** Returns the text of the job. */
 export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<string> {
-  const { store, signals } = context;
+  const { store, signals, keys } = context;
   const { principal, team } = creation;
   const key = creation.idempotencyKey && { team_id: team.id, user_id: principal.userId, key: creation.idempotencyKey };
-  const { row, spec } = await newJob(context, creation, now);
+  const { row, spec, environment } = await newJob(context, creation, now);
   const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
   const text = await store.write(async (db) => {
     // The answer is read inside the write: one that failed after the commit would make the client create it again.
@@ -49,7 +52,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
       return jobText(db, context, team, first?.job_id ?? row.id);
     }
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
-    await insertJob(db, row);
+    await insertJob(db, { ...row, environment: await encryptEnvironment(db, keys, row.id, environment) });
     if (firstRun) await insertTask(db, row.id, firstRun);
     else await enqueue(db, queueRow(row, spec));
     return jobText(db, context, team, row.id);
@@ -67,6 +70,8 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false): Frame 
   publicUrl: context.publicUrl(),
   team: team.name,
   includeSteps,
+  keys: context.keys,
+  showsValues: roleIncludes(team.role, "editor"),
 });
 
 /** A cron task first fires at a tick, not before start_after; a task without cron fires once, at start_after. */
@@ -87,7 +92,7 @@ export const queueRow = (row: JobRow, spec: JobSpecFields) => ({
 });
 
 /** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, task: JobRow, now: number): Promise<void> {
+export async function fireTask(db: Db, keys: KeyRing, task: JobRow, now: number): Promise<void> {
   const id = newJobId(now);
   const spec: JobSpecFields = {
     ...readSpec(task),
@@ -100,7 +105,10 @@ export async function fireTask(db: Db, task: JobRow, now: number): Promise<void>
     run_group_id: id,
   };
   const { created_at, parent_job_id } = spec;
-  const child: JobRow = { ...task, id, status: "CREATED", spec: JSON.stringify(spec), created_at, parent_job_id };
+  // Encrypted anew: a value is bound to its row.
+  const environment = await encryptEnvironment(db, keys, id, decryptEnvironment(keys, task.id, task.environment));
+  const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
+  const child: JobRow = { ...task, id, status: "CREATED", ...fixed };
   await insertJob(db, child);
   await enqueue(db, queueRow(child, spec));
 }

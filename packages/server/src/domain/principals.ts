@@ -9,10 +9,13 @@ import {
   type Scope,
   type WhoAmI,
 } from "@millrace/contract";
+import { findAttemptOwner } from "../store/attempts.ts";
 import type { Db, Store } from "../store/store.ts";
 import { findLiveToken, touchToken } from "../store/tokens.ts";
 import { findSession, teamsOf } from "../store/users.ts";
 import { iso } from "./clock.ts";
+import { readJobToken } from "./job-tokens.ts";
+import type { KeyRing } from "./key-ring.ts";
 import { hashSecret } from "./secrets.ts";
 
 export interface Team {
@@ -24,7 +27,9 @@ export interface Team {
 /** With what somebody shows who they are. */
 export type Via =
   | { readonly kind: "token"; readonly id: number; readonly name: string; readonly expiresAt: string | null }
-  | { readonly kind: "session" };
+  | { readonly kind: "session" }
+  /** The token of a running job. */
+  | { readonly kind: "job"; readonly jobId: string };
 
 export interface Principal {
   readonly userId: number;
@@ -40,8 +45,15 @@ export interface Principal {
 const signIn =
   "Sign in with `datachain auth login` or `millrace auth login`, or make a token with `millrace admin token`.";
 
-export async function principalOfToken(store: Store, token: string | undefined, now: number): Promise<Principal> {
+export async function principalOfToken(
+  store: Store,
+  keys: KeyRing,
+  token: string | undefined,
+  now: number,
+): Promise<Principal> {
   if (!token) throw new ApiError("unauthorized", `No token was sent. ${signIn}`);
+  const running = readJobToken(keys, token);
+  if (running) return principalOfJob(store.db, running);
   const rows = await findLiveToken(store.db, hashSecret(token), iso(now));
   const row = rows[0];
   if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
@@ -57,6 +69,30 @@ export async function principalOfToken(store: Store, token: string | undefined, 
     scopes: JSON.parse(row.scopes) as Scope[],
     teams: teamsOfToken(rows, row.team_ids),
   };
+}
+
+/**
+ * A job acts for its creator: in its own team, as far as the rights of both the creator now and the creator's token then
+ * reach, and never as an administrator. Its token lives as long as the row of its attempt.
+ */
+async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attempt: number }): Promise<Principal> {
+  const owner = await findAttemptOwner(db, jobId, attempt);
+  if (!owner)
+    throw new ApiError("unauthorized", "The job of this token has ended, or its user may not sign in any more.");
+  const { user_id: userId, username, team_id: id, team_name: name, role } = owner;
+  return {
+    userId,
+    username,
+    isAdmin: false,
+    via: { kind: "job", jobId },
+    scopes: (JSON.parse(owner.scopes) as Scope[]).filter((scope) => !scope.startsWith("ADMIN:")),
+    teams: role === null ? [] : [{ id, name, role }],
+  };
+}
+
+/** A job must not be able to outlive itself: what would leave rights behind is for people. */
+export function refuseJobToken({ via }: Principal, what: string): void {
+  if (via.kind === "job") throw new ApiError("forbidden", `A job's own token cannot ${what}. Use one of yours.`);
 }
 
 type TokenRow = Awaited<ReturnType<typeof findLiveToken>>[number];
@@ -129,7 +165,10 @@ function chooseTeam({ teams }: Principal, name: string | undefined): Team {
   throw new ApiError("invalid", `team_name: expected one of your teams (${names}), got none`);
 }
 
-export const describeVia = (via: Via): string => (via.kind === "token" ? via.name : "browser session");
+export function describeVia(via: Via): string {
+  if (via.kind === "job") return `job ${via.jobId}`;
+  return via.kind === "token" ? via.name : "browser session";
+}
 
 export const describePrincipal = (principal: Principal): WhoAmI => ({
   username: principal.username,

@@ -4,7 +4,7 @@ import type { Db, Store } from "../store/store.ts";
 import { insertToken, revokeToken } from "../store/tokens.ts";
 import { findTeam, findUser, teamsOf } from "../store/users.ts";
 import { day, iso } from "./clock.ts";
-import type { Principal } from "./principals.ts";
+import { type Principal, refuseJobToken } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 
 interface NewToken {
@@ -73,5 +73,6 @@ export function readScopes(texts: readonly string[]): Scope[] {
 
 export async function endToken(store: Store, principal: Principal, now: number): Promise<void> {
   const { via } = principal;
+  refuseJobToken(principal, "sign out: it ends with the job");
   if (via.kind === "token") await store.write((db) => revokeToken(db, via.id, iso(now)));
 }

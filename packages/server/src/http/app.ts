@@ -5,6 +5,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, t
 import type { Logger } from "pino";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
+import { credentialsRoutes } from "./credentials.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
 import { installErrors, sendError, validationError } from "./errors.ts";
 import { fileRoutes } from "./files.ts";
@@ -44,6 +45,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   logRoutes(app, context);
   logSocket(app, context);
   clusterRoutes(app, context);
+  credentialsRoutes(app, context);
   deviceLoginRoutes(app, context);
   systemRoutes(app, context);
   signInPages(app, context);
@@ -78,7 +80,9 @@ function readBodies(app: FastifyInstance): void {
         return done(invalid("body", "text without NUL characters"));
       done(null, value);
     } catch (error) {
-      done(Object.assign(new Error(`The body is not JSON: ${(error as Error).message}`), { statusCode: 400 }));
+      // Without the piece of the body that the message quotes: it may be a secret.
+      const why = (error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, "");
+      done(Object.assign(new Error(`The body is not JSON: ${why}`), { statusCode: 400 }));
     }
   });
   app.addContentTypeParser(

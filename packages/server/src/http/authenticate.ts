@@ -15,9 +15,9 @@ export async function authenticate(
   headers: IncomingHttpHeaders,
   address: string,
 ): Promise<Principal> {
-  const { store, clock, limits } = context;
+  const { store, keys, clock, limits } = context;
   try {
-    return await principalOfToken(store, tokenOf(headers), clock.now());
+    return await principalOfToken(store, keys, tokenOf(headers), clock.now());
   } catch (error) {
     if (error instanceof ApiError && tokenOf(headers)) limits.badTokens.take(address);
     throw error;

@@ -46,10 +46,19 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
   if (first.keyword === "required") {
     return invalid([...path, String(first.params["missingProperty"])].join("."), "a value, got none");
   }
-  return invalid(path.join(".") || "body", expectation(first), (first as { data?: unknown }).data);
+  const { data, parentSchema } = first as VerboseError;
+  // What goes in and never comes out is not repeated either.
+  return invalid(path.join(".") || "body", expectation(first), parentSchema?.writeOnly ? undefined : data);
 }
 
-function expectation({ keyword, params, message }: FastifySchemaValidationError): string {
+/** With what was wrong, and by which schema: Ajv is asked to be verbose. */
+interface VerboseError extends FastifySchemaValidationError {
+  readonly data?: unknown;
+  readonly parentSchema?: { readonly writeOnly?: boolean; readonly description?: string };
+}
+
+function expectation(error: FastifySchemaValidationError): string {
+  const { keyword, params, message } = error;
   if (keyword === "type")
     return [params["type"]]
       .flat()
@@ -58,7 +67,9 @@ function expectation({ keyword, params, message }: FastifySchemaValidationError)
   if (keyword === "enum")
     return `one of ${(params["allowedValues"] as unknown[]).filter((v) => v !== null).join(", ")}`;
   if (keyword === "pattern" || keyword === "format")
-    return params["format"] ? `a ${String(params["format"])}` : "a UUID";
+    return params["format"]
+      ? `a ${String(params["format"])}`
+      : ((error as VerboseError).parentSchema?.description ?? "another form");
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>
     verb === "NOT have " ? "not " : verb === "have " ? "" : "",
   );

@@ -6,7 +6,9 @@ import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { authorize, type Team } from "../domain/principals.ts";
 import { Signal } from "../domain/signals.ts";
-import { attemptKey, type LogSource } from "../engines/engine.ts";
+import type { LogSource } from "../engines/engine.ts";
+import { openJobLog } from "../job-log.ts";
+import type { MaskedLog } from "../logs/masked-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
 import { getJobState } from "../store/jobs.ts";
 import { authenticate } from "./authenticate.ts";
@@ -114,7 +116,7 @@ function keepAlive(client: WebSocket): NodeJS.Timeout {
 async function follow(context: HttpContext, client: WebSocket, call: Call, abort: AbortSignal): Promise<void> {
   const changed = new Signal();
   const stopListening = context.signals.onJobChange(call.jobId, () => changed.wake());
-  let source: { attempt: number; log: LogSource } | undefined;
+  let source: { attempt: number; log: MaskedLog } | undefined;
   let offset = call.after;
   let shown: JobStatus | undefined;
   try {
@@ -131,8 +133,9 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
         if (source?.attempt !== job.attempt) {
           // An attempt that never began has written nothing, so the offset holds.
           await source?.log.close();
-          source = { attempt: job.attempt, log: await context.engine.openLog(attemptKey(call.jobId, job.attempt)) };
+          source = { attempt: job.attempt, log: (await openJobLog(context, call.jobId)).log };
         }
+        if (settled) source.log.end();
         offset = await sendLog(client, source.log, offset, settled, abort);
       }
       if (settled) return await send(client, { job: { id: call.jobId, status: job.status } });

@@ -1,11 +1,11 @@
 /** Logs over HTTP: bytes, ranges, and pages of pieces. */
 import { Readable } from "node:stream";
-import { ApiError, isSettled, type LogPage, routes } from "@millrace/contract";
+import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { getTeamJob } from "../domain/jobs.ts";
-import { attemptKey, type LogSource } from "../engines/engine.ts";
+import type { LogSource } from "../engines/engine.ts";
+import { openJobLog } from "../job-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
-import { getJobState } from "../store/jobs.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
@@ -13,7 +13,7 @@ export function logRoutes(app: FastifyInstance, context: HttpContext): void {
   register(app, context, routes.getJobLogs, async ({ team, params, query, request, reply }) => {
     const id = params.job_id.toLowerCase();
     await getTeamJob(context, team, id);
-    const { source, ended } = await openJobLog(context, id);
+    const { log: source, ended } = await openJobLog(context, id);
     const asJson = query.format ? query.format === "json" : (request.headers.accept ?? "").includes("application/json");
     if (!asJson) return sendBytes(request, reply, source);
     try {
@@ -22,16 +22,6 @@ export function logRoutes(app: FastifyInstance, context: HttpContext): void {
       await source.close();
     }
   });
-}
-
-/** `ended` is asked before the log is opened: if true, the bytes are all there are. */
-export async function openJobLog(
-  { store, engine }: HttpContext,
-  id: string,
-): Promise<{ source: LogSource; ended: boolean }> {
-  const job = await getJobState(store.db, id);
-  const source = await engine.openLog(attemptKey(id, job?.attempt ?? 0));
-  return { source, ended: job !== undefined && isSettled(job.status) };
 }
 
 /** Pieces are small or large, so a page is filled in several goes, up to its count or about a megabyte. */

@@ -5,9 +5,9 @@ import { cutPieces, pieceLimit, toPieces } from "./pieces.ts";
 /** One whole piece, whatever it is; larger batches made the follower's garbage outlive its moment. */
 const chunk = pieceLimit + 4;
 
-/** Structurally what an engine's log offers. */
+/** Structurally what a log offers. */
 export interface ByteSource {
-  size(): Promise<number>;
+  /** Fewer bytes than asked for: the end, for now. */
   read(offset: number, length: number): Promise<Buffer>;
 }
 
@@ -25,12 +25,15 @@ export async function readPieces(
   ended: boolean,
   maxPieces: number,
 ): Promise<PieceBatch> {
-  const size = await source.size();
-  const bytes = await source.read(offset, Math.min(chunk, Math.max(0, size - offset)));
-  const atEnd = offset + bytes.length >= size;
+  const bytes = await source.read(offset, chunk);
+  const atEnd = bytes.length < chunk;
   const ends = limitJson(cutPieces(bytes, ended && atEnd)).slice(0, maxPieces);
-  const next = offset + (ends.at(-1) ?? 0);
-  return { pieces: toPieces(bytes, offset, ends), next, finished: ended && next >= size };
+  const length = ends.at(-1) ?? 0;
+  return {
+    pieces: toPieces(bytes, offset, ends),
+    next: offset + length,
+    finished: ended && atEnd && length === bytes.length,
+  };
 }
 
 /**

@@ -1,15 +1,19 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "../domain/clock.ts";
+import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
+import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
 import { readSpec } from "../domain/job-documents.ts";
+import { newJobToken } from "../domain/job-tokens.ts";
 import { attemptKey, CannotStart, type JobSpec } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, waitingSince } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
+import { teamNameOf } from "../store/users.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
@@ -17,6 +21,14 @@ export interface DispatchContext extends JobLoopContext {
   readonly bootId: string;
   /** Where the bytes of an uploaded file lie. */
   readonly filePath: (blob: string) => string;
+  /** Where jobs reach this server. */
+  readonly publicUrl: () => string;
+}
+
+/** A job that begins, with the variables of its credentials as they are now: read once, in the write that claims it. */
+interface Claimed {
+  readonly job: JobRow;
+  readonly credentials: Readonly<Record<string, string>>;
 }
 
 /** How often a job that does not fit may be overtaken, per slot of its cluster, before the cluster waits for it. */
@@ -48,10 +60,11 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
   if ((await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const started = await store.write((db) => claimJobs(db, context, cluster));
   await Promise.all(
-    started.map(async (job) => {
+    started.map(async (claimed) => {
+      const { job } = claimed;
       context.faults.pass("attempt-committed");
       context.signals.jobChanged(job.id);
-      await submit(context, job);
+      await submit(context, claimed);
       context.log.info({ job: job.id, attempt: job.attempt }, "job started");
       context.faults.pass("attempt-submitted");
     }),
@@ -60,9 +73,9 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
 }
 
 /** Chooses anew inside the transaction: what was read before it may be gone. */
-async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow): Promise<JobRow[]> {
+async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow): Promise<Claimed[]> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
-  const claimed: JobRow[] = [];
+  const claimed: Claimed[] = [];
   const passed: string[] = [];
   for (const waiting of await headOfQueue(db, cluster.id, 2 * Math.max(free, 0) + lookAhead)) {
     if (free <= 0) break;
@@ -93,17 +106,31 @@ async function refuseTooWide(
   { job_id: id, slots }: { job_id: string; slots: number },
 ): Promise<void> {
   if (!(await dequeue(db, id))) return;
-  const error_message = `The job wants ${slots} workers, and the cluster ${cluster.name} now has ${cluster.max_workers}.`;
-  const changes = { error_message, finished_at: iso(clock.now()) };
-  await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "FAILED", changes });
+  const why = `The job wants ${slots} workers, and the cluster ${cluster.name} now has ${cluster.max_workers}.`;
+  await failWaiting(db, id, why, iso(clock.now()));
 }
 
-async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<JobRow | undefined> {
+const failWaiting = (db: Db, id: string, why: string, now: string) =>
+  moveJob(db, {
+    id,
+    from: ["CREATED", "SCHEDULED", "QUEUED"],
+    to: "FAILED",
+    changes: { error_message: why, finished_at: now },
+  });
+
+async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<Claimed | undefined> {
   if (!(await dequeue(db, id))) return undefined;
   const job = await getJob(db, id);
   if (!job) return undefined;
   const now = iso(context.clock.now());
-  const changes = { attempt: job.attempt + 1, started_at: now };
+  const credentials = await credentialsOf(db, context, job);
+  if (credentials instanceof CredentialsUnavailable) {
+    await failWaiting(db, id, credentials.message, now);
+    context.signals.jobChanged(id);
+    return undefined;
+  }
+  const secrets = await encryptSecrets(db, context, id, Object.values(credentials));
+  const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
     id,
     from: ["CREATED", "SCHEDULED", "QUEUED"],
@@ -123,8 +150,23 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
     created_at: now,
     signalled_at: null,
   });
-  return { ...job, ...changes, status: "INIT" };
+  return { job: { ...job, ...changes, status: "INIT" }, credentials };
 }
+
+/** A job whose credentials are gone holds up no other: the reason comes back instead of being thrown. */
+async function credentialsOf(db: Db, { keys }: DispatchContext, job: JobRow) {
+  const { credentials_name: name } = readSpec(job);
+  try {
+    return name === null ? {} : await gatherCredentials(db, keys, job, [name]);
+  } catch (error) {
+    if (error instanceof CredentialsUnavailable) return error;
+    throw error;
+  }
+}
+
+/** Kept with the job: its log must not show them, whatever becomes of the credentials later. */
+const encryptSecrets = async (db: Db, { keys }: DispatchContext, id: string, values: readonly string[]) =>
+  encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify(values));
 
 /**
  * Jobs that wait say so, a few times a second: each job once, found by the order of ids, so that a long queue costs
@@ -145,11 +187,12 @@ function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
   };
 }
 
-async function submit(context: DispatchContext, job: JobRow): Promise<void> {
+async function submit(context: DispatchContext, claimed: Claimed): Promise<void> {
   const { engine, log } = context;
+  const { job } = claimed;
   const key = attemptKey(job.id, job.attempt);
   try {
-    await engine.submit(await specOf(context, job, key));
+    await engine.submit(await specOf(context, claimed, key));
   } catch (error) {
     if (error instanceof CannotStart) return failAttempt(context, job, error.message);
     log.error({ err: error, job: job.id }, "the engine did not take the job");
@@ -162,7 +205,8 @@ async function submit(context: DispatchContext, job: JobRow): Promise<void> {
   }
 }
 
-async function specOf(context: DispatchContext, job: JobRow, key: string): Promise<JobSpec> {
+async function specOf(context: DispatchContext, claimed: Claimed, key: string): Promise<JobSpec> {
+  const { job } = claimed;
   const spec = readSpec(job);
   const files = await filesOfJob(context.store.db, spec.files);
   if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
@@ -173,7 +217,7 @@ async function specOf(context: DispatchContext, job: JobRow, key: string): Promi
     name: job.name,
     query: spec.query,
     queryType: spec.query_type,
-    environment: job.environment === "" ? {} : readEnvironment(job.environment),
+    environment: await environmentOf(context, claimed),
     params: spec.params,
     pythonVersion: spec.python_version,
     requirements: spec.requirements,
@@ -181,4 +225,32 @@ async function specOf(context: DispatchContext, job: JobRow, key: string): Promi
     reset: spec.reset,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
   };
+}
+
+/** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
+async function environmentOf(context: DispatchContext, { job, credentials }: Claimed): Promise<Record<string, string>> {
+  const { store, keys, publicUrl } = context;
+  const given = { ...credentials, ...ownVariables(context, job) };
+  const url = publicUrl();
+  const token = newJobToken(keys, { jobId: job.id, attempt: job.attempt });
+  return {
+    ...clientVariables(given, url, token, await teamNameOf(store.db, job.team_id)),
+    ...given,
+    MILLRACE_URL: url,
+    MILLRACE_TOKEN: token,
+  };
+}
+
+function ownVariables({ keys }: DispatchContext, { id, environment }: JobRow): Record<string, string> {
+  try {
+    return environment === "" ? {} : readEnvironment(decryptEnvironment(keys, id, environment));
+  } catch (error) {
+    throw new CannotStart(`The job's environment cannot be read. ${(error as Error).message}`);
+  }
+}
+
+/** So that the client works inside a job. One that is meant for another server is left alone: our token is not for that. */
+function clientVariables(given: Readonly<Record<string, string>>, url: string, token: string, team: string) {
+  if ("DATACHAIN_STUDIO_URL" in given || "DATACHAIN_STUDIO_TOKEN" in given) return {};
+  return { DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token, DATACHAIN_STUDIO_TEAM: team };
 }

@@ -1,7 +1,8 @@
 /** Why a job failed, in words: from its exit and the end of its log. */
 import { constants } from "node:os";
 import type { QueryType } from "@millrace/contract";
-import type { Engine, Exit } from "../engines/engine.ts";
+import type { Exit } from "../engines/engine.ts";
+import { type JobLogContext, openJobLog } from "../job-log.ts";
 
 interface Failure {
   readonly error_message: string;
@@ -16,8 +17,13 @@ const what: Record<string, string> = {
   environment: "The environment could not be built",
 };
 
-export async function describeFailure(engine: Engine, key: string, exit: Exit, queryType: QueryType): Promise<Failure> {
-  const tail = await logTail(engine, key);
+export async function describeFailure(
+  context: JobLogContext,
+  jobId: string,
+  exit: Exit,
+  queryType: QueryType,
+): Promise<Failure> {
+  const tail = await logTail(context, jobId);
   const setup = what[exit.phase];
   if (setup) return { error_message: `${setup}: ${lastError(tail) ?? describeExit(exit.code)}`, error_stack: null };
   const trace = queryType === "PYTHON" && exit.code < 128 ? lastTraceback(tail) : undefined;
@@ -25,15 +31,16 @@ export async function describeFailure(engine: Engine, key: string, exit: Exit, q
   return { error_message: describeExit(exit.code), error_stack: null };
 }
 
-function describeExit(code: number): string {
+export function describeExit(code: number): string {
   const signal = Object.entries(constants.signals).find(([, number]) => number === code - 128);
   if (!signal) return `The script ended with exit code ${code}.`;
   const hint = signal[0] === "SIGKILL" ? " Running out of memory is the usual cause." : "";
   return `The script was ended by signal ${signal[1]} (${signal[0]}).${hint}`;
 }
 
-async function logTail(engine: Engine, key: string): Promise<string> {
-  const log = await engine.openLog(key);
+async function logTail(context: JobLogContext, jobId: string): Promise<string> {
+  const { log } = await openJobLog(context, jobId);
+  log.end();
   try {
     const size = await log.size();
     const bytes = await log.read(Math.max(0, size - tailBytes), tailBytes);

@@ -1,6 +1,7 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import type { Logger } from "pino";
 import type { Clock } from "../domain/clock.ts";
+import type { KeyRing } from "../domain/key-ring.ts";
 import type { Signal, Signals } from "../domain/signals.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
@@ -18,6 +19,7 @@ export interface Loop {
 export interface JobLoopContext {
   readonly store: Store;
   readonly engine: Engine;
+  readonly keys: KeyRing;
   readonly signals: Signals;
   readonly clock: Clock;
   readonly log: Logger;

@@ -2,10 +2,11 @@
 import { hasPassed, iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
+import { maskMetrics } from "../job-log.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
-import { describeFailure } from "./failures.ts";
+import { describeExit, describeFailure } from "./failures.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
 export interface ObserveContext extends JobLoopContext {
@@ -123,18 +124,34 @@ async function finish(context: ObserveContext, all: readonly Ended[]): Promise<v
   }
 }
 
-async function resultOf({ engine, store }: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
+async function resultOf(context: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
   const steps = JSON.stringify(observation.steps);
   const base = { fence: fenceOf(attempt), signalled: attempt.signalled_at !== null };
   if (observation.state === "LOST") {
     const error_message = `The job was lost: ${observation.why}. It was not run again; rerun it if that is safe.`;
     return { ...base, status: "FAILED", changes: { steps, error_message } };
   }
-  const { exit, metrics, overLimit } = observation;
-  const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...(metrics ? { metrics } : {}) };
-  if (overLimit) return { ...base, status: "FAILED", changes: { ...changes, error_message: overLimit } };
-  if (exit.code === 0) return { ...base, status: "COMPLETE", changes };
-  const job = await getJob(store.db, attempt.job_id);
-  const failure = await describeFailure(engine, keyOf(attempt), exit, job ? readSpec(job).query_type : "SHELL");
-  return { ...base, status: "FAILED", changes: { ...changes, ...failure } };
+  const { exit } = observation;
+  const told = await whatItSaid(context, attempt.job_id, observation).catch((error) => {
+    // Without its secrets in hand nothing of what a job said can be shown; its end stands all the same.
+    context.log.error({ err: error, job: attempt.job_id }, "what the job said of itself cannot be read");
+    return exit.code === 0 ? {} : { error_message: describeExit(exit.code) };
+  });
+  const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...told };
+  const good = exit.code === 0 && observation.overLimit === null;
+  return { ...base, status: good ? "COMPLETE" : "FAILED", changes };
+}
+
+/** Metrics, and the reason of a failure, without secrets. */
+async function whatItSaid(
+  context: ObserveContext,
+  jobId: string,
+  { exit, metrics: json, overLimit }: Observation & { state: "EXITED" },
+): Promise<Result["changes"]> {
+  const metrics = json === null ? {} : { metrics: await maskMetrics(context, jobId, json) };
+  if (overLimit !== null) return { ...metrics, error_message: overLimit };
+  if (exit.code === 0) return metrics;
+  const job = await getJob(context.store.db, jobId);
+  const queryType = job ? readSpec(job).query_type : "SHELL";
+  return { ...metrics, ...(await describeFailure(context, jobId, exit, queryType)) };
 }

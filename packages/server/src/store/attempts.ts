@@ -46,6 +46,31 @@ const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
 export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
   Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
 
+const ownerOfOpen = prepared<{ jobId: string; attempt: number }>()((db, value) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("users", "users.id", "jobs.user_id")
+    .innerJoin("teams", "teams.id", "jobs.team_id")
+    .leftJoin("memberships", (join) =>
+      join.onRef("memberships.team_id", "=", "jobs.team_id").onRef("memberships.user_id", "=", "jobs.user_id"),
+    )
+    .select(["jobs.user_id", "jobs.team_id", "jobs.scopes", "users.username"])
+    .select(["teams.name as team_name", "memberships.role"])
+    .where("attempts.job_id", "=", value("jobId"))
+    .where("attempts.attempt", "=", value("attempt"))
+    .where("users.disabled_at", "is", null),
+);
+/** Whose job an open attempt is, with the team and the role in it; undefined when it was closed or the user disabled. */
+export const findAttemptOwner = async (db: Db, jobId: string, attempt: number) =>
+  (await ownerOfOpen(db, { jobId, attempt })).rows[0];
+
+/** How many open attempts began before this. */
+export async function countAttemptsBefore(db: Db, time: string): Promise<number> {
+  const count = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("count"));
+  return Number((await count.where("created_at", "<", time).executeTakeFirst())?.count ?? 0);
+}
+
 export const markSignalled = (db: Db, jobId: string, attempt: number, at: string) =>
   db
     .updateTable("attempts")

@@ -47,6 +47,13 @@ const stateById = prepared<{ id: string }>()((db, value) =>
 /** Only where a job stands: for whoever asks often. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
 
+const secretsById = prepared<{ id: string }>()((db, value) =>
+  db.selectFrom("jobs").select(["id", "status", "attempt", "environment", "secrets"]).where("id", "=", value("id")),
+);
+/** What a job was given that its log must not show, encrypted. */
+export const getJobSecrets = async (db: Db, id: string) => (await secretsById(db, { id })).rows[0];
+export type JobSecretsRow = NonNullable<Awaited<ReturnType<typeof getJobSecrets>>>;
+
 const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
   db.selectFrom("jobs").select(shown).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
 );

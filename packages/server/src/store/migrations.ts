@@ -77,6 +77,9 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
     `alter table jobs add column secrets text not null default ''`,
     // A job that was made before scopes were kept: what running jobs takes, and no more.
     `alter table jobs add column scopes text not null default '["JOB:read","JOB:write","PIPELINES:read","PIPELINES:write","CLUSTERS:read"]'`,
+    // Which keys encrypt what: asked at every start, and walked when keys are exchanged. Most jobs have neither.
+    `create index jobs_by_environment_key on jobs ((substr(environment, 1, 18)), id) where environment <> ''`,
+    `create index jobs_by_secrets_key on jobs ((substr(secrets, 1, 18)), id) where secrets <> ''`,
     `alter table jobs add column log_removed_at text`,
     `create index jobs_by_parent on jobs (parent_job_id) where parent_job_id is not null`,
     `create index jobs_with_log on jobs (finished_at) where finished_at is not null and log_removed_at is null`,

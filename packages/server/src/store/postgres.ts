@@ -23,7 +23,8 @@ export async function openPostgres(databaseUrl: string): Promise<Store> {
     await sql`select pg_advisory_xact_lock(${migrationLock})`.execute(transaction);
     await migrate(transaction, dialect);
   });
-  return { kind: "postgres", db, write, close: () => db.destroy() };
+  const compact = async () => void (await pool.query("vacuum full jobs"));
+  return { kind: "postgres", db, write, compact, close: () => db.destroy() };
 }
 
 /** Two writers that deadlock or collide: the database undid one of them, so it may simply run again. */

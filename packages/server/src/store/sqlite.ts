@@ -21,6 +21,10 @@ export async function openSqlite(path: string): Promise<Store> {
     kind: "sqlite",
     db,
     write: (work) => batcher.write(work),
+    async compact() {
+      await batcher.idle();
+      writer.exec("vacuum; pragma wal_checkpoint(truncate)");
+    },
     async close() {
       await batcher.idle();
       await db.destroy();

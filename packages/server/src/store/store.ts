@@ -13,5 +13,7 @@ export interface Store {
    * Inside, await nothing but the store.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  /** Leaves nothing behind of rows as they were before they changed. Takes a while; for a server that is not serving. */
+  compact(): Promise<void>;
   close(): Promise<void>;
 }

@@ -15,6 +15,12 @@ export const usernameOf = async (db: Db, id: number): Promise<string> =>
 export const findTeam = (db: Db, name: string) =>
   db.selectFrom("teams").selectAll().where("name", "=", name).executeTakeFirst();
 
+const nameOfTeam = prepared<{ id: number }>()((db, value) =>
+  db.selectFrom("teams").select("name").where("id", "=", value("id")),
+);
+export const teamNameOf = async (db: Db, id: number): Promise<string> =>
+  (await nameOfTeam(db, { id })).rows[0]?.name ?? "";
+
 export const insertUser = (db: Db, username: string, now: string, isAdmin: boolean) =>
   db
     .insertInto("users")

@@ -55,30 +55,34 @@ export class Sandbox {
       ...parents(mounted),
       ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
-      ...hidden.filter(isVisible).flatMap((file) => ["--ro-bind", "/dev/null", file]),
+      ...hidden.filter((file) => this.#shows(file)).flatMap((file) => ["--ro-bind", "/dev/null", file]),
       // Whatever else was mounted above it, nothing of the data folder shows but what follows.
       ...["--tmpfs", dataDir, "--dir", join(dataDir, "jobs"), "--dir", path, "--dir", join(dataDir, "envs")],
       ...["--ro-bind", join(path, "input"), join(path, "input"), "--bind", join(path, "work"), join(path, "work")],
       ...["--chdir", join(path, "work")],
     ];
   }
+
+  /** Whether a file would be there if nothing hid it. */
+  #shows(file: string): boolean {
+    const shown = isSystem(file) || this.#options.jobPaths.some(({ path }) => isBelow(file, path));
+    return shown && lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  }
 }
+
+const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
 /**
  * On disk, in the attempt's folder, unless something is to be mounted below /tmp: a mount point must not lie in a folder
  * of the job's, for the next phase's mounts would follow a link that the job left there.
  */
 const temporary = (path: string, mounted: readonly string[]) =>
-  mounted.some((folder) => folder === "/tmp" || folder.startsWith("/tmp/"))
+  mounted.some((folder) => isBelow(folder, "/tmp"))
     ? ["--perms", "1777", "--tmpfs", "/tmp"]
     : ["--bind", join(path, "tmp"), "/tmp"];
 
 const systemRoots = ["/usr", "/etc"];
-const isSystem = (path: string) => systemRoots.some((folder) => path === folder || path.startsWith(`${folder}/`));
-
-function isVisible(file: string): boolean {
-  return isSystem(file) && lstatSync(file, { throwIfNoEntry: false }) !== undefined;
-}
+const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, folder));
 
 /** Folders that bubblewrap makes by itself are its maker's alone; a job must be able to pass them. */
 function parents(paths: readonly string[]): string[] {

@@ -3,8 +3,8 @@ import { ApiError, isSettled, type Job } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { getTeamJob, listTeamJobs } from "../../domain/jobs.ts";
 import { authorize, type Principal } from "../../domain/principals.ts";
+import { openJobLog } from "../../job-log.ts";
 import type { HttpContext } from "../context.ts";
-import { openJobLog } from "../logs.ts";
 import { type Html, html } from "./html.ts";
 import { privatePage } from "./page-routes.ts";
 
@@ -30,16 +30,16 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
     { method: "GET", url: "/team/:team/datasets/jobs/:id/log" },
     async ({ request, reply, principal }) => {
       const job = await jobOf(context, request, principal);
-      const { source } = await openJobLog(context, job.id);
-      const size = await source.size();
+      const { log } = await openJobLog(context, job.id);
+      const size = await log.size();
       if (size > 64 * 1024 * 1024) {
-        await source.close();
+        await log.close();
         throw new ApiError(
           "too_large",
           `The log has ${size} bytes, too many for a page. Read it with \`millrace job logs ${job.id}\`.`,
         );
       }
-      const bytes = await source.read(0, size).finally(() => source.close());
+      const bytes = await log.read(0, size).finally(() => log.close());
       reply.header("x-content-type-options", "nosniff").type("text/plain; charset=utf-8").send(bytes);
       return undefined;
     },
@@ -102,12 +102,12 @@ ${log.text === "" ? html`<p class="soft">Nothing written yet.</p>` : html`<pre>$
 }
 
 async function readLogEnd(context: HttpContext, id: string): Promise<{ text: string; skipped: number }> {
-  const { source } = await openJobLog(context, id);
+  const { log } = await openJobLog(context, id);
   try {
-    const size = await source.size();
+    const size = await log.size();
     const skipped = Math.max(0, size - shownLog);
-    return { text: (await source.read(skipped, shownLog)).toString("utf8"), skipped };
+    return { text: (await log.read(skipped, shownLog)).toString("utf8"), skipped };
   } finally {
-    await source.close();
+    await log.close();
   }
 }

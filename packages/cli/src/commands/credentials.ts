@@ -1,0 +1,104 @@
+/** `millrace credentials`: sets of variables that jobs are given. Values go in from files, pipes and prompts only. */
+import { type Credentials, type CredentialsInput, routes } from "@millrace/contract";
+import { connect } from "../connection.ts";
+import { CliError, usageError } from "../errors.ts";
+import type { Column, Output } from "../output.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const columns: Column<Credentials>[] = [
+  { title: "NAME", full: ({ name }) => name, shrinks: true },
+  { title: "OWNER", full: ({ owner }) => owner },
+  { title: "DEFAULT", full: (set) => (set.default ? "yes" : "no") },
+  { title: "VARIABLES", full: ({ variables }) => variables.join(", "), shrinks: true },
+  { title: "UPDATED", full: ({ updated_at }) => updated_at },
+];
+
+const ls: Handler<"credentials ls"> = async ({ flags }, output) => {
+  const { client } = await connect(flags);
+  const list = await client.call(routes.listCredentials, { query: {} });
+  if (flags.json) output.json(list);
+  else if (list.length === 0) output.note("No credentials found. Make some: millrace credentials set NAME --file FILE");
+  else output.table(columns, list);
+  return 0;
+};
+
+interface Values {
+  readonly file: string | undefined;
+  readonly prompt: readonly string[];
+}
+
+const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name } }, output) => {
+  const { client } = await connect(flags);
+  const body: CredentialsInput = { name, ...(await readValues(flags, output)) };
+  const route = flags.own ? routes.setOwnCredentials : routes.setTeamCredentials;
+  const { variables } = await client.call(route, { body });
+  output.print(`The credentials ${name} hold ${variables.join(", ")}`);
+  return 0;
+};
+
+async function readValues({ file, prompt }: Values, output: Output): Promise<Partial<CredentialsInput>> {
+  if (prompt.length > 0) {
+    if (file !== undefined) throw usageError("--file and --prompt exclude each other");
+    return { values: await askValues(prompt, output) };
+  }
+  if (file === undefined && process.stdin.isTTY) {
+    throw usageError("There are no values", {
+      why: "They come from --file, from standard input, or are asked for with --prompt",
+      next: "millrace credentials set --help",
+    });
+  }
+  const { readText } = await import("../job/compose.ts");
+  return { dotenv: file === undefined ? readText("standard input", 0) : readText(file) };
+}
+
+/** Nothing of what is typed is shown. */
+async function askValues(names: readonly string[], output: Output): Promise<Record<string, string>> {
+  if (!process.stdin.isTTY) throw usageError("--prompt needs a terminal", { next: "Give the values with --file FILE" });
+  const { createInterface } = await import("node:readline/promises");
+  const { Writable } = await import("node:stream");
+  const silent = new Writable({ write: (_bytes, _encoding, done) => done() });
+  const reader = createInterface({ input: process.stdin, output: silent, terminal: true });
+  const cancelled = new Promise<never>((_, reject) =>
+    reader.once("close", () => reject(new CliError("Nothing was changed", { why: "The input ended" }))),
+  );
+  const values: Record<string, string> = {};
+  try {
+    for (const name of names) {
+      process.stderr.write(`${name}: `);
+      values[name] = await Promise.race([reader.question(""), cancelled]);
+      process.stderr.write("\n");
+    }
+  } finally {
+    cancelled.catch(() => {});
+    reader.close();
+  }
+  output.clearProgress();
+  return values;
+}
+
+const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } }, output) => {
+  const { client } = await connect(flags);
+  const route = flags.own ? routes.deleteOwnCredentials : routes.deleteTeamCredentials;
+  output.print((await client.call(route, { body: { name } })).message);
+  return 0;
+};
+
+const chooseDefault: Handler<"credentials default"> = async ({ flags, arguments: { NAME: name } }, output) => {
+  if (name !== undefined && flags.none) throw usageError("NAME and --none exclude each other");
+  const { client } = await connect(flags);
+  if (name !== undefined || flags.none) {
+    output.print((await client.call(routes.setDefaultCredentials, { body: { name: name ?? null } })).message);
+    return 0;
+  }
+  const chosen = (await client.call(routes.listCredentials, { query: {} })).find((set) => set.default);
+  if (!chosen) throw new CliError("The team has no default credentials", { next: "millrace credentials default NAME" });
+  output.print(chosen.name);
+  return 0;
+};
+
+export const handlers: HandlersOf<"credentials"> = {
+  "credentials ls": ls,
+  "credentials set": set,
+  "credentials rm": rm,
+  "credentials default": chooseDefault,
+};

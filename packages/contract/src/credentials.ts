@@ -1,0 +1,125 @@
+/** Credentials: named sets of variables that jobs are given. Their values go in and never come out. */
+import type { Static } from "typebox";
+import { access, defineRoute } from "./routes.ts";
+import { ActionFeedback, maybe, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+const credentialOwners = ["team", "user"] as const;
+
+/** Bounds of one set, and of the sets of one owner. */
+export const credentialLimits = { sets: 100, variables: 100, characters: 262_144 } as const;
+
+const Name = Type.String({
+  pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+  description: "letters, digits, `.`, `_` and `-`, beginning with a letter or digit, at most 64 characters",
+});
+
+export const Credentials = Type.Object(
+  {
+    name: Type.String(),
+    owner: oneOf(credentialOwners, {
+      description: "`team`: any job of the team may name it; `user`: only your own jobs",
+    }),
+    variables: Type.Array(Type.String(), { description: "names only: values are never shown" }),
+    default: Type.Boolean({ description: "given to jobs of the team that name no credentials" }),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { $id: "Credentials" },
+);
+export type Credentials = Static<typeof Credentials>;
+
+export const listCredentials = defineRoute({
+  id: "listCredentials",
+  method: "GET",
+  path: "/api/datachain/credentials/",
+  tag: "Credentials",
+  summary: "List the credentials that your jobs in a team may name: the team's and your own, without values",
+  access: access("JOB", "read", "editor"),
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  response: Type.Array(Credentials),
+});
+
+const CredentialsInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    name: Name,
+    values: Type.Optional(
+      Type.Record(Type.String(), Type.String({ maxLength: credentialLimits.characters, writeOnly: true }), {
+        writeOnly: true,
+        description: `variables by name; at most ${credentialLimits.variables}, ${credentialLimits.characters} characters together`,
+      }),
+    ),
+    dotenv: maybe(
+      Type.String({
+        maxLength: credentialLimits.characters,
+        writeOnly: true,
+        description: "NAME=VALUE lines, dotenv rules; `values` win over them",
+      }),
+    ),
+  },
+  { $id: "CredentialsInput" },
+);
+export type CredentialsInput = Static<typeof CredentialsInput>;
+
+export const setTeamCredentials = defineRoute({
+  id: "setTeamCredentials",
+  method: "POST",
+  path: "/api/datachain/credentials/team",
+  tag: "Credentials",
+  summary: "Create credentials of the team, or replace all their values",
+  access: access("ADMIN", "write", "admin"),
+  body: CredentialsInput,
+  response: Credentials,
+  errors: ["wrong_state"],
+});
+
+export const setOwnCredentials = defineRoute({
+  id: "setOwnCredentials",
+  method: "POST",
+  path: "/api/datachain/credentials/own",
+  tag: "Credentials",
+  summary: "Create credentials of your own, or replace all their values; they serve your jobs in all your teams",
+  access: access("JOB", "write", "editor"),
+  body: CredentialsInput,
+  response: Credentials,
+  errors: ["wrong_state"],
+});
+
+const Named = Type.Object({ team_name: maybe(TeamName), name: Name });
+
+export const deleteTeamCredentials = defineRoute({
+  id: "deleteTeamCredentials",
+  method: "DELETE",
+  path: "/api/datachain/credentials/team",
+  tag: "Credentials",
+  summary: "Delete credentials of the team; jobs that name them and have not begun will fail",
+  access: access("ADMIN", "write", "admin"),
+  body: Named,
+  response: ActionFeedback,
+  errors: ["not_found"],
+});
+
+export const deleteOwnCredentials = defineRoute({
+  id: "deleteOwnCredentials",
+  method: "DELETE",
+  path: "/api/datachain/credentials/own",
+  tag: "Credentials",
+  summary: "Delete credentials of your own; jobs that name them and have not begun will fail",
+  access: access("JOB", "write", "editor"),
+  body: Named,
+  response: ActionFeedback,
+  errors: ["not_found"],
+});
+
+export const setDefaultCredentials = defineRoute({
+  id: "setDefaultCredentials",
+  method: "POST",
+  path: "/api/datachain/credentials/default",
+  tag: "Credentials",
+  summary: "Choose the credentials of the team that jobs get which name none",
+  access: access("ADMIN", "write", "admin"),
+  body: Type.Object({ team_name: maybe(TeamName), name: nullable({ ...Name, description: "null: none" }) }),
+  response: ActionFeedback,
+  errors: ["not_found"],
+});

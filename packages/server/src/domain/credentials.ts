@@ -1,0 +1,203 @@
+/** Credentials: named sets of variables, of a team or of a user, that jobs are given when they begin. */
+import { ApiError, type Credentials, type CredentialsInput, credentialLimits, invalid } from "@millrace/contract";
+import {
+  type CredentialsOwner,
+  type CredentialsRow,
+  defaultCredentialsOf,
+  deleteCredentials,
+  findOwned,
+  insertCredentials,
+  listOwned,
+  setDefaultCredentials,
+  updateCredentials,
+} from "../store/credentials.ts";
+import type { Db, Store } from "../store/store.ts";
+import { teamsOf } from "../store/users.ts";
+import { type Actor, audit } from "./audit.ts";
+import { iso } from "./clock.ts";
+import { decryptCredentials, encryptCredentials } from "./encryption.ts";
+import { checkVariables, readEnvironment } from "./environment-text.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { type Principal, refuseJobToken, type Team } from "./principals.ts";
+
+export interface CredentialsContext {
+  readonly store: Store;
+  readonly keys: KeyRing;
+}
+
+/** Who changes credentials, and in which team. */
+export interface CredentialsChange {
+  readonly team: Team;
+  readonly actor: Actor;
+  readonly now: number;
+}
+
+export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id: id, user_id: null });
+const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
+
+/** A user's own sets serve jobs in all of the user's teams: whoever changes them must reach them all. */
+export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
+  refuseJobToken(principal, "change credentials");
+  const all = await teamsOf(db, principal.userId);
+  if (all.length > principal.teams.length) {
+    throw new ApiError(
+      "forbidden",
+      "Your own credentials serve your jobs in all your teams, and this token does not reach them all. Use one that does.",
+    );
+  }
+  return ofUser(principal.userId);
+}
+
+/** What jobs of this user in this team may name. */
+export async function listCredentials({ db }: Store, team: Team, userId: number): Promise<Credentials[]> {
+  const chosen = await defaultCredentialsOf(db, team.id);
+  const rows = [...(await listOwned(db, ofTeam(team))), ...(await listOwned(db, ofUser(userId)))];
+  return rows.map((row) => shown(row, chosen));
+}
+
+const shown = (row: CredentialsRow, chosen: string | undefined): Credentials => ({
+  name: row.name,
+  owner: row.team_id === null ? "user" : "team",
+  variables: JSON.parse(row.variables) as string[],
+  default: row.team_id !== null && row.name === chosen,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+});
+
+/** Makes the set, or replaces all its values. */
+export async function setCredentials(
+  { store, keys }: CredentialsContext,
+  owner: CredentialsOwner,
+  input: CredentialsInput,
+  change: CredentialsChange,
+): Promise<Credentials> {
+  const values = readValues(input);
+  const variables = Object.keys(values).sort();
+  const { team, actor, now } = change;
+  return store.write(async (db) => {
+    const isNew = await insertCredentials(db, owner, input.name, iso(now));
+    if (isNew) await checkCount(db, owner);
+    const row = await findOwned(db, owner, input.name);
+    if (!row) throw new ApiError("wrong_state", `The credentials ${input.name} were deleted just now. Try again.`);
+    const secret = await encryptCredentials(db, keys, row.id, JSON.stringify(values));
+    const changes = { variables: JSON.stringify(variables), secret, updated_at: iso(now) };
+    await updateCredentials(db, row.id, changes);
+    const action = isNew ? "credentials.create" : "credentials.replace";
+    await audit(db, actor, { action, ...auditTarget(owner, team, input.name), detail: variables.join(", ") }, now);
+    return shown({ ...row, ...changes }, await defaultCredentialsOf(db, team.id));
+  });
+}
+
+/** A team's set belongs to the team's audit; a user's own to nobody's team. */
+const auditTarget = (owner: CredentialsOwner, team: Team, name: string) =>
+  owner.team_id === null ? { target: `${name} (own)` } : { team, target: name };
+
+/** Values are never repeated in a refusal. */
+function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, string> {
+  const all = { ...(dotenv ? readEnvironment(dotenv, "dotenv") : {}), ...checkVariables(values, "values") };
+  const { variables, characters } = credentialLimits;
+  const count = Object.keys(all).length;
+  if (count === 0) throw invalid("values", "at least one variable, in `values` or in `dotenv`");
+  if (count > variables) throw invalid("values", `at most ${variables} variables, got ${count}`);
+  const size = Object.entries(all).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  if (size > characters) throw invalid("values", `at most ${characters} characters together, got ${size}`);
+  return all;
+}
+
+async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
+  const { length } = await listOwned(db, owner);
+  if (length > credentialLimits.sets) {
+    throw new ApiError(
+      "wrong_state",
+      `There are ${credentialLimits.sets} sets of credentials already, the most there may be. Delete one first.`,
+    );
+  }
+}
+
+export async function removeCredentials(
+  { store }: CredentialsContext,
+  owner: CredentialsOwner,
+  name: string,
+  { team, actor, now }: CredentialsChange,
+): Promise<void> {
+  await store.write(async (db) => {
+    const row = await requireOwned(db, owner, name);
+    await deleteCredentials(db, row.id);
+    await audit(db, actor, { action: "credentials.delete", ...auditTarget(owner, team, name) }, now);
+  });
+}
+
+/** Null: jobs that name none get none. */
+export async function chooseDefault(
+  { store }: CredentialsContext,
+  name: string | null,
+  { team, actor, now }: CredentialsChange,
+): Promise<void> {
+  await store.write(async (db) => {
+    const row = name === null ? undefined : await requireOwned(db, ofTeam(team), name);
+    await setDefaultCredentials(db, team.id, row?.id ?? null);
+    await audit(db, actor, { action: "credentials.default", team, target: name ?? "none" }, now);
+  });
+}
+
+async function requireOwned(db: Db, owner: CredentialsOwner, name: string): Promise<CredentialsRow> {
+  const row = await findOwned(db, owner, name);
+  if (row) return row;
+  const names = (await listOwned(db, owner)).map((other) => other.name).join(", ") || "none";
+  const whose = owner.team_id === null ? "of your own" : "of the team";
+  throw new ApiError("not_found", `There are no credentials ${name} ${whose}. There are: ${names}.`);
+}
+
+/** For whom credentials are looked up: the user's own set wins over the team's of the same name. */
+export interface Holder {
+  readonly team_id: number;
+  readonly user_id: number;
+}
+
+const findFor = async (db: Db, holder: Holder, name: string) =>
+  (await findOwned(db, ofUser(holder.user_id), name)) ?? (await findOwned(db, ofTeam({ id: holder.team_id }), name));
+
+/** The name that a new job carries: the one asked for, which must exist, or the team's default; an empty one is none. */
+export async function resolveCredentials(
+  db: Db,
+  holder: Holder,
+  asked: string | null | undefined,
+): Promise<string | null> {
+  if (asked === "") return null;
+  if (asked == null) return (await defaultCredentialsOf(db, holder.team_id)) ?? null;
+  if (await findFor(db, holder, asked)) return asked;
+  const rows = [
+    ...(await listOwned(db, ofUser(holder.user_id))),
+    ...(await listOwned(db, ofTeam({ id: holder.team_id }))),
+  ];
+  const names = [...new Set(rows.map(({ name }) => name))].join(", ") || "none so far";
+  throw invalid("credentials_name", `credentials of this team or of your own (${names})`, asked);
+}
+
+/** A set that a job names is gone, or cannot be read: its message is for the job's owner. */
+export class CredentialsUnavailable extends Error {}
+
+/** The variables of several sets in order, later ones win. Read when a job begins, so that new values are used. */
+export async function gatherCredentials(
+  db: Db,
+  keys: KeyRing,
+  holder: Holder,
+  names: readonly string[],
+): Promise<Record<string, string>> {
+  const gathered: Record<string, string> = {};
+  for (const name of names) {
+    const row = await findFor(db, holder, name);
+    if (!row)
+      throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
+    Object.assign(gathered, open(keys, row));
+  }
+  return gathered;
+}
+
+function open(keys: KeyRing, { id, name, secret }: CredentialsRow): Record<string, string> {
+  try {
+    return JSON.parse(decryptCredentials(keys, id, secret)) as Record<string, string>;
+  } catch {
+    throw new CredentialsUnavailable(`The credentials ${name} cannot be decrypted. Set their values again.`);
+  }
+}

@@ -1,0 +1,10 @@
+/** Keys of tests that have no server. */
+import { randomBytes } from "node:crypto";
+import { KeyRing, type SecretKey, secretKeyOf } from "../../src/domain/key-ring.ts";
+
+export const randomKey = () => secretKeyOf(randomBytes(32));
+
+export const keyRing = (...keys: SecretKey[]) => {
+  const all = keys.length > 0 ? keys : [randomKey()];
+  return new KeyRing({ all: () => all, first: () => all[0] as SecretKey });
+};
