@@ -1,4 +1,5 @@
 /** The only reader of the environment: one table of settings, validated once, printed by `millrace doctor`. */
+import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 
@@ -69,6 +70,13 @@ export const settings = {
     fallback: "",
     description: "where people reach the server, for links; empty: http://host:port",
     parse: publicUrl,
+  }),
+  trustProxy: setting({
+    env: "MILLRACE_TRUST_PROXY",
+    fallback: "",
+    description:
+      "proxies whose X-Forwarded-For is believed, for rate limits and the audit: addresses and networks such as 10.0.0.0/8, loopback, linklocal, uniquelocal, or a number of hops; empty: none",
+    parse: trustProxy,
   }),
   maxWorkers: setting({
     env: "MILLRACE_MAX_WORKERS",
@@ -223,6 +231,24 @@ function publicUrl(text: string): string {
   if (text && !(URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)))
     throw new Error("expected an http:// or https:// URL");
   return text.replace(/\/+$/, "");
+}
+
+const networkNames = ["loopback", "linklocal", "uniquelocal"];
+
+/** A number of hops, or addresses, networks and names of networks. */
+function trustProxy(text: string): number | string[] {
+  if (/^\d{1,3}$/.test(text)) return Number(text);
+  const parts = text.split(",").flatMap((part) => part.trim() || []);
+  for (const part of parts) {
+    const [address = "", bits] = part.split("/");
+    const longest = { 4: 32, 6: 128 }[isIP(address)];
+    const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (longest ?? 0));
+    if (!networkNames.includes(part) && !(longest && isNetwork))
+      throw new Error(
+        `expected addresses, networks such as 10.0.0.0/8, ${networkNames.join(", ")}, or a number of hops`,
+      );
+  }
+  return parts;
 }
 
 function timezone(text: string): string {

@@ -108,7 +108,7 @@ interface Registered {
 async function registeredRoutes(): Promise<Registered[]> {
   const seen: Registered[] = [];
   const context = {
-    config: { bodyLimit: 1024, uploadLimit: 1024 },
+    config: { bodyLimit: 1024, uploadLimit: 1024, trustProxy: [] },
     limits: {},
     log: pino({ level: "silent" }),
   } as unknown as HttpContext;

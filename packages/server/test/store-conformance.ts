@@ -11,10 +11,10 @@ import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.
 import { takeKey } from "../src/store/idempotency-keys.ts";
 import { findJob, getJob, insertJob, listJobs, moveJob } from "../src/store/jobs.ts";
 import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/queue.ts";
+import { insertSignInLink, useSignInLink } from "../src/store/sessions.ts";
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
-import { insertSignInLink, useSignInLink } from "../src/store/users.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -249,6 +249,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         granted_scopes: "[]",
         granted_team_ids: null,
         granted_until: null,
+        granted_by: null,
       } as const;
       assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
       assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), true);
@@ -296,6 +297,7 @@ const deviceLogin = {
   granted_scopes: null,
   granted_team_ids: null,
   granted_until: null,
+  granted_by: null,
   expires_at: iso(now + 1000),
 } as const;
 

@@ -46,7 +46,15 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
   if (first.keyword === "required") {
     return invalid([...path, String(first.params["missingProperty"])].join("."), "a value, got none");
   }
-  return invalid(path.join(".") || "body", expectation(first), (first as { data?: unknown }).data);
+  const { data, parentSchema } = first as { data?: unknown; parentSchema?: Described };
+  const expected = first.keyword === "pattern" ? parentSchema?.description : undefined;
+  return invalid(path.join(".") || "body", expected ?? expectation(first), parentSchema?.writeOnly ? undefined : data);
+}
+
+/** The part of the schema that was not met. A value that is only ever written is not repeated in a refusal. */
+interface Described {
+  readonly description?: string;
+  readonly writeOnly?: boolean;
 }
 
 function expectation({ keyword, params, message }: FastifySchemaValidationError): string {
@@ -57,8 +65,7 @@ function expectation({ keyword, params, message }: FastifySchemaValidationError)
       .join(" or ");
   if (keyword === "enum")
     return `one of ${(params["allowedValues"] as unknown[]).filter((v) => v !== null).join(", ")}`;
-  if (keyword === "pattern" || keyword === "format")
-    return params["format"] ? `a ${String(params["format"])}` : "a UUID";
+  if (keyword === "format") return `a ${String(params["format"])}`;
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>
     verb === "NOT have " ? "not " : verb === "have " ? "" : "",
   );

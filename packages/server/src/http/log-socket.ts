@@ -11,6 +11,7 @@ import { readPieces } from "../logs/read-pieces.ts";
 import { getJobState } from "../store/jobs.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
+import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
 import { register } from "./route.ts";
 
@@ -54,7 +55,7 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", "There is no WebSocket at this path.");
-  const principal = await authenticate(context, request.headers, request.socket.remoteAddress ?? "");
+  const principal = await authenticate(context, request.headers, addressOf(request, context.config.trustProxy));
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;
     team_name?: string;
