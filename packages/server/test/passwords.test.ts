@@ -16,6 +16,7 @@ import { startServer } from "../src/server.ts";
 import { openStore } from "../src/store/open-store.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { addPerson, refused, Visitor } from "./support/people.ts";
+import { upgradeStatus } from "./support/walk.ts";
 
 const password = "correct horse battery";
 
@@ -310,6 +311,19 @@ describe("the address of a caller", () => {
         await client.call(routes.createToken, { body: { name: "seen" } }, { headers });
         const [entry] = await client.call(routes.listAudit, { query: { action: "token.create", limit: 1 } });
         assert.equal(entry?.address, expected, `${trust} ${forwarded}`);
+        // Four bad tokens a minute from an address: those that came over a socket count for the rest.
+        const statuses = [];
+        for (let i = 0; i < 5; i++) {
+          const path = `${server.url}${routes.followLogs.path}`;
+          const bad = { authorization: "Bearer isat_bad", ...headers };
+          statuses.push(await upgradeStatus(path, bad));
+        }
+        assert.deepEqual(statuses, [401, 401, 401, 401, 429]);
+        assert.equal(
+          (await server.fetch("/api/whoami", { token: "isat_bad", headers })).status,
+          429,
+          "the same address",
+        );
       } finally {
         await server.dispose();
       }
