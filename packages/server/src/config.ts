@@ -21,7 +21,7 @@ export const settings = {
     env: "MILLRACE_HOST",
     flag: "host",
     fallback: "127.0.0.1",
-    description: "address to listen on",
+    description: "address to listen on; other than loopback only once an administrator has a password",
     parse: (text) => text,
   }),
   port: setting({
@@ -111,7 +111,8 @@ export const settings = {
   loginRate: setting({
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
-    description: "device logins, code answers and sign-in links a minute from one address; 4 times as many bad tokens",
+    description:
+      "sign-ins, invitations, device logins and code answers a minute from one address; 4 times as many bad tokens; a third as many passwords for one user",
     parse: integer(1, 1_000_000),
   }),
   logLevel: setting({

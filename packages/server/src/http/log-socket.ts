@@ -28,7 +28,11 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     accept(context, request).then(
-      (call) => sockets.handleUpgrade(request, socket, head, (client) => void serve(context, client, call)),
+      (call) =>
+        sockets.handleUpgrade(request, socket, head, (client) => {
+          const ping = keepAlive(client, () => accept(context, request));
+          void serve(context, client, call).finally(() => clearInterval(ping));
+        }),
       (error: unknown) => refuse(socket, error),
     );
   });
@@ -80,7 +84,6 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   const gone = new AbortController();
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
-  const ping = keepAlive(client);
   context.log.debug({ job: call.jobId, after: call.after }, "following");
   try {
     await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
@@ -88,13 +91,14 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   } catch (error) {
     context.log.error({ err: error, job: call.jobId }, "following failed");
     client.close(1011);
-  } finally {
-    clearInterval(ping);
   }
 }
 
-/** A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. */
-function keepAlive(client: WebSocket): NodeJS.Timeout {
+/**
+ * A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. One that would
+ * not be let in any more, since the token was revoked or the user disabled, is sent away.
+ */
+function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.Timeout {
   let silent = 0;
   let waiting = 0;
   client.on("pong", () => {
@@ -105,6 +109,7 @@ function keepAlive(client: WebSocket): NodeJS.Timeout {
     waiting = client.bufferedAmount;
     if (++silent > 2) client.terminate();
     else client.ping();
+    askAgain().catch((error: unknown) => error instanceof ApiError && client.close(1008));
   }, pingMs);
 }
 

@@ -1,5 +1,5 @@
 /** Registers routes of the contract: reads the input, checks who calls, hands over, answers. */
-import type { Access, Route, RouteInput, RouteOutput } from "@millrace/contract";
+import { type Access, invalid, type Route, type RouteInput, type RouteOutput } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../domain/audit.ts";
 import { admit, type Principal, type Team } from "../domain/principals.ts";
@@ -58,6 +58,7 @@ export function register<R extends Route>(
     preValidation: async (request) => {
       if (route.body && !route.upload) request.body ??= {};
       if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
+      if (holdsNul(request.params as Record<string, string>)) throw invalid("path", "text without NUL characters");
       request.caller = await callerOf(context, route, request);
     },
     handler: async (request, reply) => {
@@ -78,6 +79,9 @@ export function register<R extends Route>(
     },
   });
 }
+
+/** The shared store cannot hold this character, not even to look for it. */
+const holdsNul = (params: Record<string, string>) => Object.values(params).some((value) => value.includes("\0"));
 
 interface KnownCaller {
   readonly principal: Principal;

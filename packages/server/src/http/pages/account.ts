@@ -73,7 +73,7 @@ const profileForm = (me: WhoAmI) => html`<form class="card" method="post" action
 const passwordForm = (me: WhoAmI) => html`<form class="card" method="post" action="${url}">
 <input type="hidden" name="username" autocomplete="username" value="${me.username}">
 ${me.has_password && html`<label>Present password <input name="current_password" type="password" autocomplete="current-password" required></label>`}
-<label>New password <span class="soft">(${shortestPassword} characters or more)</span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
+<label><span>New password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>New password again <input name="again" type="password" autocomplete="new-password" required></label>
 <button class="main" name="change" value="password">${me.has_password ? "Change the password" : "Set a password"}</button>
 </form>`;

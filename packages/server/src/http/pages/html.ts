@@ -55,7 +55,7 @@ form.inline { display: inline; }
 form.card { display: grid; gap: .9rem; max-width: 24rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1.1rem; margin: 0 0 1.2rem; }
 form.card label { display: grid; gap: .2rem; font-weight: 500; } form.card label .soft { font-weight: 400; } form.card button { justify-self: start; }
 input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
-input { width: 100%; font: inherit; padding: .4rem; border: 1px solid var(--line); border-radius: .4rem; background: var(--card); color: var(--ink); }
+input { width: 100%; font: inherit; padding: .4rem; border: 1px solid var(--soft); border-radius: .4rem; background: var(--card); color: var(--ink); }
 details { border: 1px solid var(--line); border-radius: .4rem; padding: .5rem .75rem; margin: .5rem 0; background: var(--card); }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 `;

@@ -93,8 +93,8 @@ function accountForm(request: FastifyRequest, code: string): Html {
 <label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${typed("username")}"></label>
 <label>First name <input name="first_name" autocomplete="given-name" maxlength="100" value="${typed("first_name")}"></label>
 <label>Last name <input name="last_name" autocomplete="family-name" maxlength="100" value="${typed("last_name")}"></label>
-<label>E-mail <span class="soft">(optional)</span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${typed("email")}"></label>
-<label>Password <span class="soft">(${shortestPassword} characters or more)</span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
+<label><span>E-mail <span class="soft">(optional)</span></span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${typed("email")}"></label>
+<label><span>Password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
 <label>Password again <input name="again" type="password" autocomplete="new-password" required></label>
 <button class="main" name="answer" value="account">Make the account and join</button>
 </form>`;

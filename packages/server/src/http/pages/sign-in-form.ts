@@ -27,6 +27,6 @@ ${attempt && html`<p class="bad" role="alert">${attempt.problem}</p>`}
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="main">Sign in</button>
 </form>
-<p class="soft">No password yet? On the machine of the server, <code>millrace admin link</code> prints a link that signs in once, and <code>millrace admin password</code> sets a password. In a team you are let in by an invitation.</p>
+<p class="soft">No password yet? On the machine of the server, <code>millrace admin link</code> prints a link that signs in once, and <code>millrace admin password</code> sets a password. No account? An admin of a team can invite you.</p>
 <p class="soft">To answer a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
 });
