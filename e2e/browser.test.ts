@@ -98,6 +98,83 @@ describe("in a real browser", { skip: missing }, () => {
     }
   });
 
+  describe("signing in with a password", () => {
+    const password = "correct horse battery";
+    const text = async () => (await page.textContent("main")) ?? "";
+    let invitation: string;
+    before(async () => {
+      await page.setViewportSize({ width: 1000, height: 800 });
+      await page.goto(server.url);
+      await page.click('button:text("Sign out")');
+      const params = { team_name: "main" };
+      invitation = (await client.call(routes.createInvitation, { params, body: { role: "viewer" } })).url;
+    });
+
+    it("an invitation makes an account that is signed in at once", async () => {
+      await page.goto(invitation);
+      assert.match(await text(), /admin invites you as viewer/);
+      await page.fill("input[name=username]", "guest");
+      await page.fill("input[name=first_name]", "Gerda");
+      await page.fill("input[name=password]", password);
+      await page.fill("input[name=again]", password);
+      await page.click('button:text("Make the account and join")');
+      assert.equal(new URL(page.url()).pathname, "/");
+      assert.match(await text(), /Team main/);
+      assert.match((await page.textContent("header")) ?? "", /guest/);
+    });
+
+    it("a wrong password is told, the right one leads back to where the person wanted to go", async () => {
+      await page.click('button:text("Sign out")');
+      const login = await client.call(routes.startDeviceLogin, { body: { client_name: "DataChain" } });
+      await page.goto(`${login.verification_uri}?code=${login.user_code}`);
+      await page.fill("input[name=username]", "guest");
+      await page.fill("input[name=password]", "a wrong password");
+      await page.click('button:text("Sign in")');
+      assert.match(await text(), /The username or the password is not right/);
+      assert.equal(await page.inputValue("input[name=username]"), "guest");
+      await page.fill("input[name=password]", password);
+      await page.press("input[name=password]", "Enter");
+      assert.match(await text(), new RegExp(`Let DataChain in[\\s\\S]*${login.user_code}`));
+    });
+
+    it("the account page changes names and the password", async () => {
+      await page.click('header a:text("guest")');
+      await page.fill("input[name=last_name]", "G");
+      await page.click('button:text("Save")');
+      assert.match(await text(), /Your profile is changed/);
+      await page.fill("input[name=current_password]", password);
+      await page.fill("input[name=password]", `${password}!`);
+      await page.fill("input[name=again]", `${password}!`);
+      await page.click('button:text("Change the password")');
+      assert.match(await text(), /Your password is changed/);
+    });
+
+    it("fits a phone, in light and in dark", async () => {
+      await page.setViewportSize({ width: 375, height: 700 });
+      const params = { team_name: "main" };
+      const other = await client.call(routes.createInvitation, { params, body: { role: "admin" } });
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.emulateMedia({ colorScheme });
+        for (const path of [
+          "/auth/account",
+          "/auth/sign-in",
+          "/auth/device-login",
+          new URL(other.url).pathname + new URL(other.url).search,
+        ]) {
+          await page.goto(server.url + path);
+          const wide = (await page.evaluate("document.documentElement.scrollWidth")) as number;
+          assert.ok(wide <= 375, `${path} is ${wide} px wide in ${colorScheme}`);
+        }
+      }
+      // A browser complains of the refusals themselves.
+      assert.deepEqual(
+        complaints.filter((complaint) => !/status of (401|404)/.test(complaint)),
+        [],
+      );
+      complaints.length = 0;
+    });
+  });
+
   it("no page asked for anything from elsewhere, or broke its own policy", () => {
     assert.deepEqual([...origins], [server.url]);
     assert.deepEqual(complaints, []);

@@ -142,8 +142,15 @@ describe("millrace auth", { concurrency: 4 }, () => {
       await cli.refused(1, "auth", "team"),
       /^error: There is no default team\n next: millrace auth team NAME\n$/,
     );
-    await cli.print("auth", "team", "others");
-    assert.equal(await cli.print("auth", "team"), "others\n");
+    const said = await cli.refused(1, "auth", "team", "others");
+    assert.match(
+      said,
+      /^error: You are not in a team 'others'\n {2}why: Your teams at \S+: main\n next: millrace team ls\n$/,
+    );
+    await cli.refused(1, "auth", "team");
+    const offline = await create({ url: "http://127.0.0.1:1", token: "isat_x", env: { HOME: cli.folder } });
+    await offline.print("auth", "team", "others");
+    assert.equal(await cli.print("auth", "team"), "others\n", "a server that does not answer is not asked");
     assert.match(await cli.refused(1, "job", "ls"), /others/);
     await cli.json("job", "ls", "--team", "main");
     await cli.print("auth", "team", "main", "--local");

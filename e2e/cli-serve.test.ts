@@ -103,6 +103,22 @@ describe("millrace serve", { concurrency: 2 }, () => {
     assert.doesNotMatch(said, /secret/);
   });
 
+  test("other machines are let in only after an administrator has a password, and what to do is said", async () => {
+    const cli = await commandLine();
+    const words = ["serve", "--port", "0", "--data-dir", "store", "--host", "0.0.0.0"];
+    const said = await cli.refused(1, ...words);
+    assert.match(
+      said,
+      /^error: The service could not start\n {2}why: Other machines .* 0\.0\.0\.0, and no administrator/,
+    );
+    assert.match(said, /\n next: millrace admin password, /);
+    const set = await cli.feed("correct horse battery\n", "admin", "password", "--data-dir", "store");
+    assert.deepEqual([set.code, set.stdout], [0, "The password of admin is set\n"], set.stderr);
+    const serve = cli.start(...words);
+    assert.equal(await readiness(await readyAt(serve)), 200);
+    await stop(serve);
+  });
+
   test("an isolation level that is named and cannot be had is refused, not lowered", async () => {
     const cli = await commandLine({ env: { MILLRACE_ISOLATION: "uid" } });
     // Nobody but its owner may pass above the data folder: users of jobs could not reach theirs.

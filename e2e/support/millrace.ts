@@ -1,6 +1,6 @@
 /** Our own command line in a home and a working directory of its own. */
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -68,6 +68,29 @@ export class Millrace {
   /** Starts a command; its output can be waited for while it runs. */
   start(...args: string[]): RunningCommand {
     const child = spawn(millrace, args, { ...this.#surroundings(), stdio: ["ignore", "pipe", "pipe"] });
+    return this.#watch(child, args);
+  }
+
+  /** Runs a command to its end with this on its standard input. */
+  feed(input: string, ...args: string[]): Promise<Result> {
+    const child = spawn(millrace, args, { ...this.#surroundings(), stdio: ["pipe", "pipe", "pipe"] });
+    child.stdin.end(input);
+    return this.#watch(child, args).ended();
+  }
+
+  /** Types at a command on a terminal: each answer when its question is there. Returns everything on the screen. */
+  async type(answers: readonly (readonly [question: string, answer: string])[], ...args: string[]): Promise<Result> {
+    const words = [millrace, ...args].join(" ");
+    const child = spawn("script", ["-qec", words, "/dev/null"], { ...this.#surroundings(), stdio: "pipe" });
+    const command = this.#watch(child, args);
+    for (const [question, answer] of answers) {
+      await until(question, () => command.stdout.includes(question));
+      child.stdin.write(answer);
+    }
+    return command.ended();
+  }
+
+  #watch(child: ChildProcess, args: readonly string[]): RunningCommand {
     const command = new RunningCommand(child, `millrace ${args.join(" ")}`);
     this.#running.add(command);
     return command;

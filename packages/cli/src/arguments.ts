@@ -4,7 +4,7 @@
  * have the same names and meanings here.
  */
 
-import type { JobStatus } from "@millrace/contract";
+import type { JobStatus, Role } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -39,7 +39,10 @@ export interface Command {
 /** Words that stand before other commands. */
 export const groups = {
   auth: "Sign in and out, and choose a team",
-  admin: "Make tokens and sign-in links, and exchange keys, on the server's own machine",
+  admin: "Make tokens, sign-in links and passwords, and exchange keys, on the server's own machine",
+  user: "Show and change people: yourself, or as an administrator anybody",
+  team: "Show and change teams: members, roles, invitations, quotas",
+  token: "Make, list and revoke tokens",
   job: "Run jobs, follow their logs, list and cancel them",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
 } as const;
@@ -62,6 +65,20 @@ const json = { kind: "switch", help: "Print JSON" } as const;
 const local = { kind: "switch", help: "Use the project's settings (.datachain/config) instead of the user's" } as const;
 const own = { kind: "switch", help: "Your own set, for your jobs only, instead of the team's" } as const;
 const jobId = { ID: { help: "Job id, or the start of a recent one (6 characters or more)" } } as const;
+
+const roleWords = ["viewer", "editor", "admin"] as const satisfies readonly Role[];
+const role = { kind: "text", value: "ROLE", complete: roleWords, help: "viewer, editor or admin" } as const;
+const user = { USER: { help: "User name" } } as const;
+const person = {
+  "first-name": { kind: "text", value: "NAME", help: "First name" },
+  "last-name": { kind: "text", value: "NAME", help: "Last name" },
+  email: { kind: "text", value: "ADDRESS", help: "E-mail address; --email= removes it" },
+} as const satisfies Record<string, Flag>;
+const quotas = {
+  "max-running": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs at once; 0: the server's default" },
+  "max-queued": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs waiting; 0: the server's default" },
+} as const satisfies Record<string, Flag>;
+const secretInput = "It is asked for without being shown, or read from standard input; never given as an argument.";
 
 /** Offered by completion; the server knows them all. */
 const statusWords = [
@@ -164,6 +181,153 @@ export const commands = {
       "the server, then run this.",
     arguments: {},
     flags: { json, ...serverFlags },
+  },
+  "admin password": {
+    summary: "Set a password; works on the store itself, whether the server runs or not",
+    details: `${secretInput}\nEnds the user's browser sessions. A server that other machines can reach wants an administrator with a password.`,
+    arguments: {},
+    flags: { user: { kind: "text", value: "NAME", help: "Whose password (default: admin)" }, ...serverFlags },
+    examples: ["millrace admin password", "millrace admin password --user alice < password-file"],
+  },
+  "user add": {
+    summary: "Make a user",
+    details: `Without --password they sign in by a link (millrace admin link --user NAME).\n${secretInput}`,
+    arguments: { USER: { help: "Name of the new user: lower-case letters, digits, hyphens, underscores" } },
+    flags: {
+      ...person,
+      admin: { kind: "switch", help: "An administrator of the whole server" },
+      password: { kind: "switch", help: "Ask for a password" },
+      url,
+      json,
+    },
+    examples: ["millrace user add alice --first-name Alice --password"],
+  },
+  "user ls": { summary: "List users", arguments: {}, flags: { url, json } },
+  "user show": {
+    summary: "Show yourself, or another user",
+    arguments: { USER: { optional: true, help: "User name (default: you)" } },
+    flags: { url, json },
+  },
+  "user set": {
+    summary: "Change your names and e-mail address, or those of another user",
+    arguments: { USER: { optional: true, help: "User name (default: you)" } },
+    flags: {
+      ...person,
+      admin: { kind: "switch", help: "Make the user an administrator of the server" },
+      "no-admin": { kind: "switch", help: "Take that back; the last administrator stays one" },
+      url,
+      json,
+    },
+  },
+  "user disable": {
+    summary: "Disable a user: tokens, sessions and the password stop working at once",
+    arguments: user,
+    flags: { url },
+  },
+  "user enable": {
+    summary: "Enable a user again; tokens that were not revoked work again",
+    arguments: user,
+    flags: { url },
+  },
+  "user passwd": {
+    summary: "Change your password, or as an administrator somebody else's",
+    details: `${secretInput}\nFrom standard input: the present password, if you have one and change your own, and the new one, each on a line.\nBrowser sessions of the user end.`,
+    arguments: { USER: { optional: true, help: "User name (default: you)" } },
+    flags: { url },
+  },
+  "team add": {
+    summary: "Make a team",
+    arguments: { NAME: { help: "Name of the new team: lower-case letters, digits, hyphens, underscores" } },
+    flags: { admin: { kind: "text", value: "USER", help: "Its first admin (default: you)" }, ...quotas, url, json },
+  },
+  "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
+  "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
+  "team set": {
+    summary: "Rename a team; administrators of the server also set its quotas",
+    details: "Settings and scripts that name the team must be told the new name; links to its jobs change.",
+    arguments: {},
+    flags: { name: { kind: "text", value: "NAME", help: "New name" }, ...quotas, ...connection, json },
+  },
+  "team members": { summary: "List the members of a team", arguments: {}, flags: { ...connection, json } },
+  "team add-member": {
+    summary: "Add a user to a team",
+    arguments: user,
+    flags: { role: { ...role, help: "viewer, editor or admin (default: editor)" }, ...connection, json },
+  },
+  "team set-role": {
+    summary: "Change the role of a member; holds from the next request on",
+    arguments: { ...user, ROLE: { help: "viewer, editor or admin", complete: roleWords } },
+    flags: { ...connection, json },
+  },
+  "team remove-member": { summary: "Remove a member from a team", arguments: user, flags: connection },
+  "team invite": {
+    summary: "Print a link that lets one person into a team",
+    arguments: {},
+    flags: {
+      role: { ...role, help: "viewer, editor or admin (default: editor)" },
+      email: { kind: "text", value: "ADDRESS", help: "For whom, as a note: nothing is sent" },
+      "expires-in": { kind: "integer", value: "DAYS", min: 1, max: 3650, help: "Life of the link (default: 7 days)" },
+      ...connection,
+      json,
+    },
+  },
+  "team invitations": {
+    summary: "List the invitations that can still be used",
+    arguments: {},
+    flags: { ...connection, json },
+  },
+  "team revoke-invitation": {
+    summary: "Revoke an invitation",
+    arguments: { ID: { help: "As `millrace team invitations` shows it" } },
+    flags: connection,
+  },
+  "token create": {
+    summary: "Print a new token of yours, which reaches no further than the one you use",
+    arguments: { NAME: { help: "What it is for" } },
+    flags: {
+      scopes: { kind: "text", value: "SCOPES", help: "Comma-separated, such as JOB,DATASETS:read (default: yours)" },
+      team: { kind: "list", value: "NAME", help: "Limit it to these teams (default: all of yours)" },
+      "expires-in": {
+        kind: "integer",
+        value: "DAYS",
+        min: 1,
+        max: 3650,
+        help: "Days until it expires (default: never)",
+      },
+      url,
+      json,
+    },
+    examples: ["millrace token create nightly --scopes JOB --team main --expires-in 90"],
+  },
+  "token ls": {
+    summary: "List your tokens that work",
+    arguments: {},
+    flags: {
+      user: { kind: "text", value: "USER", help: "Somebody else's: for administrators" },
+      all: { kind: "switch", help: "Everybody's: for administrators" },
+      url,
+      json,
+    },
+  },
+  "token revoke": {
+    summary: "Revoke a token; administrators of the server revoke anybody's",
+    arguments: { ID: { help: "As `millrace token ls` shows it" } },
+    flags: { url },
+  },
+  audit: {
+    summary: "Show who changed what, newest first",
+    details: "Everything for administrators of the server, a team's for its admins.",
+    arguments: {},
+    flags: {
+      team: { kind: "text", value: "NAME", help: "Only what happened in this team" },
+      user: { kind: "text", value: "USER", help: "Only what this user did" },
+      action: { kind: "text", value: "ACTION", help: "Only this, such as user.create, or a noun: user, job, session" },
+      limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "At most so many entries (default: 50)" },
+      before: { kind: "integer", value: "ID", min: 1, help: "Only entries older than this one" },
+      url,
+      json,
+    },
+    examples: ["millrace audit --action session.refuse", "millrace audit --team main --limit 200 --json"],
   },
   "job run": {
     summary: "Run a file as a job and follow it",

@@ -12,11 +12,21 @@ export const allScopes: readonly Scope[] = scopeNames.flatMap((name) => [`${name
 
 /** What a route asks of its caller. `public` routes say why they need no token. */
 export type Access =
-  | { kind: "token"; scope: Scope; role: Role }
-  /** An administrator of the whole server, whatever the team. */
+  | {
+      kind: "token";
+      scope: Scope;
+      role: Role;
+      /** Administrators of the server may do it in every team. */
+      administrators?: true;
+      people?: People;
+    }
+  /** An administrator of the whole server, whatever the team; never a job's own token. */
   | { kind: "admin"; scope: Scope; why: string }
-  | { kind: "signed-in"; why: string }
+  | { kind: "signed-in"; why: string; scope?: Scope; people?: People }
   | { kind: "public"; why: string };
+
+/** For people and the tokens they made, never for the token of a job: nothing that a job can read may make new rights. */
+type People = true;
 
 /** Write access includes read access; a role includes the ones before it. */
 export function permits(granted: readonly Scope[], wanted: Scope): boolean {

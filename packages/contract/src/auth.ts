@@ -1,9 +1,9 @@
 /** Sign-in: device login, logout, who am I. */
 import type { Static } from "typebox";
-import { roles } from "./access.ts";
 import { defineRoute } from "./routes.ts";
-import { ActionFeedback, maybe, nullable, oneOf, Timestamp } from "./schema.ts";
+import { ActionFeedback, Days, maybe, nullable, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
+import { TeamRole } from "./users.ts";
 
 export const DeviceLogin = Type.Object(
   {
@@ -28,7 +28,7 @@ export const startDeviceLogin = defineRoute({
   body: Type.Object({
     client_name: maybe(Type.String({ maxLength: 255 })),
     token_name: maybe(Type.String({ maxLength: 255 })),
-    expires_in_days: maybe(Type.Integer({ minimum: 1, maximum: 3650 })),
+    expires_in_days: maybe(Days),
     scopes: maybe(Type.Array(Type.String(), { maxItems: 50 })),
     team_names: maybe(Type.Array(Type.String(), { maxItems: 50 })),
   }),
@@ -55,10 +55,10 @@ export const approveDeviceLogin = defineRoute({
   path: "/api/device-login/approve",
   tag: "Sign-in",
   summary: "Approve a pending device login as the signed-in user",
-  access: { kind: "signed-in", why: "the new token gets at most the rights of the caller's" },
+  access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's" },
   body: Answer,
   response: ActionFeedback,
-  errors: ["not_found"],
+  errors: ["not_found", "forbidden"],
 });
 
 export const denyDeviceLogin = defineRoute({
@@ -67,10 +67,10 @@ export const denyDeviceLogin = defineRoute({
   path: "/api/device-login/deny",
   tag: "Sign-in",
   summary: "Deny a pending device login",
-  access: { kind: "signed-in", why: "any signed-in person may refuse a code that they were shown" },
+  access: { kind: "signed-in", people: true, why: "any signed-in person may refuse a code that they were shown" },
   body: Answer,
   response: ActionFeedback,
-  errors: ["not_found"],
+  errors: ["not_found", "forbidden"],
 });
 
 export const deviceLogout = defineRoute({
@@ -79,14 +79,19 @@ export const deviceLogout = defineRoute({
   path: "/api/device-logout",
   tag: "Sign-in",
   summary: "Revoke the token that this request is made with",
-  access: { kind: "signed-in", why: "a token may always end itself" },
+  access: { kind: "signed-in", people: true, why: "a token may always end itself" },
   response: ActionFeedback,
 });
 
 export const WhoAmI = Type.Object(
   {
     username: Type.String(),
-    teams: Type.Array(Type.Object({ name: Type.String(), role: oneOf(roles) })),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    email: nullable(Type.String()),
+    has_password: Type.Boolean(),
+    is_admin: Type.Boolean({ description: "of the whole server; false for a token that is limited to teams" }),
+    teams: Type.Array(TeamRole),
     scopes: Type.Array(Type.String()),
     token_name: Type.String(),
     expires_at: nullable(Timestamp),

@@ -1,12 +1,19 @@
 /** The whole contract. Everything outside this package imports from here. */
+import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
 import * as datasets from "./datasets.ts";
 import * as files from "./files.ts";
+import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
 import * as logs from "./logs.ts";
+import * as memberships from "./memberships.ts";
+import * as profile from "./profile.ts";
 import * as system from "./system.ts";
+import * as teams from "./teams.ts";
+import * as tokens from "./tokens.ts";
+import * as users from "./users.ts";
 
 /** Every route of the API, by id: what the server registers, the client calls and OpenAPI describes. */
 export const routes = {
@@ -16,6 +23,30 @@ export const routes = {
   denyDeviceLogin: auth.denyDeviceLogin,
   deviceLogout: auth.deviceLogout,
   whoAmI: auth.whoAmI,
+  updateProfile: profile.updateProfile,
+  changePassword: profile.changePassword,
+  listTokens: tokens.listTokens,
+  createToken: tokens.createToken,
+  revokeToken: tokens.revokeToken,
+  listUsers: users.listUsers,
+  createUser: users.createUser,
+  getUser: users.getUser,
+  updateUser: users.updateUser,
+  listTeams: teams.listTeams,
+  createTeam: teams.createTeam,
+  getTeam: teams.getTeam,
+  updateTeam: teams.updateTeam,
+  listMembers: memberships.listMembers,
+  addMember: memberships.addMember,
+  updateMember: memberships.updateMember,
+  removeMember: memberships.removeMember,
+  listInvitations: invitations.listInvitations,
+  createInvitation: invitations.createInvitation,
+  revokeInvitation: invitations.revokeInvitation,
+  readInvitation: invitations.readInvitation,
+  joinTeam: invitations.joinTeam,
+  signUp: invitations.signUp,
+  listAudit: audit.listAudit,
   listJobs: jobs.listJobs,
   createJob: jobs.createJob,
   cancelJob: jobs.cancelJob,
@@ -38,6 +69,7 @@ export const routes = {
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
 export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scopeNames } from "./access.ts";
+export type { AuditEntry } from "./audit.ts";
 export type { DeviceLogin, WhoAmI } from "./auth.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
@@ -45,6 +77,7 @@ export { type Credentials, type CredentialsInput, credentialLimits } from "./cre
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
 export type { UploadedFile } from "./files.ts";
+export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
 export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
 export {
   allows,
@@ -58,6 +91,10 @@ export {
   statusGroups,
 } from "./jobs.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
+export type { Member } from "./memberships.ts";
 export { openapiDocument } from "./openapi.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
 export type { ActionFeedback } from "./schema.ts";
+export type { Team } from "./teams.ts";
+export type { NewToken, Token } from "./tokens.ts";
+export { reservedNames, shortestPassword, type User } from "./users.ts";

@@ -58,11 +58,13 @@ function operation(route: Route, components: Json): Json {
 
 function describeAccess({ access }: Route): string {
   if (access.kind === "public") return `No token needed: ${access.why}.`;
-  if (access.kind === "signed-in") return `Any valid token: ${access.why}.`;
-  const [scope, level] = access.scope.split(":");
-  if (access.kind === "admin")
-    return `Needs an administrator of the server, with ${level} access to the ${scope} scope: ${access.why}.`;
-  return `Needs a token with ${level} access to the ${scope} scope, and the role ${access.role} in the team.`;
+  const people = access.kind === "admin" || access.people ? " Not with a job's own token." : "";
+  const [scope, level] = access.scope?.split(":") ?? [];
+  const needs = `${level} access to the ${scope} scope`;
+  if (access.kind === "signed-in") return `Any valid token${scope ? ` with ${needs}` : ""}: ${access.why}.${people}`;
+  if (access.kind === "admin") return `Needs an administrator of the server, with ${needs}: ${access.why}.${people}`;
+  const administrators = access.administrators ? ", or an administrator of the server" : "";
+  return `Needs a token with ${needs}, and the role ${access.role} in the team${administrators}.${people}`;
 }
 
 function parameters(route: Route): Json[] {
@@ -96,7 +98,8 @@ function requestBody(route: Route, components: Json): Json {
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = [...(route.errors ?? [])];
   if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
-  if (route.access.kind === "token" || route.access.kind === "admin") codes.push("forbidden");
+  if (route.access.kind !== "public" && (route.access.kind !== "signed-in" || route.access.scope))
+    codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
   if (route.query || route.body || route.params) codes.push("invalid");

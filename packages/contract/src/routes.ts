@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema } from "typebox";
 import type { Access, Level, Role, ScopeName } from "./access.ts";
 import type { ErrorCode } from "./errors.ts";
 
-type Method = "GET" | "POST" | "DELETE";
+type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
 export interface Route {
   readonly id: string;

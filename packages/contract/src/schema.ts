@@ -28,7 +28,23 @@ export const TeamName = Type.String({
   maxLength: 64,
   description: "the team; may be left out when the token belongs to one team only",
 });
+/** Of users and teams: stands in paths as it is. No dot: dataset namespaces are `@username`, split at dots. */
+export const Name = Type.String({
+  pattern: "^[a-z0-9][a-z0-9_-]{0,38}$",
+  description: "1 to 39 lower-case letters, digits, hyphens and underscores, a letter or digit first",
+});
+export const Email = Type.String({
+  maxLength: 254,
+  pattern: "^([^@\\s\\x00-\\x1f\\x7f]+@[^@\\s\\x00-\\x1f\\x7f]+)?$",
+  description: "an e-mail address, or empty",
+});
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
+
+/** A value that goes in and never comes out: refusals do not repeat it. */
+export const secretText = (maxLength: number, description: string) =>
+  Type.String({ maxLength, description, writeOnly: true });
+
+export const Days = Type.Integer({ minimum: 1, maximum: 3650 });
 
 export const ActionFeedback = Type.Object({ message: Type.String() });
 export type ActionFeedback = Static<typeof ActionFeedback>;

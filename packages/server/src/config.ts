@@ -1,4 +1,5 @@
 /** The only reader of the environment: one table of settings, validated once, printed by `millrace doctor`. */
+import { isIP } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
 
@@ -20,7 +21,7 @@ export const settings = {
     env: "MILLRACE_HOST",
     flag: "host",
     fallback: "127.0.0.1",
-    description: "address to listen on",
+    description: "address to listen on; other than loopback only once an administrator has a password",
     parse: (text) => text,
   }),
   port: setting({
@@ -126,6 +127,13 @@ export const settings = {
     description: "where people reach the server, for links; empty: http://host:port",
     parse: publicUrl,
   }),
+  trustProxy: setting({
+    env: "MILLRACE_TRUST_PROXY",
+    fallback: "",
+    description:
+      "proxies whose X-Forwarded-For is believed, for rate limits and the audit: addresses and networks such as 10.0.0.0/8, loopback, linklocal, uniquelocal, or a number of hops; empty: none",
+    parse: trustProxy,
+  }),
   maxWorkers: setting({
     env: "MILLRACE_MAX_WORKERS",
     fallback: String(availableParallelism()),
@@ -159,7 +167,8 @@ export const settings = {
   loginRate: setting({
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
-    description: "device logins, code answers and sign-in links a minute from one address; 4 times as many bad tokens",
+    description:
+      "sign-ins, invitations, device logins and code answers a minute from one address; 4 times as many bad tokens; a third as many passwords for one user",
     parse: integer(1, 1_000_000),
   }),
   logLevel: setting({
@@ -308,6 +317,24 @@ function publicUrl(text: string): string {
   if (text && !(URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)))
     throw new Error("expected an http:// or https:// URL");
   return text.replace(/\/+$/, "");
+}
+
+const networkNames = ["loopback", "linklocal", "uniquelocal"];
+
+/** A number of hops, or addresses, networks and names of networks. */
+function trustProxy(text: string): number | string[] {
+  if (/^\d{1,3}$/.test(text)) return Number(text);
+  const parts = text.split(",").flatMap((part) => part.trim() || []);
+  for (const part of parts) {
+    const [address = "", bits] = part.split("/");
+    const longest = { 4: 32, 6: 128 }[isIP(address)];
+    const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (longest ?? 0));
+    if (!networkNames.includes(part) && !(longest && isNetwork))
+      throw new Error(
+        `expected addresses, networks such as 10.0.0.0/8, ${networkNames.join(", ")}, or a number of hops`,
+      );
+  }
+  return parts;
 }
 
 function timezone(text: string): string {

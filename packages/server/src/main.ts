@@ -1,12 +1,14 @@
-/** What the command line calls: serve, tokens and links made on the store itself, a look at what is wrong. */
+/** What the command line calls: serve, tokens, links and passwords made on the store itself, a look at what is wrong. */
 import { access, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import type { Config } from "./config.ts";
+import { operator } from "./domain/audit.ts";
 import { systemClock } from "./domain/clock.ts";
 import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
+import { setAdminPassword } from "./domain/users.ts";
 import { type Rotation, rotateKey } from "./key-rotation.ts";
 import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore, storeFile } from "./store/open-store.ts";
@@ -78,6 +80,11 @@ export const adminLink = (config: Config, { user = "admin" }: { user?: string | 
 
 export const adminRotateKey = (config: Config): Promise<Rotation> =>
   withStore(config, (store) => rotateKey(config, store));
+/** Sets the password of a user, by default of the first administrator. */
+export const adminPassword = (
+  config: Config,
+  { user = "admin", password }: { user?: string | undefined; password: string },
+): Promise<void> => withStore(config, (store) => setAdminPassword(store, operator, user, password, systemClock.now()));
 
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {

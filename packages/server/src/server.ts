@@ -1,6 +1,7 @@
 /** A running server: its parts wired together, started and stopped in order. */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
@@ -25,6 +26,7 @@ import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
+import { hasAdministratorWithPassword } from "./store/users.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -61,6 +63,7 @@ async function begin(
 ): Promise<RunningServer> {
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   await prepareStore(store, clock.now());
+  await requireAdministrator(config, store);
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());
   const parts = await buildParts(config, log, clock, store, keys, serverId);
@@ -86,6 +89,20 @@ async function begin(
       await release();
     },
   };
+}
+
+/** Other machines are let in only where somebody is there to let people in, and who is not known by a link alone. */
+async function requireAdministrator({ host }: Config, store: Store): Promise<void> {
+  if (isLoopback(host) || (await hasAdministratorWithPassword(store.db))) return;
+  throw Object.assign(
+    new Error(`Other machines could reach the service at ${host}, and no administrator has a password yet`),
+    { next: "millrace admin password, with the same data folder or database; or leave out --host" },
+  );
+}
+
+function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }
 
 async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, keys: KeyRing, serverId: string) {
@@ -137,10 +154,11 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
     ready: () => ready,
     stopping: stopping.signal,
     limits: {
-      logins: new RateLimit(clock, config.loginRate, "sign-in attempts"),
+      logins: new RateLimit(clock, config.loginRate, "sign-in attempts from this address"),
+      passwords: new RateLimit(clock, Math.ceil(config.loginRate / 3), "passwords tried for this user"),
       // The client asks every five seconds without end; an office of people may share one address.
-      polls: new RateLimit(clock, config.loginRate * 20, "questions about device logins"),
-      badTokens: new RateLimit(clock, config.loginRate * 4, "bad tokens"),
+      polls: new RateLimit(clock, config.loginRate * 20, "questions about device logins from this address"),
+      badTokens: new RateLimit(clock, config.loginRate * 4, "bad tokens from this address"),
     },
   };
   const loops = [

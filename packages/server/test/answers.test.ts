@@ -30,6 +30,31 @@ describe("answers fit their schemas", () => {
     fits(routes.listJobs, await client.call(routes.listJobs, { query: { limit: 100, include_steps: true } }));
   });
 
+  it("for people, teams, invitations, tokens and the audit", async () => {
+    const params = { team_name: "crew" };
+    const user = { username: "ada" };
+    fits(routes.createUser, await client.call(routes.createUser, { body: { ...user, email: "a@x.org" } }));
+    fits(routes.updateUser, await client.call(routes.updateUser, { params: user, body: { disabled: true } }));
+    fits(routes.getUser, await client.call(routes.getUser, { params: user }));
+    fits(routes.listUsers, await client.call(routes.listUsers, { query: {} }));
+    fits(routes.createTeam, await client.call(routes.createTeam, { body: { name: "crew", admin: "ada" } }));
+    fits(routes.updateTeam, await client.call(routes.updateTeam, { params, body: { max_running: 1 } }));
+    fits(routes.getTeam, await client.call(routes.getTeam, { params }));
+    fits(routes.listTeams, await client.call(routes.listTeams, {}));
+    const member = { username: "admin", role: "viewer" } as const;
+    fits(routes.addMember, await client.call(routes.addMember, { params, body: member }));
+    fits(routes.listMembers, await client.call(routes.listMembers, { params }));
+    const invitation = await client.call(routes.createInvitation, { params, body: { role: "viewer" } });
+    fits(routes.createInvitation, invitation);
+    fits(routes.listInvitations, await client.call(routes.listInvitations, { params }));
+    const code = new URL(invitation.url).searchParams.get("code") ?? "";
+    fits(routes.readInvitation, await client.call(routes.readInvitation, { body: { code } }));
+    fits(routes.createToken, await client.call(routes.createToken, { body: { name: "t", team_names: ["crew"] } }));
+    fits(routes.listTokens, await client.call(routes.listTokens, { query: { all_users: true } }));
+    fits(routes.listAudit, await client.call(routes.listAudit, { query: {} }));
+    fits(routes.updateProfile, await client.call(routes.updateProfile, { body: { first_name: "A" } }));
+  });
+
   it("for everything else that answers with JSON", async () => {
     const { job } = await runJob(client, shell("echo 1"));
     fits(routes.getJobLogs, await client.call(routes.getJobLogs, { params: { job_id: job.id }, query: {} }));

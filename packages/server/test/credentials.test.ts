@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Credentials, createClient, routes } from "@millrace/contract";
 import { createJob, python, readJob, runJob, shell, waitForEnd } from "../../../e2e/support/jobs.ts";
-import { insertMembership, insertTeam, insertUser } from "../src/store/users.ts";
+import { insertMembership } from "../src/store/memberships.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { addPerson, addTeam } from "./support/people.ts";
 
 describe("credentials", () => {
   let server: InProcessServer;
@@ -15,20 +16,10 @@ describe("credentials", () => {
 
   before(async () => {
     server = await startInProcess({ MILLRACE_MAX_WORKERS: "2" });
-    await server.store.write(async (db) => {
-      await insertTeam(db, "other", now);
-      for (const [name, role] of [
-        ["ed", "editor"],
-        ["vi", "viewer"],
-      ] as const) {
-        await insertUser(db, name, now, false);
-        const { id } = await db.selectFrom("users").select("id").where("username", "=", name).executeTakeFirstOrThrow();
-        await insertMembership(db, 1, id, role);
-      }
-    });
+    await addTeam(server, "other");
     admin = await server.client();
-    editor = await server.client({ user: "ed" });
-    viewer = await server.client({ user: "vi" });
+    editor = (await addPerson(server, "ed", { team: "main", role: "editor" })).client;
+    viewer = (await addPerson(server, "vi", { team: "main", role: "viewer" })).client;
   });
   after(() => server.dispose());
 
@@ -291,7 +282,6 @@ describe("credentials", () => {
       updated_at: now,
     }));
     await server.store.write((db) => db.insertInto("credentials").values(rows).execute());
-    await server.store.write((db) => insertMembership(db, 2, 1, "admin"));
     const other = createClient({ url: server.url, token: await server.token(), team: "other" });
     await assert.rejects(setTeam(other, "more", { A: "1" }), refused("wrong_state", /100 sets/));
     await setTeam(other, "n1", { A: "1" });

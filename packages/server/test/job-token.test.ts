@@ -1,13 +1,14 @@
 /** The token that every job has in its environment: what it can do, and when it ends. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Client, createClient, type Job, routes, type WhoAmI } from "@millrace/contract";
+import { type Client, createClient, type WhoAmI } from "@millrace/contract";
 import { WebSocket } from "ws";
-import { createJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
+import { runJob, shell } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
 import { rotateKey } from "../src/key-rotation.ts";
-import { insertMembership, insertTeam, insertUser } from "../src/store/users.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { runningJob } from "./support/job-tokens.ts";
+import { addPerson, addTeam } from "./support/people.ts";
 
 describe("a job's token", () => {
   let server: InProcessServer;
@@ -15,28 +16,11 @@ describe("a job's token", () => {
   before(async () => {
     server = await startInProcess({ MILLRACE_MAX_WORKERS: "8" });
     admin = await server.client();
-    await server.store.write(async (db) => {
-      await insertTeam(db, "other", new Date().toISOString());
-      await insertMembership(db, 2, 1, "admin");
-    });
+    await addTeam(server, "other");
   });
   after(() => server.dispose());
 
-  /** A job that says what its token is, in a way that is not masked, and waits; and how to end it. */
-  const running = async (client = admin, rest: object = {}) => {
-    const job = await createJob(client, shell('echo "$MILLRACE_TOKEN" | rev; sleep 60', rest));
-    await waitForStatus(admin, job.id, ["RUNNING"]);
-    for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
-      const log = await readLog(admin, job.id);
-      if (log.endsWith("\n")) return { job, token: [...log.trim()].reverse().join(""), end: () => end(job) };
-      await new Promise((resolve) => setTimeout(resolve, 20));
-    }
-    throw new Error("the job says nothing");
-  };
-  const end = async ({ id }: Job) => {
-    await admin.call(routes.cancelJob, { params: { job_id: id }, body: {} });
-    await waitForEnd(admin, id);
-  };
+  const running = (client = admin, rest: object = {}) => runningJob(client, rest, admin);
   const status = async (path: string, token: string, json?: unknown) =>
     (await server.fetch(path, { token, ...(json === undefined ? {} : { json }) })).status;
 
@@ -97,7 +81,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     for (const what of ["approve", "deny"]) {
       const response = await server.fetch(`/api/device-login/${what}`, { token, json: { user_code: login.user_code } });
       assert.equal(response.status, 403);
-      assert.match(await response.text(), new RegExp(`A job's own token cannot ${what} a login`));
+      assert.match(await response.text(), /A job's own token may not do this/);
     }
     assert.equal(await status("/api/device-logout", token, {}), 403);
     assert.equal(await status("/api/datachain/credentials/own", token, { name: "x", values: { A: "1" } }), 403);
@@ -114,12 +98,7 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
   });
 
   it("follows its creator: a lower role, no team any more, a disabled user", async () => {
-    await server.store.write(async (db) => {
-      await insertUser(db, "ann", new Date().toISOString(), false);
-      const { id } = await db.selectFrom("users").select("id").where("username", "=", "ann").executeTakeFirstOrThrow();
-      await insertMembership(db, 1, id, "editor");
-    });
-    const { token, end } = await running(await server.client({ user: "ann" }));
+    const { token, end } = await running((await addPerson(server, "ann", { team: "main" })).client);
     const create = () => status("/api/datachain/jobs/", token, { query: ":", query_type: "SHELL" });
     const ann = server.store.db.selectFrom("users").select("id").where("username", "=", "ann");
     assert.equal(await create(), 200);

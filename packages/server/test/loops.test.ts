@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { operator } from "../src/domain/audit.ts";
 import { day, iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { cancelJob, createJob, type JobsContext } from "../src/domain/jobs.ts";
@@ -35,7 +36,7 @@ describe("loops", () => {
     userId: 1,
     username: "admin",
     isAdmin: true,
-    via: { kind: "session" },
+    via: { kind: "session", hash: "" },
     scopes: [],
     teams: [team],
   };
@@ -54,7 +55,9 @@ describe("loops", () => {
 
   const create = async (rest: Partial<JobInput>) => {
     const input: JobInput = { query: "", query_type: "SHELL", ...rest };
-    return JSON.parse(await createJob(jobs, { principal, team, input, idempotencyKey: undefined }, now)) as Job;
+    return JSON.parse(
+      await createJob(jobs, { principal, actor: operator, team, input, idempotencyKey: undefined }, now),
+    ) as Job;
   };
   const firings = async (parent: string) =>
     (
@@ -70,7 +73,7 @@ describe("loops", () => {
       if (new Date(time).getUTCDay() === 1) expected.push(iso(time + 5 * 3_600_000));
     }
     assert.deepEqual(await firings(task.id), expected);
-    await cancelJob(jobs, team, task.id, now);
+    await cancelJob(jobs, operator, team, task.id, now);
   });
 
   it("fire one job after an outage, not a burst", async () => {
@@ -83,7 +86,7 @@ describe("loops", () => {
     now += 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2);
-    await cancelJob(jobs, team, task.id, now);
+    await cancelJob(jobs, operator, team, task.id, now);
     now += 24 * 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");

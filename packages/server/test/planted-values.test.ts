@@ -17,8 +17,9 @@ import { WebSocket } from "ws";
 import { createJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { startPostgres } from "../../../e2e/support/postgres.ts";
 import { millrace, TestServer } from "../../../e2e/support/server.ts";
+import { insertMembership } from "../src/store/memberships.ts";
 import { openStore } from "../src/store/open-store.ts";
-import { insertMembership, insertUser } from "../src/store/users.ts";
+import { insertUser } from "../src/store/users.ts";
 
 const planted = {
   team: "Planted-Team-Value-1f3a",
@@ -219,9 +220,8 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
 async function prepare(server: TestServer, databaseUrl = ""): Promise<[string, string]> {
   const store = await openStore({ dataDir: server.dataDir, databaseUrl });
   await store.write(async (db) => {
-    await insertUser(db, "vi", new Date().toISOString(), false);
-    const { id } = await db.selectFrom("users").select("id").where("username", "=", "vi").executeTakeFirstOrThrow();
-    await insertMembership(db, 1, id, "viewer");
+    const row = { username: "vi", first_name: "", last_name: "", is_admin: 0, created_at: new Date().toISOString() };
+    await insertMembership(db, 1, (await insertUser(db, row)) ?? 0, "viewer");
   });
   await store.close();
   return [await server.token(), await server.token("--user", "vi")];

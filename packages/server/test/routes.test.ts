@@ -1,4 +1,4 @@
-/** Rules that hold for every route: checked by walking them all. */
+/** Rules that hold for every route: checked by walking them all, each with a valid request about real things. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Access, type Route, routes } from "@millrace/contract";
@@ -6,21 +6,36 @@ import { pino } from "pino";
 import { buildApp } from "../src/http/app.ts";
 import type { HttpContext } from "../src/http/context.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { runningJob } from "./support/job-tokens.ts";
+import { addPerson, type Person } from "./support/people.ts";
+import { callRoute, type Fixture, makeFixture, makeStranger, mark, upgradeStatus } from "./support/walk.ts";
 
 const all = Object.values(routes) as Route[];
+const closed = all.filter((route) => route.access.kind !== "public");
+const scopeOf = ({ access }: Route) => (access.kind === "public" ? undefined : access.scope);
 
 describe("every route", () => {
   let server: InProcessServer;
+  let alpha: Fixture;
+  let stranger: Person & { team: string };
+  let changes: number;
   before(async () => {
     server = await startInProcess();
+    alpha = await makeFixture(server);
+    stranger = await makeStranger(server);
+    changes = await changesOf(alpha.team);
   });
   after(() => server.dispose());
 
-  const call = (route: Route, token: string | null) => {
-    const path = route.path.replace("{job_id}", "01900000-0000-7000-8000-000000000000");
-    const body = route.upload ? {} : { body: "{}", headers: { "content-type": "application/json" } };
-    return server.fetch(path, { method: route.method, token, ...(route.method === "GET" ? {} : body) });
-  };
+  /** Entries of the audit in a team: a walk that was refused everywhere leaves none. */
+  async function changesOf(team: string): Promise<number> {
+    const { id } = await server.store.db
+      .selectFrom("teams")
+      .select("id")
+      .where("name", "=", team)
+      .executeTakeFirstOrThrow();
+    return (await server.store.db.selectFrom("audit").select("id").where("team_id", "=", id).execute()).length;
+  }
 
   it("that is registered declares who may call it, and is in the OpenAPI document or is a page", async () => {
     const registered = await registeredRoutes();
@@ -38,28 +53,187 @@ describe("every route", () => {
     assert.deepEqual(api.sort(), described.sort());
   });
 
-  for (const route of all.filter((r) => r.access.kind !== "public")) {
-    it(`${route.id} answers 401 without a token, with a wrong and with a revoked one`, async () => {
+  describe("without a good token", () => {
+    const bad: Record<string, string | null> = { "no token": null, "a wrong token": "isat_wrong" };
+    before(async () => {
       const revoked = await server.token();
       assert.equal((await server.fetch("/api/device-logout", { method: "POST", token: revoked })).status, 200);
-      for (const token of [null, "isat_wrong", revoked]) {
-        const response = await call(route, token);
-        assert.equal(response.status, 401);
-        assertErrorShape(await response.json(), "unauthorized");
+      const expired = await server.token({ expiresInDays: 1 });
+      const past = "2020-01-01T00:00:00.000Z";
+      await server.store.write((db) =>
+        db.updateTable("tokens").set({ expires_at: past }).where("expires_at", "is not", null).execute(),
+      );
+      const disabled = await addPerson(server, "disabled", { team: alpha.team, role: "admin" });
+      const params = { username: "disabled" };
+      await (await server.client()).call(routes.updateUser, { params, body: { disabled: true } });
+      const over = await runningJob(alpha.admin.client);
+      await over.end();
+      changes = await changesOf(alpha.team);
+      Object.assign(bad, {
+        "a job's token after its end": over.token,
+        "a revoked token": revoked,
+        "an expired token": expired,
+        "a token of a disabled user": disabled.token,
+      });
+    });
+
+    for (const route of closed)
+      it(`${route.id} answers 401`, async () => {
+        assert.equal(Object.keys(bad).length, 6);
+        for (const [what, token] of Object.entries(bad)) {
+          const response = await callRoute(server, route, token, alpha.known);
+          assert.equal(response.status, 401, what);
+          assertErrorShape(await response.json(), "unauthorized");
+          if (!route.socket) continue;
+          const headers = token === null ? {} : { authorization: `Bearer ${token}` };
+          assert.equal(await upgradeStatus(server.url + route.path, headers), 401, `${what}, as a socket`);
+        }
+      });
+  });
+
+  for (const route of closed.filter(scopeOf))
+    it(`${route.id} answers 403 to a token without its scope`, async () => {
+      const other = scopeOf(route)?.startsWith("DATASETS") ? "JOB" : "DATASETS";
+      const user = route.access.kind === "admin" ? "admin" : alpha.admin.username;
+      const response = await callRoute(server, route, await server.token({ user, scopes: [other] }), alpha.known);
+      assert.equal(response.status, 403, await response.text());
+    });
+
+  for (const route of closed.filter((r) => scopeOf(r)?.endsWith(":write")))
+    it(`${route.id} answers 403 to a token that may only read`, async () => {
+      const user = route.access.kind === "admin" ? "admin" : alpha.admin.username;
+      const scopes = [String(scopeOf(route)).replace(":write", ":read")];
+      const response = await callRoute(server, route, await server.token({ user, scopes }), alpha.known);
+      assert.equal(response.status, 403, await response.text());
+    });
+
+  describe("asked by somebody of another team", () => {
+    const ask = async (route: Route, known: object) => {
+      // A token for each call: one of the routes ends it.
+      const token = await server.token({ user: stranger.username });
+      const response = await callRoute(server, route, token, { ...alpha.knownToStrangers, ...known });
+      const text = await response.text();
+      assert.ok(response.status < 500, text);
+      const told = text.replaceAll(
+        /Not authorized for the team \S+|There is no \S+|No login waits for the code \S+/g,
+        "",
+      );
+      assert.ok(!told.includes(mark), `${route.id} tells a stranger: ${text}`);
+      return response.status;
+    };
+    /** Where the route is about the caller alone, whatever else is sent. */
+    const isAboutOneself = (route: Route) =>
+      route.access.kind === "signed-in" && !/\{|user_code|code|team_name|username/.test(inputsOf(route));
+
+    for (const route of closed.filter((r) => !isAboutOneself(r)))
+      it(`${route.id} of the other team is refused`, async () => {
+        const status = await ask(route, {});
+        assert.ok([403, 404].includes(status), `${status}`);
+        if (!route.socket) return;
+        const query = new URLSearchParams({ team_name: alpha.team, job_id: String(alpha.known["job_id"]) });
+        const headers = { authorization: `Bearer ${stranger.token}` };
+        assert.equal(await upgradeStatus(`${server.url}${route.path}?${query}`, headers), 403);
+      });
+
+    for (const route of closed.filter(isAboutOneself))
+      it(`${route.id} tells nothing but about the caller`, async () => void (await ask(route, {})));
+
+    for (const route of closed.filter((r) => r.access.kind === "token"))
+      it(`${route.id} finds nothing of the other team in one's own`, async () => {
+        const own = { team_name: stranger.team, name: stranger.team };
+        // Whoever knows a username may add that user to a team of theirs.
+        const status = await ask(route, route.id === "addMember" ? { ...own, username: stranger.username } : own);
+        assert.notEqual(status, 403, "an admin of the team may ask");
+        const hasId = /\{(?!team_name)/.test(route.path) || "job_id" in (route.query?.properties ?? {});
+        const emptyList = route.id === "listJobs" && status === 200;
+        if (hasId && !route.socket && !emptyList) assert.equal(status, 404);
+      });
+  });
+
+  for (const route of closed.filter(({ access }) => access.kind === "token" && access.role !== "viewer"))
+    it(`${route.id} answers 403 to a viewer`, async () => {
+      const response = await callRoute(server, route, alpha.viewer.token, alpha.known);
+      assert.equal(response.status, 403, await response.text());
+    });
+
+  for (const route of closed.filter(({ access }) => access.kind === "admin"))
+    it(`${route.id} answers 403 to an admin of a team, and to an administrator's token that is limited to teams`, async () => {
+      const limited = await server.token({ team: "main" });
+      for (const token of [alpha.viewer.token, alpha.admin.token, limited]) {
+        const response = await callRoute(server, route, token, alpha.known);
+        assert.equal(response.status, 403, await response.text());
       }
     });
-  }
 
-  for (const route of all.filter((r) => r.access.kind === "token")) {
-    it(`${route.id} answers 403 to a token without its scope`, async () => {
-      const access = route.access as Access & { kind: "token" };
-      const other = access.scope.startsWith("DATASETS") ? "ADMIN" : "DATASETS";
-      const response = await call(route, await server.token({ scopes: [other] }));
+  it("changed nothing while it was refused", async () => {
+    assert.equal(await changesOf(alpha.team), changes);
+  });
+
+  it("that is for people is closed to the token of a running job", async () => {
+    const { token, end } = await runningJob(alpha.admin.client);
+    for (const route of closed.filter(
+      ({ access }) => access.kind === "admin" || ("people" in access && access.people),
+    )) {
+      const response = await callRoute(server, route, token, alpha.known);
+      assert.equal(response.status, 403, `${route.id} ${await response.text()}`);
+    }
+    await end();
+  });
+
+  for (const [index, route] of closed.entries())
+    it(`${route.id} lets in whoever may: so the requests above were good`, async () => {
+      const own = await makeFixture(server, `-${index}`);
+      const token = route.access.kind === "admin" ? await server.token() : own.admin.token;
+      // One's own tokens: those of others are for administrators.
+      const whose = route.id === "listTokens" ? { username: own.admin.username } : {};
+      const response = await callRoute(server, route, token, { ...own.known, ...whose });
       const text = await response.text();
-      // Bad input may be seen before the team is known, never before the token is.
-      if (response.status !== 422) assert.equal(response.status, 403, text);
+      // A conflict is an answer to a good request; a socket wants an upgrade.
+      if (route.socket) assert.equal(response.status, 400, text);
+      else assert.ok(response.status === 200 || response.status === 409, `${response.status} ${text}`);
     });
-  }
+
+  it("that gives rights, or changes users, teams or passwords, is for people and not for jobs", () => {
+    const givesRights = ({ method, access }: Route) =>
+      method !== "GET" && (access.kind === "signed-in" || (access.kind === "token" && access.scope === "ADMIN:write"));
+    const some = closed.filter(givesRights);
+    assert.ok(some.length > 10);
+    for (const { id, access } of some) assert.ok("people" in access && access.people, id);
+  });
+
+  describe("that is a page", () => {
+    let pages: Registered[];
+    before(async () => {
+      pages = (await registeredRoutes()).filter(({ routeId }) => routeId === undefined);
+    });
+    const visit = ({ method, url }: Registered, headers: Record<string, string>) => {
+      const path = url.replace(":team", alpha.team).replace(":id", String(alpha.known["job_id"]));
+      const form = { "content-type": "application/x-www-form-urlencoded" };
+      const body =
+        method === "POST" ? { body: "answer=approve&change=profile", headers: { ...form, ...headers } } : { headers };
+      return server.fetch(path, { method, token: null, redirect: "manual", ...body });
+    };
+
+    it("asks for a sign-in unless it is public, and shows nothing of anybody", async () => {
+      const closedPages = pages.filter(({ access }) => access?.kind !== "public");
+      assert.ok(closedPages.length >= 6);
+      for (const page of closedPages) {
+        const response = await visit(page, { origin: server.url });
+        assert.equal(response.status, 401, `${page.method} ${page.url}`);
+        const text = await response.text();
+        assert.match(text, /<h1>Sign in<\/h1>/);
+        assert.ok(!text.replace(/name="next" value="[^"]*"/, "").includes(mark));
+      }
+    });
+
+    it("takes forms from its own site only", async () => {
+      const forms = pages.filter(({ method }) => method === "POST");
+      assert.ok(forms.length >= 5);
+      for (const page of forms)
+        for (const headers of [{ origin: "https://elsewhere.example" }, { "sec-fetch-site": "cross-site" }, {}])
+          assert.equal((await visit(page, headers as Record<string, string>)).status, 403, page.url);
+    });
+  });
 
   it("answers with and without a slash at the end, without a redirect", async () => {
     for (const path of [
@@ -68,7 +242,7 @@ describe("every route", () => {
       "/api/datachain/clusters",
       "/api/datachain/clusters/",
     ]) {
-      assert.equal((await server.fetch(path, { redirect: "manual" })).status, 200, path);
+      assert.equal((await server.fetch(`${path}?team_name=main`, { redirect: "manual" })).status, 200, path);
     }
   });
 
@@ -90,6 +264,12 @@ describe("every route", () => {
   });
 });
 
+/** The names of everything that a route takes. */
+function inputsOf({ path, query, body }: Route): string {
+  const schemas = [query, body as Route["query"]];
+  return [path, ...schemas.flatMap((schema) => Object.keys(schema?.properties ?? {}))].join(" ");
+}
+
 function assertErrorShape(body: unknown, code: string): void {
   const error = body as { message: string; detail: string; code: string };
   assert.equal(error.code, code);
@@ -108,7 +288,7 @@ interface Registered {
 async function registeredRoutes(): Promise<Registered[]> {
   const seen: Registered[] = [];
   const context = {
-    config: { bodyLimit: 1024, uploadLimit: 1024 },
+    config: { bodyLimit: 1024, uploadLimit: 1024, trustProxy: [] },
     limits: {},
     log: pino({ level: "silent" }),
   } as unknown as HttpContext;

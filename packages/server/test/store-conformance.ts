@@ -6,6 +6,7 @@ import { iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
+import { insertAudit, listAudit } from "../src/store/audit.ts";
 import {
   defaultCredentialsOf,
   deleteCredentials,
@@ -18,12 +19,16 @@ import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/sto
 import { nextHead, replaceValue, shareKeys, takeKeys, valuesWithHead } from "../src/store/encrypted-values.ts";
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
+import { findOpenInvitation, insertInvitation, revokeInvitation, useInvitation } from "../src/store/invitations.ts";
 import { findJob, getJob, insertJob, listJobs, moveJob } from "../src/store/jobs.ts";
+import { deleteMembership, hasOtherAdmin, insertMembership, membersOf, setRole } from "../src/store/memberships.ts";
 import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/queue.ts";
+import { insertSignInLink, useSignInLink } from "../src/store/sessions.ts";
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
+import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
-import { findUser, insertSignInLink, useSignInLink } from "../src/store/users.ts";
+import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -258,6 +263,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         granted_scopes: "[]",
         granted_team_ids: null,
         granted_until: null,
+        granted_by: null,
       } as const;
       assert.equal(await store.write((db) => useDeviceLogin(db, "device", iso(now))), undefined);
       assert.equal(await store.write((db) => answerDeviceLogin(db, "CODE", iso(now), approve)), true);
@@ -346,6 +352,81 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.ok(await findUser(store.db, "admin"));
     });
 
+    it("never loses the last administrator, nor the last admin of a team, to two who demote each other", async () => {
+      const [one, two] = [await addUser(store, "boss-1", 1), await addUser(store, "boss-2", 1)];
+      await store.write((db) => updateUser(db, 1, { disabled_at: iso(now) }));
+      const demote = (id: number) =>
+        store.write(async (db) => (await hasOtherAdministrator(db, id)) && (await updateUser(db, id, { is_admin: 0 })));
+      const demoted = await Promise.all([demote(one), demote(two)]);
+      assert.equal(demoted.filter((result) => result !== false).length, 1);
+      await store.write((db) => updateUser(db, 1, { disabled_at: null }));
+
+      const team = await addTeam(store, "led");
+      await store.write(async (db) => {
+        for (const id of [one, two]) assert.equal(await insertMembership(db, team, id, "admin"), true);
+        assert.equal(await insertMembership(db, team, one, "viewer"), false);
+      });
+      const leave = (id: number) =>
+        store.write(async (db) => (await hasOtherAdmin(db, team, id)) && (await deleteMembership(db, team, id)));
+      const left = await Promise.all([leave(one), leave(two)]);
+      assert.equal(left.filter((result) => result !== false).length, 1);
+      assert.equal((await membersOf(store.db, team)).length, 1);
+    });
+
+    it("gives a name to one user and one team only, however many ask at once", async () => {
+      const made = await Promise.all(
+        [1, 2, 3].map(() => store.write((db) => insertTeam(db, { name: "wanted", created_at: iso(now) }))),
+      );
+      assert.equal(made.filter((id) => id !== undefined).length, 1);
+      const teams = [await addTeam(store, "old-1"), await addTeam(store, "old-2")];
+      const rename = (id: number) =>
+        store.write(async (db) => {
+          if (await findTeam(db, "new-name")) return false;
+          await updateTeam(db, id, { name: "new-name" });
+          return true;
+        });
+      const renamed = await Promise.all(teams.map(rename));
+      assert.deepEqual(renamed.sort(), [false, true]);
+    });
+
+    it("opens an invitation to one, while whoever made it may invite", async () => {
+      const team = await addTeam(store, "inviting");
+      const host = await addUser(store, "host");
+      await store.write((db) => insertMembership(db, team, host, "admin"));
+      const row = { team_id: team, role: "viewer", email: "", created_by: host, created_at: iso(now) } as const;
+      const expires_at = iso(now + 1000);
+      const id = await store.write((db) => insertInvitation(db, { ...row, hash: "invitation", expires_at }));
+      const find = (at = now) => findOpenInvitation(store.db, "invitation", iso(at));
+      assert.equal((await find())?.team_name, "inviting");
+      assert.equal(await find(now + 1000), undefined);
+      await store.write((db) => setRole(db, team, host, "editor"));
+      assert.equal(await find(), undefined);
+      await store.write((db) => setRole(db, team, host, "admin"));
+      const used = await Promise.all([1, 2].map(() => store.write((db) => useInvitation(db, id, 1, iso(now)))));
+      assert.deepEqual(used.sort(), [false, true]);
+      assert.equal(await find(), undefined);
+      assert.equal(await store.write((db) => revokeInvitation(db, team, id, iso(now))), false);
+    });
+
+    it("reads the audit newest first, by team, user and action", async () => {
+      const team = await addTeam(store, "audited");
+      const entry = { at: iso(now), user_id: 1, username: "admin", via: "v", address: "a", target: "t", detail: "" };
+      await store.write(async (db) => {
+        for (const action of ["user.create", "user.update", "job.create"])
+          await insertAudit(db, { ...entry, action, team_id: team });
+        await insertAudit(db, { ...entry, action: "user.create", username: "other", team_id: null });
+      });
+      const actions = async (filter: object) =>
+        (await listAudit(store.db, { teamId: team, limit: 10, ...filter })).map(({ action }) => action);
+      assert.deepEqual(await actions({}), ["job.create", "user.update", "user.create"]);
+      assert.deepEqual(await actions({ action: "user" }), ["user.update", "user.create"]);
+      assert.deepEqual(await actions({ limit: 1 }), ["job.create"]);
+      const [newest] = await listAudit(store.db, { teamId: team, limit: 1 });
+      assert.deepEqual(await actions({ before: newest?.id }), ["user.update", "user.create"]);
+      assert.equal(newest?.team_name, "audited");
+      assert.equal((await listAudit(store.db, { username: "other", limit: 10 })).length, 1);
+    });
+
     it("removes only files that no job took along", async () => {
       const file = {
         team_id: 1,
@@ -385,8 +466,14 @@ const deviceLogin = {
   granted_scopes: null,
   granted_team_ids: null,
   granted_until: null,
+  granted_by: null,
   expires_at: iso(now + 1000),
 } as const;
+
+const addUser = async (store: Store, username: string, is_admin = 0): Promise<number> =>
+  (await store.write((db) =>
+    insertUser(db, { username, first_name: "", last_name: "", is_admin, created_at: iso(now) }),
+  )) ?? 0;
 
 async function addTeam(store: Store, name: string): Promise<number> {
   const { id } = await store.write((db) =>

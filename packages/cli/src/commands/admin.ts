@@ -25,9 +25,20 @@ const link: Handler<"admin link"> = async ({ flags }, output) => {
   return 0;
 };
 
+const password: Handler<"admin password"> = async ({ flags }, output) => {
+  const server = await loadServer();
+  const config = serverConfig(server, flags);
+  const user = flags.user ?? "admin";
+  const { askNewPassword } = await import("../prompt.ts");
+  const chosen = await askNewPassword(user);
+  await server.adminPassword(config, { user, password: chosen }).catch(refuse("password"));
+  output.print(`The password of ${user} is set`);
+  return 0;
+};
+
 /** Told as what it is: no server has answered here. */
-const refuse = (thing: "token" | "link") => (error: unknown) => {
-  throw new CliError(`The ${thing} cannot be made`, {
+const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
+  throw new CliError(`The ${thing} cannot be ${thing === "password" ? "set" : "made"}`, {
     why: messageOf(error),
     next: `millrace admin ${thing} --help`,
     cause: error,
@@ -77,5 +88,6 @@ function tellRotation(
 export const handlers: HandlersOf<"admin"> = {
   "admin token": token,
   "admin link": link,
+  "admin password": password,
   "admin rotate-key": rotateKey,
 };

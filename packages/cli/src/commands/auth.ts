@@ -143,6 +143,7 @@ const token: Handler<"auth token"> = async (_input, output) => {
 const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, output) => {
   if (name !== undefined) {
     if (name.trim() === "") throw usageError("A team needs a name", { next: "millrace auth team --help" });
+    await refuseForeignTeam(name);
     const path = await storeSettings(level(flags), { team: name });
     output.note(`The default team is '${name}', from ${path}`);
     return 0;
@@ -152,6 +153,25 @@ const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, 
   output.print(settings.team.value);
   return 0;
 };
+
+/** A name that the server knows nothing of would fail at every later command. Where it cannot be asked, the name is taken. */
+async function refuseForeignTeam(name: string): Promise<void> {
+  const settings = await readSettings();
+  if (!settings.token) return;
+  const { openConnection, UnreachableError } = await import("../connection.ts");
+  const { ApiError, routes } = await import("@millrace/contract");
+  try {
+    const { teams } = await openConnection(settings).client.call(routes.whoAmI, {});
+    if (teams.some((team) => team.name === name)) return;
+    const names = teams.map((team) => team.name).join(", ");
+    throw new CliError(`You are not in a team '${name}'`, {
+      why: names ? `Your teams at ${settings.url.value}: ${names}` : `At ${settings.url.value} you are in no team`,
+      next: "millrace team ls",
+    });
+  } catch (error) {
+    if (!(error instanceof ApiError || error instanceof UnreachableError)) throw error;
+  }
+}
 
 const approve: Handler<"auth approve"> = ({ flags, arguments: { CODE: code } }, output) =>
   answer("approveDeviceLogin", code, flags.url, output);

@@ -10,9 +10,10 @@ const serve: Handler<"serve"> = async ({ flags }) => {
     await server.serve(config);
   } catch (error) {
     const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
+    const stated = (error as { next?: string }).next;
     throw new CliError("The service could not start", {
       why: messageOf(error),
-      next: inUse ? "Stop it, or choose another port with --port" : "millrace doctor",
+      next: stated ?? (inUse ? "Stop it, or choose another port with --port" : "millrace doctor"),
       cause: error,
     });
   }

@@ -1,8 +1,10 @@
 /** The audit: every change leaves a row that says who, what, when and from where, written with the change itself. */
-import { insertAudit } from "../store/audit.ts";
+import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
+import { insertAudit, listAudit } from "../store/audit.ts";
 import type { Db } from "../store/store.ts";
+import { findTeam } from "../store/teams.ts";
 import { iso } from "./clock.ts";
-import { describeVia, type Principal, type Team } from "./principals.ts";
+import { authorize, describeVia, type Principal, type Team } from "./principals.ts";
 
 /** Who changes something, and from where. */
 export interface Actor {
@@ -46,3 +48,21 @@ export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" 
     target,
     detail,
   });
+
+type AuditQuery = RouteInput<typeof routes.listAudit>["query"];
+
+/** Everything for administrators of the server; for others what happened in a team of which they are admin. */
+export async function readAudit(db: Db, principal: Principal, query: AuditQuery): Promise<AuditEntry[]> {
+  const { username, action, cursor, limit = 50 } = query;
+  const teamId = principal.isAdmin
+    ? await idOfTeam(db, query.team_name)
+    : authorize(principal, { kind: "token", scope: "ADMIN:read", role: "admin" }, query.team_name).id;
+  return listAudit(db, { teamId, username, action, before: cursor, limit });
+}
+
+async function idOfTeam(db: Db, name: string | undefined): Promise<number | undefined> {
+  if (name === undefined) return undefined;
+  const team = await findTeam(db, name);
+  if (!team) throw new ApiError("not_found", `There is no team ${name}. List them with \`millrace team ls\`.`);
+  return team.id;
+}

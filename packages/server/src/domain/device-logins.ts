@@ -2,17 +2,21 @@
 import { randomInt } from "node:crypto";
 import { ApiError, allScopes, clientScopes, permits, type Scope } from "@millrace/contract";
 import {
+  type Answer,
   answerDeviceLogin,
   findDeviceLogin,
   findPendingLogin,
   insertDeviceLogin,
   useDeviceLogin,
 } from "../store/device-logins.ts";
-import type { Store } from "../store/store.ts";
+import type { Db, Store } from "../store/store.ts";
+import { findToken } from "../store/tokens.ts";
+import { getUser } from "../store/users.ts";
+import { type Actor, audit } from "./audit.ts";
 import { day, iso } from "./clock.ts";
-import { type Principal, refuseJobToken } from "./principals.ts";
+import type { Principal } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
-import { mintToken, readScopes } from "./tokens.ts";
+import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
 
 export const loginMinutes = 15;
 
@@ -44,6 +48,7 @@ export async function startDeviceLogin(store: Store, request: LoginRequest, now:
       granted_scopes: null,
       granted_team_ids: null,
       granted_until: null,
+      granted_by: null,
       expires_at: iso(now + loginMinutes * 60_000),
     }),
   );
@@ -79,59 +84,71 @@ const unknownCode = (userCode: string) =>
   );
 
 /** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
-export async function approveLogin(store: Store, principal: Principal, userCode: string, now: number): Promise<void> {
-  refuseJobToken(principal, "approve a login");
+export async function approveLogin(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  userCode: string,
+  now: number,
+): Promise<void> {
   const login = await pendingLogin(store, userCode, now);
-  const scopes = login.scopes.filter((scope) => permits(principal.scopes, scope));
-  const teams = login.teamNames?.map((name) => {
-    const team = principal.teams.find((candidate) => candidate.name === name);
-    if (!team) throw new ApiError("forbidden", `The login asks for the team ${name}, and you are not in it.`);
-    return team;
-  });
-  const reach = teams ?? (principal.via.kind === "session" ? null : principal.teams);
-  await answer(store, login.user_code, now, {
+  const { via } = principal;
+  const elsewhere = login.teamNames?.find((name) => !principal.teams.some((team) => team.name === name));
+  if (elsewhere) throw new ApiError("forbidden", `The login asks for the team ${elsewhere}, and you are not in it.`);
+  const reach = teamsWithin(principal, login.teamNames ?? []);
+  await answer(store, actor, login.user_code, now, {
     status: "approved",
     user_id: principal.userId,
-    granted_scopes: JSON.stringify(scopes),
-    granted_team_ids: reach && JSON.stringify(reach.map((team) => team.id)),
-    granted_until: principal.via.kind === "token" ? principal.via.expiresAt : null,
+    granted_scopes: JSON.stringify(login.scopes.filter((scope) => permits(principal.scopes, scope))),
+    granted_team_ids: reach && JSON.stringify(reach),
+    granted_until: via.kind === "token" ? via.expiresAt : null,
+    granted_by: via.kind === "token" ? via.id : null,
   });
 }
 
-export async function denyLogin(store: Store, principal: Principal, userCode: string, now: number): Promise<void> {
-  refuseJobToken(principal, "deny a login");
-  const denial = {
+export async function denyLogin(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  userCode: string,
+  now: number,
+): Promise<void> {
+  await answer(store, actor, normaliseCode(userCode), now, {
     status: "denied",
     user_id: principal.userId,
     granted_scopes: null,
     granted_team_ids: null,
     granted_until: null,
-  } as const;
-  await answer(store, normaliseCode(userCode), now, denial);
+    granted_by: null,
+  });
 }
 
-async function answer(
-  store: Store,
-  userCode: string,
-  now: number,
-  given: Parameters<typeof answerDeviceLogin>[3],
-): Promise<void> {
-  const answered = await store.write((db) => answerDeviceLogin(db, userCode, iso(now), given));
-  if (!answered) throw unknownCode(userCode);
+async function answer(store: Store, actor: Actor, userCode: string, now: number, given: Answer): Promise<void> {
+  await store.write(async (db) => {
+    if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
+    const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
+    await audit(db, actor, { action, target: userCode }, now);
+  });
 }
 
 /** The token, once; otherwise says why not. */
-export async function collectToken(store: Store, deviceCode: string, now: number): Promise<string> {
+export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);
   const token = await store.write(async (db) => {
     const login = await useDeviceLogin(db, hash, iso(now));
-    if (!login?.user_id) return undefined;
-    const teamIds = login.granted_team_ids === null ? null : (JSON.parse(login.granted_team_ids) as number[]);
-    const scopes = JSON.parse(login.granted_scopes ?? "[]") as Scope[];
+    const user = login && (await approverOf(db, login, now));
+    if (!login || !user) return undefined;
     const asked = iso(now + login.expires_in_days * day);
-    const expiresAt = login.granted_until !== null && login.granted_until < asked ? login.granted_until : asked;
-    const granted = { userId: login.user_id, name: login.token_name, scopes, teamIds, expiresAt };
-    return mintToken(db, granted, now);
+    const grant = {
+      userId: user.id,
+      username: user.username,
+      name: login.token_name,
+      scopes: JSON.parse(login.granted_scopes ?? "[]") as Scope[],
+      teamIds: login.granted_team_ids === null ? null : (JSON.parse(login.granted_team_ids) as number[]),
+      expiresAt: login.granted_until !== null && login.granted_until < asked ? login.granted_until : asked,
+    };
+    const actor: Actor = { userId: user.id, username: user.username, via: "device login", address };
+    return (await mintToken(db, actor, grant, now)).secret;
   });
   if (token) return token;
   const login = await findDeviceLogin(store.db, hash);
@@ -140,4 +157,13 @@ export async function collectToken(store: Store, deviceCode: string, now: number
   if (login?.status !== "pending" || login.expires_at <= iso(now))
     throw new ApiError("authorization_expired", "authorization_expired");
   throw new ApiError("authorization_pending", "authorization_pending");
+}
+
+type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
+
+/** Who approved, if the rights that were given on still exist: the user is enabled, and the approving token works. */
+async function approverOf(db: Db, { user_id, granted_by }: Approval, now: number) {
+  if (granted_by !== null && !(await findToken(db, granted_by, iso(now)))) return undefined;
+  const user = user_id === null ? undefined : await getUser(db, user_id);
+  return user && !user.disabled_at ? user : undefined;
 }

@@ -2,18 +2,20 @@
 import { closeAttempt, foreignAttempts } from "../store/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
 import { moveJob, statesBefore } from "../store/jobs.ts";
+import { insertMembership } from "../store/memberships.ts";
+import { anybodySignedIn } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
-import { anybodySignedIn, findTeam, findUser, insertMembership, insertTeam, insertUser } from "../store/users.ts";
+import { insertTeam } from "../store/teams.ts";
+import { findUser, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";
 
 export async function prepareStore(store: Store, now: number): Promise<void> {
   if (await findUser(store.db, "admin")) return;
   await store.write(async (db) => {
-    await insertUser(db, "admin", iso(now), true);
-    await insertTeam(db, "main", iso(now));
-    const user = await findUser(db, "admin");
-    const team = await findTeam(db, "main");
-    if (user && team) await insertMembership(db, team.id, user.id, "admin");
+    const created_at = iso(now);
+    const userId = await insertUser(db, { username: "admin", first_name: "", last_name: "", is_admin: 1, created_at });
+    const teamId = await insertTeam(db, { name: "main", created_at });
+    if (userId !== undefined && teamId !== undefined) await insertMembership(db, teamId, userId, "admin");
   });
 }
 

@@ -4,6 +4,7 @@ import { invalid, type JobInput } from "@millrace/contract";
 import type { ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow } from "../store/jobs.ts";
 import type { Db, Store } from "../store/store.ts";
+import type { Actor } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
 import { resolveCredentials } from "./credentials.ts";
@@ -27,6 +28,7 @@ export interface JobInputContext {
 
 export interface Creation {
   readonly principal: Principal;
+  readonly actor: Actor;
   readonly team: Team;
   readonly input: JobInput;
   readonly idempotencyKey: string | undefined;

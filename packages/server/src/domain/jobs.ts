@@ -17,6 +17,7 @@ import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type ShownJ
 import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
+import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
 import { attachFiles, readFileIds } from "./files.ts";
@@ -55,6 +56,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
     await insertJob(db, { ...row, environment: await encryptEnvironment(db, keys, row.id, environment) });
     if (firstRun) await insertTask(db, row.id, firstRun);
     else await enqueue(db, queueRow(row, spec));
+    await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);
     return jobText(db, context, team, row.id);
   });
   (firstRun ? signals.tasks : signals.dispatch).wake();
@@ -157,9 +159,19 @@ function readStatuses(texts: readonly string[]): JobStatus[] {
 }
 
 /** Cancels, and says what happened. */
-export async function cancelJob(context: JobsContext, team: Team, id: string, now: number): Promise<string> {
+export async function cancelJob(
+  context: JobsContext,
+  actor: Actor,
+  team: Team,
+  id: string,
+  now: number,
+): Promise<string> {
   const { store, signals } = context;
-  const status = await store.write((db) => cancel(db, team, id, now));
+  const status = await store.write(async (db) => {
+    const reached = await cancel(db, team, id, now);
+    await audit(db, actor, { action: "job.cancel", team, target: id }, now);
+    return reached;
+  });
   signals.observe.wake();
   signals.jobChanged(id);
   return status === "CANCELED" ? `Job ${id} is canceled.` : `Job ${id} is being canceled.`;

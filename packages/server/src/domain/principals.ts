@@ -1,18 +1,11 @@
 /** Who is calling, and what they may do. */
-import {
-  type Access,
-  ApiError,
-  allScopes,
-  permits,
-  type Role,
-  roleIncludes,
-  type Scope,
-  type WhoAmI,
-} from "@millrace/contract";
+import { type Access, ApiError, allScopes, permits, type Role, roleIncludes, type Scope } from "@millrace/contract";
 import { findAttemptOwner } from "../store/attempts.ts";
+import { teamsOf } from "../store/memberships.ts";
+import { findSession } from "../store/sessions.ts";
 import type { Db, Store } from "../store/store.ts";
+import { findTeam } from "../store/teams.ts";
 import { findLiveToken, touchToken } from "../store/tokens.ts";
-import { findSession, teamsOf } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { readJobToken } from "./job-tokens.ts";
 import type { KeyRing } from "./key-ring.ts";
@@ -26,15 +19,22 @@ export interface Team {
 
 /** With what somebody shows who they are. */
 export type Via =
-  | { readonly kind: "token"; readonly id: number; readonly name: string; readonly expiresAt: string | null }
-  | { readonly kind: "session" }
+  | {
+      readonly kind: "token";
+      readonly id: number;
+      readonly name: string;
+      readonly expiresAt: string | null;
+      /** Not limited to some, so also those that the user joins later. */
+      readonly allTeams: boolean;
+    }
+  | { readonly kind: "session"; readonly hash: string }
   /** The token of a running job. */
   | { readonly kind: "job"; readonly jobId: string };
 
 export interface Principal {
   readonly userId: number;
   readonly username: string;
-  /** Of the whole server. */
+  /** Of the whole server. A token that is limited to teams never is. */
   readonly isAdmin: boolean;
   readonly via: Via;
   readonly scopes: readonly Scope[];
@@ -64,8 +64,8 @@ export async function principalOfToken(
   return {
     userId: row.user_id,
     username: row.username,
-    isAdmin: row.is_admin === 1,
-    via: { kind: "token", id: row.id, name: row.name, expiresAt: row.expires_at },
+    isAdmin: row.is_admin === 1 && row.team_ids === null,
+    via: { kind: "token", id: row.id, name: row.name, expiresAt: row.expires_at, allTeams: row.team_ids === null },
     scopes: JSON.parse(row.scopes) as Scope[],
     teams: teamsOfToken(rows, row.team_ids),
   };
@@ -90,11 +90,6 @@ async function principalOfJob(db: Db, { jobId, attempt }: { jobId: string; attem
   };
 }
 
-/** A job must not be able to outlive itself: what would leave rights behind is for people. */
-export function refuseJobToken({ via }: Principal, what: string): void {
-  if (via.kind === "job") throw new ApiError("forbidden", `A job's own token cannot ${what}. Use one of yours.`);
-}
-
 type TokenRow = Awaited<ReturnType<typeof findLiveToken>>[number];
 
 function teamsOfToken(rows: readonly TokenRow[], reachJson: string | null): Team[] {
@@ -112,11 +107,35 @@ export async function principalOfSession(
   now: number,
 ): Promise<Principal | undefined> {
   if (!cookie) return undefined;
-  const session = await findSession(db, hashSecret(cookie), iso(now));
+  const hash = hashSecret(cookie);
+  const session = await findSession(db, hash, iso(now));
   if (!session) return undefined;
   const teams = await teamsOf(db, session.user_id);
   const { user_id: userId, username, is_admin } = session;
-  return { userId, username, isAdmin: is_admin === 1, via: { kind: "session" }, scopes: allScopes, teams };
+  return { userId, username, isAdmin: is_admin === 1, via: { kind: "session", hash }, scopes: allScopes, teams };
+}
+
+/** Throws unless this caller may use a route at all. Returns the team that the call works in, where it works in one. */
+export async function admit(
+  db: Db,
+  principal: Principal,
+  access: Exclude<Access, { kind: "public" }>,
+  teamName: string | undefined,
+): Promise<Team | undefined> {
+  if (access.kind === "admin" || access.people) requirePerson(principal);
+  if (access.kind === "admin") return authorizeAdmin(principal, access);
+  if (access.kind === "token")
+    return access.administrators && principal.isAdmin && teamName !== undefined
+      ? anyTeam(db, principal, access.scope, teamName)
+      : authorize(principal, access, teamName);
+  if (access.scope) requireScope(principal, access.scope);
+  return undefined;
+}
+
+/** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
+function requirePerson({ via }: Principal): void {
+  if (via.kind !== "job") return;
+  throw new ApiError("forbidden", "A job's own token may not do this. Use a token of a person: `millrace auth login`.");
 }
 
 /** The team that a call works in. Throws where scope, team or role do not suffice. */
@@ -136,13 +155,21 @@ export function authorize(
   return team;
 }
 
+/** Administrators of the server are admins of every team where a route says so. */
+async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string): Promise<Team> {
+  requireScope(principal, scope);
+  const team = await findTeam(db, name);
+  if (!team) throw new ApiError("not_found", `There is no team ${name}. List them with \`millrace team ls\`.`);
+  return { id: team.id, name: team.name, role: "admin" };
+}
+
 /** Throws unless this is an administrator of the whole server. */
-export function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }): void {
+function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }): undefined {
   requireScope(principal, access.scope);
   if (!principal.isAdmin) throw new ApiError("forbidden", "This is for administrators of the server.");
 }
 
-function requireScope(principal: Principal, wanted: Scope): void {
+export function requireScope(principal: Principal, wanted: Scope): void {
   const [scope, level] = wanted.split(":");
   if (!permits(principal.scopes, wanted)) {
     throw new ApiError("forbidden", `This needs a token with ${level} access to the ${scope} scope.`);
@@ -169,11 +196,3 @@ export function describeVia(via: Via): string {
   if (via.kind === "job") return `job ${via.jobId}`;
   return via.kind === "token" ? via.name : "browser session";
 }
-
-export const describePrincipal = (principal: Principal): WhoAmI => ({
-  username: principal.username,
-  teams: principal.teams.map(({ name, role }) => ({ name, role })),
-  scopes: [...principal.scopes],
-  token_name: describeVia(principal.via),
-  expires_at: principal.via.kind === "token" ? principal.via.expiresAt : null,
-});

@@ -1,36 +1,107 @@
-/** Browser sessions, begun by a one-use link. */
+/** Browser sessions, begun by a one-use link or by a password. */
 import { ApiError } from "@millrace/contract";
-import type { Store } from "../store/store.ts";
-import { deleteSession, findUser, insertSession, insertSignInLink, useSignInLink } from "../store/users.ts";
+import { deleteSession, findSession, insertSession, insertSignInLink, useSignInLink } from "../store/sessions.ts";
+import type { Db, Store } from "../store/store.ts";
+import { findUser, getUser, type UserRow, updateUser } from "../store/users.ts";
+import { type Actor, audit, operator } from "./audit.ts";
 import { day, iso } from "./clock.ts";
+import { hashPassword, isOutdated, verifyPassword } from "./passwords.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 
 const linkHours = 24;
 export const sessionDays = 14;
 
-/** The secret part of a new link for this user. */
+/** The secret part of a new link for this user; for whoever may open the store itself. */
 export async function createSignInLink(store: Store, username: string, now: number): Promise<string> {
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
+  if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
   const secret = newSecret();
-  await store.write((db) => insertSignInLink(db, hashSecret(secret), user.id, iso(now + linkHours * 3_600_000)));
+  await store.write(async (db) => {
+    await insertSignInLink(db, hashSecret(secret), user.id, iso(now + linkHours * 3_600_000));
+    await audit(db, operator, { action: "link.create", target: username }, now);
+  });
   return secret;
 }
 
 /** Uses the link up and returns the cookie of a new session. */
-export async function beginSession(store: Store, linkSecret: string, now: number): Promise<string> {
-  const cookie = newSecret();
+export async function beginSession(store: Store, linkSecret: string, address: string, now: number): Promise<string> {
   return store.write(async (db) => {
     const link = await useSignInLink(db, hashSecret(linkSecret), iso(now));
-    if (!link) {
+    const user = link && (await getUser(db, link.user_id));
+    if (!user || user.disabled_at) {
       throw new ApiError(
         "unauthorized",
         "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
       );
     }
-    await insertSession(db, hashSecret(cookie), link.user_id, iso(now), iso(now + sessionDays * day));
-    return cookie;
+    return openSession(db, user, { via: "sign-in link", address }, now);
   });
 }
 
-export const endSession = (store: Store, cookie: string) => store.write((db) => deleteSession(db, hashSecret(cookie)));
+type Origin = Pick<Actor, "via" | "address">;
+
+/** Inside a write. Returns the cookie. */
+export async function openSession(
+  db: Db,
+  user: Pick<UserRow, "id" | "username">,
+  origin: Origin,
+  now: number,
+): Promise<string> {
+  const cookie = newSecret();
+  await insertSession(db, hashSecret(cookie), user.id, iso(now), iso(now + sessionDays * day));
+  const actor: Actor = { userId: user.id, username: user.username, ...origin };
+  await audit(db, actor, { action: "session.create", target: user.username }, now);
+  return cookie;
+}
+
+export interface PasswordSignIn {
+  readonly username: string;
+  readonly password: string;
+  readonly address: string;
+}
+
+/** As people type it. */
+export const normaliseUsername = (text: string) => text.trim().toLowerCase();
+
+/** Returns the cookie of a new session. Nobody learns from a refusal whether the user exists. */
+export async function signIn(store: Store, attempt: PasswordSignIn, now: number): Promise<string> {
+  const origin: Origin = { via: "password", address: attempt.address };
+  const user = await findUser(store.db, normaliseUsername(attempt.username));
+  const right = await verifyPassword(attempt.password, user?.password_hash);
+  const fresh =
+    right && user?.password_hash && isOutdated(user.password_hash)
+      ? await hashPassword(attempt.password, user.username)
+      : undefined;
+  const cookie = await store.write(async (db) => {
+    // Read again: whoever was disabled, or got another password, while this one was checked does not come in.
+    const present = right && user ? await getUser(db, user.id) : undefined;
+    if (present && !present.disabled_at && present.password_hash === user?.password_hash) {
+      if (fresh) await updateUser(db, present.id, { password_hash: fresh });
+      return openSession(db, present, origin, now);
+    }
+    const username = triedName(attempt.username);
+    await audit(db, { userId: null, username, ...origin }, { action: "session.refuse", target: username }, now);
+    return undefined;
+  });
+  if (cookie) return cookie;
+  throw new ApiError("unauthorized", "The username or the password is not right.");
+}
+
+/** What was typed as a username may be a password: only what could be a name is written down. */
+const triedName = (text: string) => {
+  const name = normaliseUsername(text);
+  return /^[a-z0-9][a-z0-9_-]{0,38}$/.test(name) ? name : "(no username)";
+};
+
+export async function endSession(store: Store, cookie: string, address: string, now: number): Promise<void> {
+  const hash = hashSecret(cookie);
+  await store.write(async (db) => {
+    const session = await findSession(db, hash, iso(now));
+    await deleteSession(db, hash);
+    if (!session) return;
+    const { user_id: userId, username } = session;
+    const actor: Actor = { userId, username, via: "browser session", address };
+    await audit(db, actor, { action: "session.end", target: username }, now);
+  });
+}

@@ -1,35 +1,53 @@
-/** Tokens: made, revoked. */
-import { ApiError, allScopes, parseScope, type Scope } from "@millrace/contract";
+/** Tokens: made, listed, revoked. */
+import {
+  ApiError,
+  allScopes,
+  type NewToken,
+  parseScope,
+  permits,
+  type RouteInput,
+  type routes,
+  type Scope,
+  type Token,
+} from "@millrace/contract";
+import { teamsOf } from "../store/memberships.ts";
 import type { Db, Store } from "../store/store.ts";
-import { insertToken, revokeToken } from "../store/tokens.ts";
-import { findTeam, findUser, teamsOf } from "../store/users.ts";
+import { findTeam, namesOfTeams } from "../store/teams.ts";
+import { findToken, insertToken, listTokens, revokeToken, type TokenRow } from "../store/tokens.ts";
+import { findUser } from "../store/users.ts";
+import { type Actor, audit, operator } from "./audit.ts";
 import { day, iso } from "./clock.ts";
-import { type Principal, refuseJobToken } from "./principals.ts";
+import { type Principal, requireScope } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
+import { existingUser } from "./users.ts";
 
-interface NewToken {
+interface Grant {
   readonly userId: number;
+  readonly username: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
+  /** Null: all teams of the user, also later ones. */
   readonly teamIds: readonly number[] | null;
   readonly expiresAt: string | null;
 }
 
-/** Writes the token's hash and returns the token: the only time that it is seen. */
-export async function mintToken(db: Db, token: NewToken, now: number): Promise<string> {
+/** Inside a write: writes the token's hash and returns the token, the only time that it is seen. */
+export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number) {
   const secret = newSecret("isat_");
-  await insertToken(db, {
-    user_id: token.userId,
+  const id = await insertToken(db, {
+    user_id: grant.userId,
     hash: hashSecret(secret),
-    name: token.name,
-    scopes: JSON.stringify(token.scopes),
-    team_ids: token.teamIds && JSON.stringify(token.teamIds),
+    name: grant.name,
+    scopes: JSON.stringify(grant.scopes),
+    team_ids: grant.teamIds && JSON.stringify(grant.teamIds),
     created_at: iso(now),
-    expires_at: token.expiresAt,
+    expires_at: grant.expiresAt,
     last_used_at: null,
     revoked_at: null,
   });
-  return secret;
+  const detail = `for ${grant.username}: ${grant.scopes.join(" ")}`;
+  await audit(db, actor, { action: "token.create", target: `${id} ${grant.name}`, detail }, now);
+  return { id, secret };
 }
 
 export interface AdminTokenOptions {
@@ -44,11 +62,12 @@ export async function createAdminToken(store: Store, options: AdminTokenOptions,
   const username = options.user ?? "admin";
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
+  if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
   const scopes = options.scopes?.length ? readScopes(options.scopes) : [...allScopes];
   const teamIds = options.team === undefined ? null : [await teamOfUser(store.db, user.id, options.team)];
   const expiresAt = options.expiresInDays === undefined ? null : iso(now + options.expiresInDays * day);
-  const token = { userId: user.id, name: "admin token", scopes, teamIds, expiresAt };
-  return store.write((db) => mintToken(db, token, now));
+  const grant = { userId: user.id, username, name: "admin token", scopes, teamIds, expiresAt };
+  return (await store.write((db) => mintToken(db, operator, grant, now))).secret;
 }
 
 async function teamOfUser(db: Db, userId: number, name: string): Promise<number> {
@@ -71,8 +90,113 @@ export function readScopes(texts: readonly string[]): Scope[] {
   return [...new Set(scopes)];
 }
 
-export async function endToken(store: Store, principal: Principal, now: number): Promise<void> {
-  const { via } = principal;
-  refuseJobToken(principal, "sign out: it ends with the job");
-  if (via.kind === "token") await store.write((db) => revokeToken(db, via.id, iso(now)));
+type TokenWishes = RouteInput<typeof routes.createToken>["body"];
+type TokenQuery = RouteInput<typeof routes.listTokens>["query"];
+
+/** A token of one's own. It reaches no further than the one that makes it: scopes, teams, time. */
+export async function createToken(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  wishes: TokenWishes,
+  now: number,
+): Promise<NewToken> {
+  const grant: Grant = {
+    userId: principal.userId,
+    username: principal.username,
+    name: wishes.name,
+    scopes: scopesWithin(principal, wishes.scopes ?? []),
+    teamIds: teamsWithin(principal, wishes.team_names ?? []),
+    expiresAt: endWithin(principal, wishes.expires_in_days ?? undefined, now),
+  };
+  return store.write(async (db) => {
+    const { id, secret } = await mintToken(db, actor, grant, now);
+    const row = await findToken(db, id, iso(now));
+    const [token] = row ? await describe(db, [row], principal) : [];
+    if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");
+    return { ...token, access_token: secret };
+  });
+}
+
+function scopesWithin({ scopes }: Principal, texts: readonly string[]): Scope[] {
+  if (texts.length === 0) return [...scopes];
+  const asked = readScopes(texts);
+  const beyond = asked.filter((scope) => !permits(scopes, scope));
+  if (beyond.length > 0)
+    throw new ApiError("forbidden", `Your token has no ${beyond.join(", ")}: a new one reaches no further than it.`);
+  return asked;
+}
+
+/** Null: all teams, also later ones. */
+export function teamsWithin({ teams, via }: Principal, names: readonly string[]): number[] | null {
+  if (names.length > 0)
+    return names.map((name) => {
+      const team = teams.find((candidate) => candidate.name === name);
+      if (!team)
+        throw new ApiError(
+          "forbidden",
+          `Not authorized for the team ${name}: you are not in it, or not with this token.`,
+        );
+      return team.id;
+    });
+  const all = via.kind === "session" || (via.kind === "token" && via.allTeams);
+  return all ? null : teams.map(({ id }) => id);
+}
+
+/** The earlier of what is asked and the end of the token in use. */
+function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
+  const own = via.kind === "token" ? via.expiresAt : null;
+  if (days === undefined) return own;
+  const asked = iso(now + days * day);
+  return own !== null && own < asked ? own : asked;
+}
+
+/** One's own; for administrators of the server anybody's. */
+export async function readTokens(store: Store, principal: Principal, query: TokenQuery, now: number): Promise<Token[]> {
+  const { db } = store;
+  const own = !query.all_users && (query.username === undefined || query.username === principal.username);
+  if (own) return describe(db, await listTokens(db, principal.userId, iso(now)), principal);
+  requireScope(principal, "ADMIN:read");
+  if (!principal.isAdmin)
+    throw new ApiError("forbidden", "Tokens of others are shown to administrators of the server only.");
+  const user = query.username === undefined ? undefined : await existingUser(db, query.username);
+  return describe(db, await listTokens(db, user?.id, iso(now)), principal);
+}
+
+async function describe(db: Db, rows: readonly TokenRow[], { via }: Principal): Promise<Token[]> {
+  const reach = new Map(
+    rows.map((row) => [row.id, row.team_ids === null ? null : (JSON.parse(row.team_ids) as number[])]),
+  );
+  const ids = [...new Set([...reach.values()].flatMap((list) => list ?? []))];
+  const names = new Map(ids.length === 0 ? [] : (await namesOfTeams(db, ids)).map(({ id, name }) => [id, name]));
+  return rows.map(({ id, name, username, scopes, created_at, expires_at, last_used_at }) => ({
+    id,
+    name,
+    username,
+    scopes: JSON.parse(scopes) as Scope[],
+    team_names: reach.get(id)?.flatMap((team) => names.get(team) ?? []) ?? null,
+    created_at,
+    expires_at,
+    last_used_at,
+    current: via.kind === "token" && via.id === id,
+  }));
+}
+
+export async function endToken(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  id: number,
+  now: number,
+): Promise<void> {
+  const { via, userId, isAdmin } = principal;
+  const itself = via.kind === "token" && via.id === id;
+  if (!itself) requireScope(principal, "ADMIN:write");
+  await store.write(async (db) => {
+    const row = await findToken(db, id, iso(now));
+    if (!row || (row.user_id !== userId && !isAdmin) || !(await revokeToken(db, id, iso(now))))
+      throw new ApiError("not_found", `There is no token ${id} that works. List them with \`millrace token ls\`.`);
+    const detail = `of ${row.username}`;
+    await audit(db, actor, { action: "token.revoke", target: `${id} ${row.name}`, detail }, now);
+  });
 }

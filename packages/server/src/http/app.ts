@@ -3,19 +3,30 @@ import type { Socket } from "node:net";
 import { ApiError, invalid } from "@millrace/contract";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
 import type { Logger } from "pino";
+import { auditRoutes } from "./audit.ts";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { credentialsRoutes } from "./credentials.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
 import { installErrors, sendError, validationError } from "./errors.ts";
 import { fileRoutes } from "./files.ts";
+import { invitationRoutes } from "./invitations.ts";
 import { jobRoutes } from "./jobs.ts";
 import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
+import { membershipRoutes } from "./memberships.ts";
+import { accountPages } from "./pages/account.ts";
+import { deviceLoginPages } from "./pages/device-login.ts";
+import { invitationPages } from "./pages/invitation.ts";
 import { jobPages } from "./pages/jobs.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
+import { profileRoutes } from "./profile.ts";
+import { isTrusted } from "./proxies.ts";
 import { systemRoutes } from "./system.ts";
+import { teamRoutes } from "./teams.ts";
+import { tokenRoutes } from "./tokens.ts";
+import { userRoutes } from "./users.ts";
 
 /** `onRoute` hears of every registration: for the test that walks them. */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
@@ -23,6 +34,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     loggerInstance: quiet(context.log),
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: context.config.bodyLimit,
+    trustProxy: isTrusted(context.config.trustProxy),
     forceCloseConnections: "idle",
     // Only a WebSocket: other protocols are offered by clients that are content with plain HTTP.
     http: { shouldUpgradeCallback: (request) => /^websocket$/i.test(request.headers.upgrade ?? "") },
@@ -38,6 +50,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   });
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
+  app.decorateRequest("caller", null);
   installErrors(app);
   readBodies(app);
   logRequests(app);
@@ -47,8 +60,18 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   clusterRoutes(app, context);
   credentialsRoutes(app, context);
   deviceLoginRoutes(app, context);
+  profileRoutes(app, context);
+  tokenRoutes(app, context);
+  userRoutes(app, context);
+  teamRoutes(app, context);
+  membershipRoutes(app, context);
+  invitationRoutes(app, context);
+  auditRoutes(app, context);
   systemRoutes(app, context);
   signInPages(app, context);
+  deviceLoginPages(app, context);
+  invitationPages(app, context);
+  accountPages(app, context);
   jobPages(app, context);
   referencePage(app);
   await app.register(async (scope) => fileRoutes(scope, context));
@@ -88,7 +111,11 @@ function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser(
     "application/x-www-form-urlencoded",
     { parseAs: "string", bodyLimit: 64 * 1024 },
-    (_request, body, done) => done(null, Object.fromEntries(new URLSearchParams(body as string))),
+    (_request, body, done) => {
+      const fields = Object.fromEntries(new URLSearchParams(body as string));
+      if (holdsNul(fields)) return done(invalid("form", "text without NUL characters"));
+      done(null, fields);
+    },
   );
 }
 

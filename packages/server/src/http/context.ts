@@ -18,5 +18,11 @@ export interface HttpContext extends JobsContext {
   readonly ready: () => boolean;
   /** Aborted when the server stops: what streams without end must let go. */
   readonly stopping: AbortSignal;
-  readonly limits: { readonly logins: RateLimit; readonly polls: RateLimit; readonly badTokens: RateLimit };
+  readonly limits: {
+    readonly logins: RateLimit;
+    /** Per user, whatever the address. */
+    readonly passwords: RateLimit;
+    readonly polls: RateLimit;
+    readonly badTokens: RateLimit;
+  };
 }

@@ -2,7 +2,6 @@
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { approveLogin, collectToken, denyLogin, loginMinutes, startDeviceLogin } from "../domain/device-logins.ts";
-import { describePrincipal } from "../domain/principals.ts";
 import { endToken } from "../domain/tokens.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
@@ -32,25 +31,23 @@ export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): v
 
   register(app, context, routes.pollDeviceLogin, async ({ body, request }) => {
     limits.polls.take(request.ip);
-    return { access_token: await collectToken(store, body.code, clock.now()) };
+    return { access_token: await collectToken(store, body.code, request.ip, clock.now()) };
   });
 
-  register(app, context, routes.approveDeviceLogin, async ({ principal, body, request }) => {
+  register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body, request }) => {
     limits.logins.take(request.ip);
-    await approveLogin(store, principal, body.user_code, clock.now());
+    await approveLogin(store, principal, actor, body.user_code, clock.now());
     return { message: `The login is approved as ${principal.username}.` };
   });
 
-  register(app, context, routes.denyDeviceLogin, async ({ principal, body, request }) => {
+  register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body, request }) => {
     limits.logins.take(request.ip);
-    await denyLogin(store, principal, body.user_code, clock.now());
+    await denyLogin(store, principal, actor, body.user_code, clock.now());
     return { message: "The login is denied." };
   });
 
-  register(app, context, routes.deviceLogout, async ({ principal }) => {
-    await endToken(store, principal, clock.now());
+  register(app, context, routes.deviceLogout, async ({ principal, actor }) => {
+    if (principal.via.kind === "token") await endToken(store, principal, actor, principal.via.id, clock.now());
     return { message: "The token is revoked." };
   });
-
-  register(app, context, routes.whoAmI, async ({ principal }) => describePrincipal(principal));
 }

@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import multipart from "@fastify/multipart";
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { audit } from "../domain/audit.ts";
 import { iso } from "../domain/clock.ts";
 import { safeFilename } from "../domain/files.ts";
 import { insertFile } from "../store/files.ts";
@@ -18,7 +19,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
   const { store, clock, config, filePath } = context;
   await app.register(multipart, { limits: { fileSize: config.uploadLimit, files: 1, fields: 10, parts: 11 } });
 
-  register(app, context, routes.uploadFile, async ({ principal, team, request }) => {
+  register(app, context, routes.uploadFile, async ({ principal, actor, team, request }) => {
     const blob = randomUUID();
     const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit);
     const row = {
@@ -32,7 +33,11 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
       attached_at: null,
     };
     const id = await store
-      .write((db) => insertFile(db, row))
+      .write(async (db) => {
+        const id = await insertFile(db, row);
+        await audit(db, actor, { action: "file.upload", team, target: String(id), detail: filename }, clock.now());
+        return id;
+      })
       .catch(async (error) => {
         await rm(filePath(blob), { force: true });
         throw error;

@@ -15,10 +15,10 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     return new JsonText(`[${jobs.join(",")}]`);
   });
 
-  register(app, context, routes.createJob, async ({ principal, team, body, request }) => {
+  register(app, context, routes.createJob, async ({ principal, actor, team, body, request }) => {
     const idempotencyKey = [request.headers["idempotency-key"]].flat()[0] || undefined;
     if (idempotencyKey && idempotencyKey.length > 255) throw invalid("Idempotency-Key", "at most 255 characters");
-    const text = await createJob(context, { principal, team, input: body, idempotencyKey }, clock.now());
+    const text = await createJob(context, { principal, actor, team, input: body, idempotencyKey }, clock.now());
     faults.pass("job-committed");
     return new JsonText(text);
   });
@@ -36,8 +36,8 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
     };
   });
 
-  register(app, context, routes.cancelJob, async ({ team, params }) => ({
-    message: await cancelJob(context, team, params.job_id.toLowerCase(), clock.now()),
+  register(app, context, routes.cancelJob, async ({ actor, team, params }) => ({
+    message: await cancelJob(context, actor, team, params.job_id.toLowerCase(), clock.now()),
   }));
 
   register(app, context, routes.datasetJobVersions, async ({ team, query }) => {

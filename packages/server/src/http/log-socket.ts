@@ -13,6 +13,7 @@ import { readPieces } from "../logs/read-pieces.ts";
 import { getJobState } from "../store/jobs.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
+import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
 import { register } from "./route.ts";
 
@@ -29,7 +30,11 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     accept(context, request).then(
-      (call) => sockets.handleUpgrade(request, socket, head, (client) => void serve(context, client, call)),
+      (call) =>
+        sockets.handleUpgrade(request, socket, head, (client) => {
+          const ping = keepAlive(client, () => accept(context, request));
+          void serve(context, client, call).finally(() => clearInterval(ping));
+        }),
       (error: unknown) => refuse(socket, error),
     );
   });
@@ -56,7 +61,7 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", "There is no WebSocket at this path.");
-  const principal = await authenticate(context, request.headers, request.socket.remoteAddress ?? "");
+  const principal = await authenticate(context, request.headers, addressOf(request, context.config.trustProxy));
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;
     team_name?: string;
@@ -81,7 +86,6 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   const gone = new AbortController();
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
-  const ping = keepAlive(client);
   context.log.debug({ job: call.jobId, after: call.after }, "following");
   try {
     await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
@@ -89,13 +93,14 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   } catch (error) {
     context.log.error({ err: error, job: call.jobId }, "following failed");
     client.close(1011);
-  } finally {
-    clearInterval(ping);
   }
 }
 
-/** A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. */
-function keepAlive(client: WebSocket): NodeJS.Timeout {
+/**
+ * A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. One that would
+ * not be let in any more, since the token was revoked or the user disabled, is sent away.
+ */
+function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.Timeout {
   let silent = 0;
   let waiting = 0;
   client.on("pong", () => {
@@ -106,6 +111,7 @@ function keepAlive(client: WebSocket): NodeJS.Timeout {
     waiting = client.bufferedAmount;
     if (++silent > 2) client.terminate();
     else client.ping();
+    askAgain().catch((error: unknown) => error instanceof ApiError && client.close(1008));
   }, pingMs);
 }
 

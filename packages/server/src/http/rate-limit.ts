@@ -1,4 +1,4 @@
-/** Rate limits per address, in memory of this server: a window of a minute. */
+/** Rate limits per address or user, in memory of this server: a window of a minute. */
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "../domain/clock.ts";
 
@@ -18,23 +18,23 @@ export class RateLimit {
   }
 
   /** Counts one, and refuses beyond the limit. */
-  take(address: string): void {
-    this.check(address);
-    this.#counts.set(address, (this.#counts.get(address) ?? 0) + 1);
+  take(key: string): void {
+    this.check(key);
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 
   /** Refuses beyond the limit, counts nothing. */
-  check(address: string): void {
+  check(key: string): void {
     const now = this.#clock.monotonic();
     if (now - this.#windowStart >= windowMs) {
       this.#windowStart = now;
       this.#counts.clear();
     }
-    if ((this.#counts.get(address) ?? 0) < this.#perMinute) return;
+    if ((this.#counts.get(key) ?? 0) < this.#perMinute) return;
     const retryAfter = Math.ceil((this.#windowStart + windowMs - now) / 1000);
     throw new ApiError(
       "too_many_requests",
-      `More than ${this.#perMinute} ${this.#what} a minute from this address. Try again in ${retryAfter} s.`,
+      `More than ${this.#perMinute} ${this.#what} within a minute. Try again in ${retryAfter} s.`,
       { retryAfter },
     );
   }

@@ -1,8 +1,8 @@
 /** Registers routes of the contract: reads the input, checks who calls, hands over, answers. */
-import type { Access, Route, RouteInput, RouteOutput } from "@millrace/contract";
+import { type Access, invalid, type Route, type RouteInput, type RouteOutput } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../domain/audit.ts";
-import { authorize, authorizeAdmin, type Principal, type Team } from "../domain/principals.ts";
+import { admit, type Principal, type Team } from "../domain/principals.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { readQuery } from "./query-strings.ts";
@@ -55,14 +55,11 @@ export function register<R extends Route>(
     onRequest: async (request) => {
       if (route.access.kind !== "public") request.principal = await authenticate(context, request.headers, request.ip);
     },
-    preValidation: (request, _reply, done) => {
+    preValidation: async (request) => {
       if (route.body && !route.upload) request.body ??= {};
-      try {
-        if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
-        done();
-      } catch (error) {
-        done(error as Error);
-      }
+      if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
+      if (holdsNul(request.params as Record<string, string>)) throw invalid("path", "text without NUL characters");
+      request.caller = await callerOf(context, route, request);
     },
     handler: async (request, reply) => {
       const call = {
@@ -71,7 +68,7 @@ export function register<R extends Route>(
         body: request.body,
         request,
         reply,
-        ...callerOf(route, request),
+        ...request.caller,
       };
       const answer = await handle(call as unknown as Call<R>);
       if (answer === undefined) return reply;
@@ -83,24 +80,35 @@ export function register<R extends Route>(
   });
 }
 
-function callerOf(route: Route, request: FastifyRequest): { principal?: Principal; actor?: Actor; team?: Team } {
-  const { principal } = request;
-  if (!principal) return {};
-  const caller = { principal, actor: actorOf(principal, request.ip) };
-  if (route.access.kind === "admin") authorizeAdmin(principal, route.access);
-  if (route.access.kind !== "token") return caller;
-  return { ...caller, team: authorize(principal, route.access, teamNameOf(request)) };
+/** The shared store cannot hold this character, not even to look for it. */
+const holdsNul = (params: Record<string, string>) => Object.values(params).some((value) => value.includes("\0"));
+
+interface KnownCaller {
+  readonly principal: Principal;
+  readonly actor: Actor;
+  readonly team: Team | undefined;
 }
 
-/** In the query of a GET and of an upload, in the body of everything else. */
-function teamNameOf({ query, body }: FastifyRequest): string | undefined {
-  const name =
-    (query as { team_name?: string }).team_name ?? (body as { team_name?: string | null } | undefined)?.team_name;
-  return name ?? undefined;
+async function callerOf(
+  { store }: HttpContext,
+  { access }: Route,
+  request: FastifyRequest,
+): Promise<KnownCaller | null> {
+  const { principal } = request;
+  if (!principal || access.kind === "public") return null;
+  const team = await admit(store.db, principal, access, teamNameOf(request));
+  return { principal, actor: actorOf(principal, request.ip), team };
+}
+
+/** In the path, in the query of a GET and of an upload, in the body of everything else. What is no text is for the validation to name. */
+function teamNameOf({ params, query, body }: FastifyRequest): string | undefined {
+  const given = [params, query, body].map((place) => (place as { team_name?: unknown } | null | undefined)?.team_name);
+  return given.find((name) => typeof name === "string" && name !== "") as string | undefined;
 }
 
 declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
+    caller: KnownCaller | null;
   }
 }

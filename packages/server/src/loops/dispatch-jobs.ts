@@ -13,7 +13,7 @@ import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, waitingSince } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
-import { teamNameOf } from "../store/users.ts";
+import { teamNameOf } from "../store/teams.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 

@@ -6,8 +6,8 @@ import { Signal } from "../domain/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/files.ts";
+import { deleteExpiredSignIns } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
-import { deleteExpiredSignIns } from "../store/users.ts";
 import type { Loop } from "./loop.ts";
 
 export interface SweepContext {

@@ -24,6 +24,7 @@ export interface Answer {
   granted_scopes: string | null;
   granted_team_ids: string | null;
   granted_until: string | null;
+  granted_by: number | null;
 }
 
 /** False: answered, used or expired meanwhile. */

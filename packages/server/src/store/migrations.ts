@@ -68,6 +68,7 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
     `alter table teams add column max_running integer`,
     `alter table teams add column max_queued integer`,
     `alter table teams add column default_credentials_id integer`,
+    `alter table device_logins add column granted_by integer references tokens`,
     `create table invitations (id ${identity}, hash text not null unique, team_id integer not null references teams, role text not null, email text not null, created_by integer not null references users, created_at text not null, expires_at text not null, used_at text, used_by integer references users, revoked_at text)`,
     `create table audit (id ${identity}, at text not null, user_id integer references users, username text not null, via text not null, address text not null, action text not null, team_id integer references teams, target text not null, detail text not null)`,
     `create index audit_by_team on audit (team_id, id)`,

@@ -27,14 +27,14 @@ export async function openPostgres(databaseUrl: string): Promise<Store> {
   return { kind: "postgres", db, write, compact, close: () => db.destroy() };
 }
 
-/** Two writers that deadlock or collide: the database undid one of them, so it may simply run again. */
+/** Two writers that deadlock, collide or take the same name: the database undid one of them, so it may simply run again. */
 async function retrying<T>(run: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await run();
     } catch (error) {
       const code = (error as { code?: string }).code;
-      if (tries === 5 || (code !== "40001" && code !== "40P01")) throw error;
+      if (tries === 5 || !["40001", "40P01", "23505"].includes(code ?? "")) throw error;
     }
   }
 }

@@ -129,6 +129,8 @@ interface DeviceLoginsTable {
   granted_team_ids: string | null;
   /** When the approving token ends: the new one ends no later. */
   granted_until: string | null;
+  /** The approving token; null: a browser session. Revoked before the new one is fetched, it takes that along. */
+  granted_by: number | null;
   expires_at: string;
 }
 

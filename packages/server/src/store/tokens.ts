@@ -4,7 +4,9 @@ import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
-export const insertToken = (db: Db, row: Insertable<Tables["tokens"]>) => db.insertInto("tokens").values(row).execute();
+export async function insertToken(db: Db, row: Insertable<Tables["tokens"]>): Promise<number> {
+  return (await db.insertInto("tokens").values(row).returning("id").executeTakeFirstOrThrow()).id;
+}
 
 const live = prepared<{ hash: string; now: string }>()((db, value) =>
   db
@@ -26,5 +28,33 @@ export const findLiveToken = async (db: Db, hash: string, now: string) => (await
 export const touchToken = (db: Db, id: number, now: string) =>
   db.updateTable("tokens").set({ last_used_at: now }).where("id", "=", id).execute();
 
-export const revokeToken = (db: Db, id: number, now: string) =>
-  db.updateTable("tokens").set({ revoked_at: now }).where("id", "=", id).where("revoked_at", "is", null).execute();
+/** False: it was revoked before. */
+export async function revokeToken(db: Db, id: number, now: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("tokens")
+    .set({ revoked_at: now })
+    .where("id", "=", id)
+    .where("revoked_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+const working = (db: Db, now: string) =>
+  db
+    .selectFrom("tokens")
+    .innerJoin("users", "users.id", "tokens.user_id")
+    .select(["tokens.id", "tokens.user_id", "users.username", "tokens.name", "tokens.scopes", "tokens.team_ids"])
+    .select(["tokens.created_at", "tokens.expires_at", "tokens.last_used_at"])
+    .where("tokens.revoked_at", "is", null)
+    .where((eb) => eb.or([eb("tokens.expires_at", "is", null), eb("tokens.expires_at", ">", now)]));
+
+export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
+
+/** Neither revoked nor expired, newest first; of one user, or of all. */
+export function listTokens(db: Db, userId: number | undefined, now: string) {
+  const query = working(db, now).orderBy("tokens.id", "desc");
+  return (userId === undefined ? query : query.where("tokens.user_id", "=", userId)).execute();
+}
+
+export const findToken = (db: Db, id: number, now: string) =>
+  working(db, now).where("tokens.id", "=", id).executeTakeFirst();

@@ -1,10 +1,16 @@
-/** People, their teams and roles, their browser sessions. */
-import type { Role } from "@millrace/contract";
+/** People in the store. */
+import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+export type UserRow = Selectable<Tables["users"]>;
 
 export const findUser = (db: Db, username: string) =>
   db.selectFrom("users").selectAll().where("username", "=", username).executeTakeFirst();
+
+export const getUser = (db: Db, id: number) =>
+  db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst();
 
 const nameOf = prepared<{ id: number }>()((db, value) =>
   db.selectFrom("users").select("username").where("id", "=", value("id")),
@@ -12,85 +18,32 @@ const nameOf = prepared<{ id: number }>()((db, value) =>
 export const usernameOf = async (db: Db, id: number): Promise<string> =>
   (await nameOf(db, { id })).rows[0]?.username ?? "";
 
-export const findTeam = (db: Db, name: string) =>
-  db.selectFrom("teams").selectAll().where("name", "=", name).executeTakeFirst();
+export const listUsers = (db: Db, after: string, limit: number) =>
+  db.selectFrom("users").selectAll().where("username", ">", after).orderBy("username").limit(limit).execute();
 
-const nameOfTeam = prepared<{ id: number }>()((db, value) =>
-  db.selectFrom("teams").select("name").where("id", "=", value("id")),
-);
-export const teamNameOf = async (db: Db, id: number): Promise<string> =>
-  (await nameOfTeam(db, { id })).rows[0]?.name ?? "";
-
-export const insertUser = (db: Db, username: string, now: string, isAdmin: boolean) =>
-  db
+/** The new user's id. Undefined: the name is taken. */
+export async function insertUser(db: Db, row: Insertable<Tables["users"]>): Promise<number | undefined> {
+  const inserted = await db
     .insertInto("users")
-    .values({ username, first_name: "", last_name: "", is_admin: isAdmin ? 1 : 0, created_at: now })
+    .values(row)
     .onConflict((c) => c.column("username").doNothing())
-    .execute();
-
-export const insertTeam = (db: Db, name: string, now: string) =>
-  db
-    .insertInto("teams")
-    .values({ name, created_at: now })
-    .onConflict((c) => c.column("name").doNothing())
-    .execute();
-
-export const insertMembership = (db: Db, teamId: number, userId: number, role: Role) =>
-  db
-    .insertInto("memberships")
-    .values({ team_id: teamId, user_id: userId, role })
-    .onConflict((c) => c.doNothing())
-    .execute();
-
-export const teamsOf = (db: Db, userId: number) =>
-  db
-    .selectFrom("memberships")
-    .innerJoin("teams", "teams.id", "memberships.team_id")
-    .select(["teams.id", "teams.name", "memberships.role"])
-    .where("memberships.user_id", "=", userId)
-    .orderBy("teams.name")
-    .execute();
-
-export const insertSignInLink = (db: Db, hash: string, userId: number, expiresAt: string) =>
-  db.insertInto("sign_in_links").values({ hash, user_id: userId, expires_at: expiresAt, used_at: null }).execute();
-
-/** Uses a link up. Undefined: unknown, expired or used before. */
-export const useSignInLink = (db: Db, hash: string, now: string) =>
-  db
-    .updateTable("sign_in_links")
-    .set({ used_at: now })
-    .where("hash", "=", hash)
-    .where("used_at", "is", null)
-    .where("expires_at", ">", now)
-    .returning("user_id")
+    .returning("id")
     .executeTakeFirst();
-
-export const insertSession = (db: Db, hash: string, userId: number, now: string, expiresAt: string) =>
-  db.insertInto("sessions").values({ hash, user_id: userId, created_at: now, expires_at: expiresAt }).execute();
-
-export const findSession = (db: Db, hash: string, now: string) =>
-  db
-    .selectFrom("sessions")
-    .innerJoin("users", "users.id", "sessions.user_id")
-    .select(["users.id as user_id", "users.username", "users.is_admin"])
-    .where("sessions.hash", "=", hash)
-    .where("users.disabled_at", "is", null)
-    .where("sessions.expires_at", ">", now)
-    .executeTakeFirst();
-
-export const deleteSession = (db: Db, hash: string) => db.deleteFrom("sessions").where("hash", "=", hash).execute();
-
-/** Expired sessions, links and device logins are of no use to anybody. */
-export async function deleteExpiredSignIns(db: Db, now: string): Promise<void> {
-  await db.deleteFrom("sessions").where("expires_at", "<=", now).execute();
-  await db.deleteFrom("sign_in_links").where("expires_at", "<=", now).execute();
-  await db.deleteFrom("device_logins").where("expires_at", "<=", now).execute();
+  return inserted?.id;
 }
 
-/** With a browser or with a token, ever; expired sessions are swept, used tokens are not. */
-export async function anybodySignedIn(db: Db): Promise<boolean> {
-  const session = await db.selectFrom("sessions").select("hash").limit(1).executeTakeFirst();
-  if (session) return true;
-  const used = db.selectFrom("tokens").select("id").where("last_used_at", "is not", null);
-  return (await used.limit(1).executeTakeFirst()) !== undefined;
+export const updateUser = (db: Db, id: number, changes: Updateable<Tables["users"]>) =>
+  db.updateTable("users").set(changes).where("id", "=", id).execute();
+
+/** Whether anybody but this user administers the server. Excludes others who ask the same until the write ends. */
+export async function hasOtherAdministrator(db: Db, userId: number): Promise<boolean> {
+  await db.updateTable("users").set({ is_admin: 1 }).where("is_admin", "=", 1).execute();
+  const others = enabledAdministrators(db).where("id", "!=", userId);
+  return (await others.executeTakeFirst()) !== undefined;
 }
+
+export const hasAdministratorWithPassword = async (db: Db): Promise<boolean> =>
+  (await enabledAdministrators(db).where("password_hash", "is not", null).executeTakeFirst()) !== undefined;
+
+const enabledAdministrators = (db: Db) =>
+  db.selectFrom("users").select("id").where("is_admin", "=", 1).where("disabled_at", "is", null).limit(1);

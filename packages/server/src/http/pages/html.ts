@@ -48,10 +48,14 @@ dt, .soft { color: var(--soft); }
 dd { margin: 0; }
 .scroll { overflow-x: auto; }
 .chip { display: inline-block; border: 1px solid currentColor; border-radius: 1rem; padding: 0 .6rem; font-size: .85rem; font-weight: 600; color: var(--soft); }
-.COMPLETE { color: var(--good); } .FAILED, .bad { color: var(--bad); }
+.COMPLETE, .good { color: var(--good); } .FAILED, .bad { color: var(--bad); }
 button { font: inherit; padding: .45rem 1.1rem; border-radius: .4rem; border: 1px solid var(--line); background: var(--card); color: var(--ink); cursor: pointer; }
 button.main { background: var(--link); color: var(--page); border-color: var(--link); }
-form.inline { display: inline; } input { font: inherit; padding: .4rem; border: 1px solid var(--line); border-radius: .4rem; background: var(--card); color: var(--ink); }
+form.inline { display: inline; }
+form.card { display: grid; gap: .9rem; max-width: 24rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: 1.1rem; margin: 0 0 1.2rem; }
+form.card label { display: grid; gap: .2rem; font-weight: 500; } form.card label .soft { font-weight: 400; } form.card button { justify-self: start; }
+input:focus-visible, button:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
+input { width: 100%; font: inherit; padding: .4rem; border: 1px solid var(--soft); border-radius: .4rem; background: var(--card); color: var(--ink); }
 details { border: 1px solid var(--line); border-radius: .4rem; padding: .5rem .75rem; margin: .5rem 0; background: var(--card); }
 summary { cursor: pointer; overflow-wrap: anywhere; }
 `;
@@ -80,7 +84,7 @@ ${refresh !== undefined && html`<meta http-equiv="refresh" content="${refresh}">
 <style>${new Html(style)}</style>
 </head>
 <body>
-<header><a href="/">Millrace</a>${user && html`<span class="soft">${user} <form class="inline" method="post" action="/auth/sign-out"><button>Sign out</button></form></span>`}</header>
+<header><a href="/">Millrace</a>${user && html`<span class="soft"><a href="/auth/account">${user}</a> <form class="inline" method="post" action="/auth/sign-out"><button>Sign out</button></form></span>`}</header>
 <main>${body}</main>
 </body>
 </html>

@@ -59,8 +59,10 @@ async function jobsBody(context: HttpContext, principal: Principal): Promise<Htm
       return html`<h2>Team ${team.name}</h2>${jobs.length === 0 ? emptyTeam : jobTable(jobs)}`;
     }),
   );
-  return html`<h1>Jobs</h1>${sections}<p class="soft"><a href="/api/docs">API reference</a></p>`;
+  return html`<h1>Jobs</h1>${sections.length === 0 ? noTeam : sections}<p class="soft"><a href="/api/docs">API reference</a></p>`;
 }
+
+const noTeam = html`<p>You are in no team yet. An admin of a team can add you, or send you an invitation.</p>`;
 
 const emptyTeam = html`<p>No jobs yet. Run one:</p><pre>echo 'print("hello")' > hello.py
 datachain job run hello.py</pre>`;

@@ -1,11 +1,14 @@
 /** Pages: who is looking, and what they get when nobody is signed in. */
-import { type Access, ApiError } from "@millrace/contract";
+import { type Access, ApiError, type Route } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifySchemaValidationError } from "fastify/types/schema.js";
+import type { Static, TSchema } from "typebox";
 import { type Principal, principalOfSession } from "../../domain/principals.ts";
 import { sessionCookieOf } from "../authenticate.ts";
 import type { HttpContext } from "../context.ts";
-import { toApiError } from "../errors.ts";
+import { toApiError, validationError } from "../errors.ts";
 import { html, type Page, sendPage } from "./html.ts";
+import { signInPage } from "./sign-in-form.ts";
 
 interface PageRoute {
   readonly method: "GET" | "POST";
@@ -43,6 +46,10 @@ export function publicPage(
   });
 }
 
+/** Who is looking, if they are signed in. */
+export const visitor = ({ store, clock }: HttpContext, { headers }: FastifyRequest) =>
+  principalOfSession(store.db, sessionCookieOf(headers), clock.now());
+
 /** A page for people who are signed in. */
 export function privatePage(
   app: FastifyInstance,
@@ -52,12 +59,8 @@ export function privatePage(
 ): void {
   const access: Access = { kind: "signed-in", why: "a browser session; the page shows what its user may see" };
   publicPage(app, { ...route, access }, async (visit) => {
-    const principal = await principalOfSession(
-      context.store.db,
-      sessionCookieOf(visit.request.headers),
-      context.clock.now(),
-    );
-    if (!principal) return signInPage;
+    const principal = await visitor(context, visit.request);
+    if (!principal) return signInPage(wantedPath(visit.request));
     const page = await show({ ...visit, principal });
     return page && { ...page, user: principal.username };
   });
@@ -73,14 +76,24 @@ function refuseOtherSites({ headers }: FastifyRequest): void {
 /** Of an Origin header: anybody may send anything there. */
 const hostOf = (origin: string | undefined) => (URL.canParse(origin ?? "") ? new URL(origin ?? "").host : undefined);
 
-const signInPage: Page = {
-  title: "Sign in",
-  status: 401,
-  body: html`<h1>Sign in</h1>
-<p>You are not signed in here. On the machine of the server, run</p>
-<pre>millrace admin link</pre>
-<p>and open the link it prints in this browser. It works once.</p>
-<p class="soft">To answer a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
+/** Where to go after signing in. What a form sent is lost: that cannot be asked for again. */
+const wantedPath = ({ method, url }: FastifyRequest) => (method === "GET" ? url : "/");
+
+/** What a form sent, as the route of the API takes it: the same rules, the same refusals. */
+export function checkForm<R extends Route & { body: TSchema }>(
+  request: FastifyRequest,
+  route: R,
+  values: object,
+): Static<R["body"]> {
+  const validate = request.compileValidationSchema(route.body as object, "body");
+  if (!validate(values)) throw validationError(validate.errors as FastifySchemaValidationError[]);
+  return values as Static<R["body"]>;
+}
+
+/** A field of a form or query, as text. */
+export const field = (source: unknown, name: string): string => {
+  const value = (source as Record<string, unknown> | undefined)?.[name];
+  return typeof value === "string" ? value : "";
 };
 
 function errorPage(known: ApiError | undefined): Page {

@@ -1,81 +1,64 @@
-/** Signing in by a one-use link, signing out, and answering device logins. */
-import type { FastifyInstance, FastifyRequest } from "fastify";
-import { approveLogin, denyLogin, pendingLogin } from "../../domain/device-logins.ts";
-import { beginSession, endSession, sessionDays } from "../../domain/sessions.ts";
+/** Signing in by a password or a one-use link, and signing out. */
+import { ApiError } from "@millrace/contract";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { beginSession, endSession, normaliseUsername, sessionDays, signIn } from "../../domain/sessions.ts";
 import { sessionCookie, sessionCookieOf } from "../authenticate.ts";
 import type { HttpContext } from "../context.ts";
-import { html, type Page } from "./html.ts";
-import { privatePage, publicPage } from "./page-routes.ts";
+import type { Page } from "./html.ts";
+import { field, privatePage, publicPage } from "./page-routes.ts";
+import { ownPath, signInPage } from "./sign-in-form.ts";
+
+/** Gives the browser its session and sends it on. */
+export function enter({ publicUrl }: HttpContext, reply: FastifyReply, cookie: string, path: string): undefined {
+  const secure = publicUrl().startsWith("https:");
+  const age = cookie === "" ? 0 : sessionDays * 86_400;
+  reply.header("set-cookie", sessionCookie(cookie, age, secure)).redirect(path, 303);
+  return undefined;
+}
 
 export function signInPages(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits, publicUrl } = context;
-  const secure = () => publicUrl().startsWith("https:");
+  const { store, clock, limits } = context;
+  const url = "/auth/sign-in";
 
   publicPage(
     app,
-    {
-      method: "GET",
-      url: "/auth/sign-in",
-      access: { kind: "public", why: "the link's secret is the proof; rate-limited, works once" },
-    },
+    { method: "GET", url, access: { kind: "public", why: "the link's secret is the proof; rate-limited, works once" } },
     async ({ request, reply }) => {
+      const link = field(request.query, "link");
+      if (link === "") return { ...signInPage(field(request.query, "next")), status: 200 };
       limits.logins.take(request.ip);
-      const cookie = await beginSession(store, field(request.query, "link"), clock.now());
-      reply.header("set-cookie", sessionCookie(cookie, sessionDays * 86_400, secure())).redirect("/", 303);
-      return undefined;
+      return enter(context, reply, await beginSession(store, link, request.ip, clock.now()), "/");
     },
   );
 
+  publicPage(
+    app,
+    { method: "POST", url, access: { kind: "public", why: "the password is the proof; rate-limited" } },
+    ({ request, reply }) => answerPassword(context, request, reply),
+  );
+
   privatePage(app, context, { method: "POST", url: "/auth/sign-out" }, async ({ request, reply }) => {
-    await endSession(store, sessionCookieOf(request.headers) ?? "");
-    reply.header("set-cookie", sessionCookie("", 0, secure())).redirect("/", 303);
-    return undefined;
-  });
-
-  privatePage(app, context, { method: "GET", url: "/auth/device-login" }, async ({ request }) => {
-    const code = field(request.query, "code");
-    return code === "" ? askForCode : showLogin(context, code);
-  });
-
-  privatePage(app, context, { method: "POST", url: "/auth/device-login" }, async ({ request, principal }) => {
-    limits.logins.take(request.ip);
-    const code = field(request.body, "code");
-    const approve = field(request.body, "answer") === "approve";
-    await (approve ? approveLogin : denyLogin)(store, principal, code, clock.now());
-    return {
-      title: "Device login",
-      body: html`<h1>${approve ? "Approved" : "Denied"}</h1><p>${approve ? "The program that asked is signed in within a few seconds. You can close this page." : "The program that asked gets no token."}</p>`,
-    };
+    await endSession(store, sessionCookieOf(request.headers) ?? "", request.ip, clock.now());
+    return enter(context, reply, "", "/");
   });
 }
 
-const field = (source: FastifyRequest["query"], name: string) => {
-  const value = (source as Record<string, unknown> | undefined)?.[name];
-  return typeof value === "string" ? value : "";
-};
-
-const askForCode: Page = {
-  title: "Device login",
-  body: html`<h1>Device login</h1>
-<form method="get" action="/auth/device-login"><p><label>The code that your program shows: <input name="code" autocomplete="off" autofocus></label> <button class="main">Continue</button></p></form>`,
-};
-
-async function showLogin({ store, clock }: HttpContext, code: string): Promise<Page> {
-  const login = await pendingLogin(store, code, clock.now());
-  return {
-    title: "Device login",
-    body: html`<h1>Let ${login.client_name} in?</h1>
-<p>A program asks for a token in your name. Approve only if you started it and it shows this code:</p>
-<pre>${login.user_code}</pre>
-<dl>
-<dt>Token</dt><dd>${login.token_name}</dd>
-<dt>May</dt><dd>${login.scopes.join(", ")}</dd>
-<dt>Teams</dt><dd>${login.teamNames?.join(", ") ?? "all of yours"}</dd>
-<dt>Valid</dt><dd>${login.expires_in_days} days</dd>
-</dl>
-<form method="post" action="/auth/device-login">
-<input type="hidden" name="code" value="${login.user_code}">
-<p><button class="main" name="answer" value="approve">Approve</button> <button name="answer" value="deny">Deny</button></p>
-</form>`,
-  };
+async function answerPassword(
+  context: HttpContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Page | undefined> {
+  const { store, clock, limits } = context;
+  const username = field(request.body, "username");
+  const password = field(request.body, "password");
+  const next = ownPath(field(request.body, "next"));
+  try {
+    limits.logins.take(request.ip);
+    limits.passwords.take(normaliseUsername(username).slice(0, 40));
+    return enter(context, reply, await signIn(store, { username, password, address: request.ip }, clock.now()), next);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
+    return signInPage(next, { username, problem: error.message, status: error.status });
+  }
 }

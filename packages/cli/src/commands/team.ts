@@ -1,0 +1,193 @@
+/** `millrace team`: teams, their members, roles and invitations. */
+import { type Invitation, type Member, type Role, routes, type Team } from "@millrace/contract";
+import { type Connection, connect } from "../connection.ts";
+import { CliError, usageError } from "../errors.ts";
+import type { Column, Output } from "../output.ts";
+import { closest } from "../parse.ts";
+import type { SettingsFlags } from "../settings.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const quotaText = (quota: number | null) => (quota === null ? "default" : String(quota));
+
+const columns: Column<Team>[] = [
+  { title: "NAME", full: (team) => team.name },
+  { title: "YOUR ROLE", full: (team) => team.role ?? "-" },
+  { title: "MEMBERS", full: (team) => String(team.members) },
+  { title: "MAX RUNNING", full: (team) => quotaText(team.max_running) },
+  { title: "MAX QUEUED", full: (team) => quotaText(team.max_queued) },
+];
+
+const memberColumns: Column<Member>[] = [
+  { title: "NAME", full: (member) => member.username },
+  { title: "ROLE", full: (member) => member.role },
+  { title: "FIRST NAME", full: (member) => member.first_name, shrinks: true },
+  { title: "LAST NAME", full: (member) => member.last_name, shrinks: true },
+  { title: "STATE", full: (member) => (member.disabled ? "disabled" : "enabled") },
+];
+
+const invitationColumns: Column<Invitation>[] = [
+  { title: "ID", full: (invitation) => String(invitation.id) },
+  { title: "ROLE", full: (invitation) => invitation.role },
+  { title: "FOR", full: (invitation) => invitation.email || "whoever has the link", shrinks: true },
+  { title: "BY", full: (invitation) => invitation.created_by },
+  { title: "EXPIRES", full: (invitation) => invitation.expires_at, short: ({ expires_at }) => expires_at.slice(0, 10) },
+];
+
+/** The team of the settings, else the only one that the token has. */
+async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
+  const connection = await connect(flags);
+  const set = connection.settings.team?.value;
+  if (set) return { ...connection, params: { team_name: set } };
+  const { teams } = await connection.client.call(routes.whoAmI, {});
+  const [only] = teams;
+  if (only && teams.length === 1) return { ...connection, params: { team_name: only.name } };
+  throw new CliError("There is no default team", {
+    why: only ? `Your teams: ${teams.map(({ name }) => name).join(", ")}` : "You are in no team",
+    next: only ? "millrace auth team NAME, or --team NAME" : "Ask an administrator to put you into one",
+  });
+}
+
+function readRole(text: string): Role {
+  const roles = ["viewer", "editor", "admin"] as const;
+  const found = roles.find((role) => role === text.toLowerCase());
+  if (found) return found;
+  const guess = closest(text.toLowerCase(), roles);
+  throw usageError(`There is no role '${text}'`, {
+    why: guess ? `Did you mean ${guess}?` : "There are viewer, editor and admin",
+    next: "millrace team --help",
+  });
+}
+
+function show(team: Team, json: boolean, output: Output): number {
+  if (json) output.json(team);
+  else
+    output.fields([
+      ["name", team.name],
+      ["your role", team.role ?? "not a member"],
+      ["members", String(team.members)],
+      ["max_running", quotaText(team.max_running)],
+      ["max_queued", quotaText(team.max_queued)],
+      ["created_at", team.created_at],
+    ]);
+  return 0;
+}
+
+interface QuotaFlags {
+  readonly "max-running": number | undefined;
+  readonly "max-queued": number | undefined;
+}
+
+const quotasOf = (flags: QuotaFlags) => ({
+  ...(flags["max-running"] === undefined ? {} : { max_running: flags["max-running"] }),
+  ...(flags["max-queued"] === undefined ? {} : { max_queued: flags["max-queued"] }),
+});
+
+const add: Handler<"team add"> = async ({ flags, arguments: { NAME: name } }, output) => {
+  const { client } = await connect({ url: flags.url });
+  const body = { name, ...(flags.admin ? { admin: flags.admin } : {}), ...quotasOf(flags) };
+  const team = await client.call(routes.createTeam, { body });
+  if (flags.json) return show(team, true, output);
+  output.print(`The team ${name} is made`);
+  output.note(`Let people in: millrace team add-member USER --team ${name}, or millrace team invite --team ${name}`);
+  return 0;
+};
+
+const ls: Handler<"team ls"> = async ({ flags }, output) => {
+  const { client } = await connect(flags);
+  const teams = await client.call(routes.listTeams, {});
+  if (flags.json) output.json(teams);
+  else if (teams.length === 0) output.note("You are in no team. Ask an administrator to put you into one.");
+  else output.table(columns, teams);
+  return 0;
+};
+
+const showOne: Handler<"team show"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  return show(await client.call(routes.getTeam, { params }), flags.json, output);
+};
+
+const set: Handler<"team set"> = async ({ flags }, output) => {
+  const body = { ...(flags.name ? { name: flags.name } : {}), ...quotasOf(flags) };
+  if (Object.keys(body).length === 0)
+    throw usageError("There is nothing to change", { next: "millrace team set --help" });
+  const { client, params } = await inTeam(flags);
+  return show(await client.call(routes.updateTeam, { params, body }), flags.json, output);
+};
+
+const members: Handler<"team members"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  const list = await client.call(routes.listMembers, { params });
+  if (flags.json) output.json(list);
+  else output.table(memberColumns, list);
+  return 0;
+};
+
+const addMember: Handler<"team add-member"> = async ({ flags, arguments: { USER: username } }, output) => {
+  const role = readRole(flags.role ?? "editor");
+  const { client, params } = await inTeam(flags);
+  const member = await client.call(routes.addMember, { params, body: { username, role } });
+  if (flags.json) output.json(member);
+  else output.print(`${username} is in the team ${params.team_name} as ${role}`);
+  return 0;
+};
+
+const setRole: Handler<"team set-role"> = async ({ flags, arguments: { USER: username, ROLE } }, output) => {
+  const role = readRole(ROLE);
+  const { client, params } = await inTeam(flags);
+  const member = await client.call(routes.updateMember, { params: { ...params, username }, body: { role } });
+  if (flags.json) output.json(member);
+  else output.print(`${username} is ${role} in the team ${params.team_name}`);
+  return 0;
+};
+
+const removeMember: Handler<"team remove-member"> = async ({ flags, arguments: { USER: username } }, output) => {
+  const { client, params } = await inTeam(flags);
+  output.print((await client.call(routes.removeMember, { params: { ...params, username } })).message);
+  return 0;
+};
+
+const invite: Handler<"team invite"> = async ({ flags }, output) => {
+  const days = flags["expires-in"];
+  const body = {
+    role: readRole(flags.role ?? "editor"),
+    ...(flags.email ? { email: flags.email } : {}),
+    ...(days === undefined ? {} : { expires_in_days: days }),
+  };
+  const { client, params } = await inTeam(flags);
+  const invitation = await client.call(routes.createInvitation, { params, body });
+  if (flags.json) output.json(invitation);
+  else {
+    output.print(invitation.url);
+    output.note(`Give this link to one person: it works once, until ${invitation.expires_at}, and is not shown again`);
+  }
+  return 0;
+};
+
+const invitations: Handler<"team invitations"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  const list = await client.call(routes.listInvitations, { params });
+  if (flags.json) output.json(list);
+  else if (list.length === 0) output.note("No open invitations. Make one: millrace team invite");
+  else output.table(invitationColumns, list);
+  return 0;
+};
+
+const revoke: Handler<"team revoke-invitation"> = async ({ flags, arguments: { ID: invitation_id } }, output) => {
+  const { client, params } = await inTeam(flags);
+  output.print((await client.call(routes.revokeInvitation, { params: { ...params, invitation_id } })).message);
+  return 0;
+};
+
+export const handlers: HandlersOf<"team"> = {
+  "team add": add,
+  "team ls": ls,
+  "team show": showOne,
+  "team set": set,
+  "team members": members,
+  "team add-member": addMember,
+  "team set-role": setRole,
+  "team remove-member": removeMember,
+  "team invite": invite,
+  "team invitations": invitations,
+  "team revoke-invitation": revoke,
+};

@@ -1,0 +1,67 @@
+/** Passwords, asked for without showing them, or read from standard input: never arguments, which everybody can see. */
+import { CliError, exitCodes, usageError } from "./errors.ts";
+
+/** The present password, where there is one to be asked for, and a new one. */
+export async function askPasswordChange(username: string): Promise<{ current: string; password: string }> {
+  if (process.stdin.isTTY) {
+    const current = await askHidden(`Present password of ${username}: `);
+    return { current, password: await askNewPassword(username) };
+  }
+  const [current = "", password = ""] = await readLines();
+  if (password === "")
+    throw usageError("There is no new password", {
+      why: "Standard input must have the present password on the first line and the new one on the second",
+    });
+  return { current, password };
+}
+
+/** Twice on a terminal, where nobody sees what they type. */
+export async function askNewPassword(username: string): Promise<string> {
+  if (!process.stdin.isTTY) {
+    const [password = ""] = await readLines();
+    if (password === "")
+      throw usageError("There is no password", { why: "Standard input is no terminal and its first line is empty" });
+    return password;
+  }
+  const password = await askHidden(`New password of ${username}: `);
+  if ((await askHidden("The same again: ")) === password) return password;
+  throw new CliError("The two passwords are not the same", { next: "Run the command again" });
+}
+
+async function readLines(): Promise<string[]> {
+  const { text } = await import("node:stream/consumers");
+  return (await text(process.stdin)).split(/\r?\n/);
+}
+
+/** Reads a line key by key, so that the terminal shows none of it. */
+function askHidden(question: string): Promise<string> {
+  const { stdin, stderr } = process;
+  stderr.write(question);
+  stdin.setRawMode(true);
+  stdin.setEncoding("utf8");
+  return new Promise((resolve, reject) => {
+    let typed = "";
+    const finish = (settle: () => void) => {
+      stdin.off("data", listen);
+      stdin.setRawMode(false);
+      stdin.pause();
+      stderr.write("\n");
+      settle();
+    };
+    const listen = (keys: string) => {
+      for (const [index, key] of [...keys].entries()) {
+        if (key === "\r" || key === "\n") {
+          // What was pasted beyond the line belongs to the next question.
+          const rest = [...keys].slice(index + 1).join("");
+          if (rest) stdin.unshift(rest);
+          return finish(() => resolve(typed));
+        }
+        if (key === "\u0003" || key === "\u0004")
+          return finish(() => reject(new CliError("Nothing was changed", { exitCode: exitCodes.interrupted })));
+        typed = key === "\u007f" || key === "\b" ? [...typed].slice(0, -1).join("") : typed + key;
+      }
+    };
+    stdin.on("data", listen);
+    stdin.resume();
+  });
+}

@@ -1,0 +1,49 @@
+/** The audit: who changed what, when and from where. */
+import type { Static } from "typebox";
+import { defineRoute } from "./routes.ts";
+import { nullable, TeamName, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+export const AuditEntry = Type.Object(
+  {
+    id: Type.Integer(),
+    at: Timestamp,
+    username: Type.String({ description: "as it was then; empty: somebody on the machine of the server" }),
+    via: Type.String({ description: "with what: a token by name, a browser session, a password, the command line" }),
+    address: Type.String(),
+    action: Type.String({ description: "noun and verb, such as user.create" }),
+    team_name: nullable(Type.String()),
+    target: Type.String(),
+    detail: Type.String(),
+  },
+  { $id: "AuditEntry" },
+);
+export type AuditEntry = Static<typeof AuditEntry>;
+
+export const listAudit = defineRoute({
+  id: "listAudit",
+  method: "GET",
+  path: "/api/audit",
+  tag: "Audit",
+  summary: "What was changed, newest first: everything for administrators of the server, a team's for its admins",
+  access: { kind: "signed-in", scope: "ADMIN:read", why: "an admin sees what happened in the team" },
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    username: Type.Optional(Type.String()),
+    action: Type.Optional(
+      Type.String({
+        pattern: "^[a-z.-]+$",
+        description: "an action such as user.create, or its noun: user",
+      }),
+    ),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
+    cursor: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: "id of the last entry of the page before: only older ones follow",
+      }),
+    ),
+  }),
+  response: Type.Array(AuditEntry),
+});

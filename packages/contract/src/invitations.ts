@@ -1,0 +1,115 @@
+/** Invitations: a link that lets one person into a team. */
+import type { Static } from "typebox";
+import { roles } from "./access.ts";
+import { defineRoute } from "./routes.ts";
+import { ActionFeedback, Days, Email, maybe, Name, oneOf, secretText, Timestamp } from "./schema.ts";
+import { TeamParams, teamAccess } from "./teams.ts";
+import { Type } from "./type.ts";
+import { Password, personFields } from "./users.ts";
+
+const fields = {
+  id: Type.Integer(),
+  role: oneOf(roles),
+  email: Type.String({ description: "for whom, as a note; empty: whoever has the link" }),
+  created_by: Type.String({ description: "user name" }),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+};
+
+export const Invitation = Type.Object(fields, { $id: "Invitation" });
+export type Invitation = Static<typeof Invitation>;
+
+export const NewInvitation = Type.Object(
+  { ...fields, url: Type.String({ description: "the link; shown this once, works once" }) },
+  { $id: "NewInvitation" },
+);
+export type NewInvitation = Static<typeof NewInvitation>;
+
+/** What whoever has the link is told. */
+export const InvitationOffer = Type.Object(
+  { team_name: Type.String(), role: oneOf(roles), invited_by: Type.String(), expires_at: Timestamp },
+  { $id: "InvitationOffer" },
+);
+export type InvitationOffer = Static<typeof InvitationOffer>;
+
+const write = { ...teamAccess("write", "admin"), people: true } as const;
+const Code = secretText(255, "the code of the link");
+const stranger = { kind: "public", why: "the code of the link is the proof; rate-limited" } as const;
+
+export const listInvitations = defineRoute({
+  id: "listInvitations",
+  method: "GET",
+  path: "/api/teams/{team_name}/invitations",
+  tag: "Invitations",
+  summary: "List the invitations of a team that can still be used",
+  access: teamAccess("read", "admin"),
+  params: TeamParams,
+  response: Type.Array(Invitation),
+  errors: ["not_found"],
+});
+
+export const createInvitation = defineRoute({
+  id: "createInvitation",
+  method: "POST",
+  path: "/api/teams/{team_name}/invitations",
+  tag: "Invitations",
+  summary: "Invite somebody into a team",
+  access: write,
+  params: TeamParams,
+  body: Type.Object({ role: oneOf(roles), email: maybe(Email), expires_in_days: maybe(Days) }),
+  response: NewInvitation,
+  errors: ["not_found"],
+});
+
+export const revokeInvitation = defineRoute({
+  id: "revokeInvitation",
+  method: "DELETE",
+  path: "/api/teams/{team_name}/invitations/{invitation_id}",
+  tag: "Invitations",
+  summary: "Revoke an invitation that was not used yet",
+  access: write,
+  params: Type.Object({ ...TeamParams.properties, invitation_id: Type.String({ pattern: "^\\d{1,9}$" }) }),
+  response: ActionFeedback,
+  errors: ["not_found"],
+});
+
+export const readInvitation = defineRoute({
+  id: "readInvitation",
+  method: "POST",
+  path: "/api/invitations/read",
+  tag: "Invitations",
+  summary: "What an invitation offers",
+  access: stranger,
+  body: Type.Object({ code: Code }),
+  response: InvitationOffer,
+  errors: ["not_found"],
+});
+
+export const joinTeam = defineRoute({
+  id: "joinTeam",
+  method: "POST",
+  path: "/api/invitations/join",
+  tag: "Invitations",
+  summary: "Use an invitation as the signed-in user",
+  access: {
+    kind: "signed-in",
+    scope: "ADMIN:write",
+    people: true,
+    why: "the code is the proof, the user is the caller",
+  },
+  body: Type.Object({ code: Code }),
+  response: ActionFeedback,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const signUp = defineRoute({
+  id: "signUp",
+  method: "POST",
+  path: "/api/invitations/sign-up",
+  tag: "Invitations",
+  summary: "Use an invitation to make an account",
+  access: stranger,
+  body: Type.Object({ code: Code, username: Name, ...personFields, password: Password }),
+  response: ActionFeedback,
+  errors: ["not_found", "wrong_state"],
+});

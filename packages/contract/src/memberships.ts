@@ -1,0 +1,72 @@
+/** Memberships: who is in a team, in which role. */
+import type { Static } from "typebox";
+import { roles } from "./access.ts";
+import { defineRoute } from "./routes.ts";
+import { ActionFeedback, Name, oneOf } from "./schema.ts";
+import { TeamParams, teamAccess } from "./teams.ts";
+import { Type } from "./type.ts";
+
+export const Member = Type.Object(
+  {
+    username: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    role: oneOf(roles),
+    disabled: Type.Boolean(),
+  },
+  { $id: "Member" },
+);
+export type Member = Static<typeof Member>;
+
+const write = { ...teamAccess("write", "admin"), people: true } as const;
+const MemberParams = Type.Object({ ...TeamParams.properties, username: Name });
+
+export const listMembers = defineRoute({
+  id: "listMembers",
+  method: "GET",
+  path: "/api/teams/{team_name}/members",
+  tag: "Teams",
+  summary: "List the members of a team",
+  access: teamAccess("read", "viewer"),
+  params: TeamParams,
+  response: Type.Array(Member),
+  errors: ["not_found"],
+});
+
+export const addMember = defineRoute({
+  id: "addMember",
+  method: "POST",
+  path: "/api/teams/{team_name}/members",
+  tag: "Teams",
+  summary: "Add a user to a team",
+  access: write,
+  params: TeamParams,
+  body: Type.Object({ username: Name, role: oneOf(roles) }),
+  response: Member,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const updateMember = defineRoute({
+  id: "updateMember",
+  method: "PATCH",
+  path: "/api/teams/{team_name}/members/{username}",
+  tag: "Teams",
+  summary: "Change the role of a member; holds from the next request on",
+  access: write,
+  params: MemberParams,
+  body: Type.Object({ role: oneOf(roles) }),
+  response: Member,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const removeMember = defineRoute({
+  id: "removeMember",
+  method: "DELETE",
+  path: "/api/teams/{team_name}/members/{username}",
+  tag: "Teams",
+  summary: "Remove a member; the last admin of a team stays",
+  access: write,
+  params: MemberParams,
+  response: ActionFeedback,
+  errors: ["not_found", "wrong_state"],
+});

@@ -1,0 +1,82 @@
+/** Teams: who works together, and how much of the machine they may take. */
+import type { Static } from "typebox";
+import { roles } from "./access.ts";
+import { access, defineRoute } from "./routes.ts";
+import { maybe, Name, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+export const Team = Type.Object(
+  {
+    name: Type.String(),
+    role: nullable(oneOf(roles, { description: "the caller's own; null: not a member" })),
+    members: Type.Integer(),
+    max_running: nullable(Type.Integer({ description: "jobs that may run at once; null: the server's default" })),
+    max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
+    created_at: Timestamp,
+  },
+  { $id: "Team" },
+);
+export type Team = Static<typeof Team>;
+
+/** The team as part of the path. */
+export const TeamParams = Type.Object({ team_name: TeamName });
+
+/** In every team for administrators of the server. */
+export const teamAccess = (level: "read" | "write", role: "viewer" | "admin") =>
+  ({ ...access("ADMIN", level, role), administrators: true }) as const;
+
+const quota = maybe(
+  Type.Integer({ minimum: 0, maximum: 1_000_000, description: "set by administrators; 0: the server's default" }),
+);
+
+export const listTeams = defineRoute({
+  id: "listTeams",
+  method: "GET",
+  path: "/api/teams",
+  tag: "Teams",
+  summary: "List your teams; administrators of the server see all",
+  access: { kind: "signed-in", why: "a token may be asked for its own teams" },
+  response: Type.Array(Team),
+});
+
+export const createTeam = defineRoute({
+  id: "createTeam",
+  method: "POST",
+  path: "/api/teams",
+  tag: "Teams",
+  summary: "Create a team",
+  access: { kind: "admin", scope: "ADMIN:write", why: "a team takes a share of the machine" },
+  body: Type.Object({
+    name: Name,
+    admin: maybe(Type.String({ description: "user name of the team's first admin; default: the caller" })),
+    max_running: quota,
+    max_queued: quota,
+  }),
+  response: Team,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const getTeam = defineRoute({
+  id: "getTeam",
+  method: "GET",
+  path: "/api/teams/{team_name}",
+  tag: "Teams",
+  summary: "One team",
+  access: teamAccess("read", "viewer"),
+  params: TeamParams,
+  response: Team,
+  errors: ["not_found"],
+});
+
+export const updateTeam = defineRoute({
+  id: "updateTeam",
+  method: "PATCH",
+  path: "/api/teams/{team_name}",
+  tag: "Teams",
+  summary: "Rename a team; administrators of the server also set its quotas",
+  access: { ...teamAccess("write", "admin"), people: true },
+  params: TeamParams,
+  body: Type.Object({ name: maybe(Name), max_running: quota, max_queued: quota }),
+  response: Team,
+  errors: ["not_found", "wrong_state"],
+});

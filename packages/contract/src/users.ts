@@ -1,0 +1,109 @@
+/** Users: people who may sign in, and who of them administers the server. */
+import type { Static } from "typebox";
+import { type Access, roles } from "./access.ts";
+import { defineRoute } from "./routes.ts";
+import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+/** Not for users and teams: they stand where paths of ours may stand, or read like something else. */
+export const reservedNames: readonly string[] =
+  "all api auth docs everybody healthz local me new nobody none null readyz self settings system team teams undefined user users".split(
+    " ",
+  );
+
+export const TeamRole = Type.Object({ name: Type.String(), role: oneOf(roles) });
+
+export const User = Type.Object(
+  {
+    username: Type.String(),
+    first_name: Type.String(),
+    last_name: Type.String(),
+    email: nullable(Type.String()),
+    is_admin: Type.Boolean({ description: "administers the whole server" }),
+    has_password: Type.Boolean(),
+    created_at: Timestamp,
+    disabled_at: nullable(Timestamp),
+    teams: Type.Array(TeamRole),
+  },
+  { $id: "User" },
+);
+export type User = Static<typeof User>;
+
+/** What people may say about themselves. */
+export const personFields = {
+  first_name: maybe(Type.String({ maxLength: 100 })),
+  last_name: maybe(Type.String({ maxLength: 100 })),
+  email: maybe(Email),
+};
+
+export const shortestPassword = 10;
+export const Password = secretText(1024, `a password of ${shortestPassword} to 1024 characters`);
+
+const administrator = (level: "read" | "write", why: string): Access & { kind: "admin" } => ({
+  kind: "admin",
+  scope: `ADMIN:${level}`,
+  why,
+});
+
+const UserParams = Type.Object({ username: Name });
+
+export const listUsers = defineRoute({
+  id: "listUsers",
+  method: "GET",
+  path: "/api/users",
+  tag: "Users",
+  summary: "List users by name",
+  access: administrator("read", "people of other teams are nobody else's business"),
+  query: Type.Object({
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
+    cursor: Type.Optional(Type.String({ description: "name of the last user of the page before" })),
+  }),
+  response: Type.Array(User),
+});
+
+export const createUser = defineRoute({
+  id: "createUser",
+  method: "POST",
+  path: "/api/users",
+  tag: "Users",
+  summary: "Create a user; without a password they sign in by a link or an invitation",
+  access: administrator("write", "an account lets somebody in"),
+  body: Type.Object({
+    username: Name,
+    ...personFields,
+    is_admin: maybe(Type.Boolean()),
+    password: maybe(Password),
+  }),
+  response: User,
+  errors: ["wrong_state"],
+});
+
+export const getUser = defineRoute({
+  id: "getUser",
+  method: "GET",
+  path: "/api/users/{username}",
+  tag: "Users",
+  summary: "One user",
+  access: administrator("read", "people of other teams are nobody else's business"),
+  params: UserParams,
+  response: User,
+  errors: ["not_found"],
+});
+
+export const updateUser = defineRoute({
+  id: "updateUser",
+  method: "PATCH",
+  path: "/api/users/{username}",
+  tag: "Users",
+  summary: "Change a user: names, administration, a new password; disable and enable",
+  access: administrator("write", "it changes what somebody may do"),
+  params: UserParams,
+  body: Type.Object({
+    ...personFields,
+    is_admin: maybe(Type.Boolean({ description: "the last enabled administrator stays one" })),
+    disabled: maybe(Type.Boolean({ description: "true: tokens, sessions and the password stop working at once" })),
+    password: maybe(Password),
+  }),
+  response: User,
+  errors: ["not_found", "wrong_state"],
+});

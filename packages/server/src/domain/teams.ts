@@ -1,0 +1,88 @@
+/** Teams: made, renamed, given quotas. */
+import { ApiError, type RouteInput, type routes, type Team as TeamDocument } from "@millrace/contract";
+import { insertMembership } from "../store/memberships.ts";
+import type { Db, Store } from "../store/store.ts";
+import { findTeam, insertTeam, listTeams, updateTeam } from "../store/teams.ts";
+import { type Actor, audit } from "./audit.ts";
+import { iso } from "./clock.ts";
+import { checkName } from "./names.ts";
+import type { Principal, Team } from "./principals.ts";
+import { existingUser } from "./users.ts";
+
+type NewTeam = RouteInput<typeof routes.createTeam>["body"];
+type TeamChanges = RouteInput<typeof routes.updateTeam>["body"];
+
+/** The caller's, as far as the token reaches; all for administrators of the server. */
+export async function readTeams(db: Db, principal: Principal): Promise<TeamDocument[]> {
+  const own = principal.teams.map(({ id }) => id);
+  if (own.length === 0 && !principal.isAdmin) return [];
+  const rows = await listTeams(db, principal.isAdmin ? undefined : own);
+  return rows.map(({ id, ...fields }) => ({
+    ...fields,
+    role: principal.teams.find((team) => team.id === id)?.role ?? null,
+  }));
+}
+
+export async function readTeam(db: Db, principal: Principal, teamId: number): Promise<TeamDocument> {
+  const [row] = await listTeams(db, [teamId]);
+  if (!row) throw new ApiError("not_found", "There is no such team.");
+  const { id, ...fields } = row;
+  return { ...fields, role: principal.teams.find((team) => team.id === id)?.role ?? null };
+}
+
+export async function createTeam(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  input: NewTeam,
+  now: number,
+): Promise<TeamDocument> {
+  const name = checkName("name", input.name);
+  const admin = input.admin ?? principal.username;
+  return store.write(async (db) => {
+    const user = await existingUser(db, admin);
+    const id = await insertTeam(db, { name, created_at: iso(now), ...quotas(input) });
+    if (id === undefined) throw nameTaken(name);
+    await insertMembership(db, id, user.id, "admin");
+    await audit(db, actor, { action: "team.create", team: { id }, target: name, detail: `admin ${admin}` }, now);
+    const role = user.id === principal.userId ? "admin" : null;
+    return { ...(await readTeam(db, principal, id)), role };
+  });
+}
+
+/** Zero is no quota of the team's own. */
+function quotas({ max_running, max_queued }: Pick<NewTeam, "max_running" | "max_queued">) {
+  return {
+    ...(typeof max_running === "number" ? { max_running: max_running || null } : {}),
+    ...(typeof max_queued === "number" ? { max_queued: max_queued || null } : {}),
+  };
+}
+
+const nameTaken = (name: string) =>
+  new ApiError("wrong_state", `There is a team ${name} already. Choose another name.`);
+
+export async function changeTeam(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  team: Team,
+  input: TeamChanges,
+  now: number,
+): Promise<TeamDocument> {
+  const name = input.name ? { name: checkName("name", input.name) } : {};
+  const share = quotas(input);
+  if (Object.keys(share).length > 0 && !principal.isAdmin)
+    throw new ApiError("forbidden", "Quotas are set by administrators of the server; you may change the name only.");
+  const changes = { ...name, ...share };
+  return store.write(async (db) => {
+    if (input.name && input.name !== team.name && (await findTeam(db, input.name))) throw nameTaken(input.name);
+    if (Object.keys(changes).length > 0) {
+      await updateTeam(db, team.id, changes);
+      const detail = Object.entries(changes)
+        .map(([field, value]) => `${field}=${value ?? "default"}`)
+        .join(", ");
+      await audit(db, actor, { action: "team.update", team, target: team.name, detail }, now);
+    }
+    return readTeam(db, principal, team.id);
+  });
+}

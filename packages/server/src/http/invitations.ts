@@ -1,0 +1,45 @@
+/** Invitations over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import {
+  acceptInvitation,
+  createInvitation,
+  endInvitation,
+  readInvitations,
+  readOffer,
+  signUp,
+} from "../domain/invitations.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function invitationRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, limits, publicUrl } = context;
+
+  register(app, context, routes.listInvitations, ({ team }) => readInvitations(store.db, team, clock.now()));
+
+  register(app, context, routes.createInvitation, ({ principal, actor, team, body }) =>
+    createInvitation(store, { principal, actor, team, publicUrl: publicUrl() }, body, clock.now()),
+  );
+
+  register(app, context, routes.revokeInvitation, async ({ actor, team, params }) => {
+    await endInvitation(store, actor, team, Number(params.invitation_id), clock.now());
+    return { message: `The invitation ${params.invitation_id} is revoked.` };
+  });
+
+  register(app, context, routes.readInvitation, async ({ body, request }) => {
+    limits.logins.take(request.ip);
+    return readOffer(store.db, body.code, clock.now());
+  });
+
+  register(app, context, routes.joinTeam, async ({ principal, actor, body, request }) => {
+    limits.logins.take(request.ip);
+    const name = await acceptInvitation(store, principal, actor, body.code, clock.now());
+    return { message: `You are in the team ${name} now.` };
+  });
+
+  register(app, context, routes.signUp, async ({ body, request }) => {
+    limits.logins.take(request.ip);
+    const { teamName } = await signUp(store, body, request.ip, clock.now());
+    return { message: `The user ${body.username} is made and in the team ${teamName}. Sign in: millrace auth login` };
+  });
+}

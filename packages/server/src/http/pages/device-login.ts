@@ -1,0 +1,55 @@
+/** Answering device logins in a browser. */
+import type { FastifyInstance } from "fastify";
+import { actorOf } from "../../domain/audit.ts";
+import { approveLogin, denyLogin, pendingLogin } from "../../domain/device-logins.ts";
+import type { HttpContext } from "../context.ts";
+import { html, type Page } from "./html.ts";
+import { field, privatePage } from "./page-routes.ts";
+
+export function deviceLoginPages(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, limits } = context;
+  const url = "/auth/device-login";
+
+  privatePage(app, context, { method: "GET", url }, async ({ request }) => {
+    const code = field(request.query, "code");
+    return code === "" ? askForCode : showLogin(context, code);
+  });
+
+  privatePage(app, context, { method: "POST", url }, async ({ request, principal }) => {
+    limits.logins.take(request.ip);
+    const code = field(request.body, "code");
+    const approve = field(request.body, "answer") === "approve";
+    const actor = actorOf(principal, request.ip);
+    await (approve ? approveLogin : denyLogin)(store, principal, actor, code, clock.now());
+    return {
+      title: "Device login",
+      body: html`<h1>${approve ? "Approved" : "Denied"}</h1><p>${approve ? "The program that asked is signed in within a few seconds. You can close this page." : "The program that asked gets no token."}</p>`,
+    };
+  });
+}
+
+const askForCode: Page = {
+  title: "Device login",
+  body: html`<h1>Device login</h1>
+<form class="card" method="get" action="/auth/device-login"><label>The code that your program shows <input name="code" autocomplete="off" autofocus></label> <button class="main">Continue</button></form>`,
+};
+
+async function showLogin({ store, clock }: HttpContext, code: string): Promise<Page> {
+  const login = await pendingLogin(store, code, clock.now());
+  return {
+    title: "Device login",
+    body: html`<h1>Let ${login.client_name} in?</h1>
+<p>A program asks for a token in your name. Approve only if you started it and it shows this code:</p>
+<pre>${login.user_code}</pre>
+<dl>
+<dt>Token</dt><dd>${login.token_name}</dd>
+<dt>May</dt><dd>${login.scopes.join(", ")}</dd>
+<dt>Teams</dt><dd>${login.teamNames?.join(", ") ?? "all of yours"}</dd>
+<dt>Valid</dt><dd>${login.expires_in_days} days</dd>
+</dl>
+<form method="post" action="/auth/device-login">
+<input type="hidden" name="code" value="${login.user_code}">
+<p><button class="main" name="answer" value="approve">Approve</button> <button name="answer" value="deny">Deny</button></p>
+</form>`,
+  };
+}

@@ -1,0 +1,101 @@
+/** Using an invitation in a browser: as the user who is signed in, or as somebody new. */
+import { ApiError, type InvitationOffer, routes, shortestPassword } from "@millrace/contract";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { actorOf } from "../../domain/audit.ts";
+import { acceptInvitation, readOffer, signUp } from "../../domain/invitations.ts";
+import type { Principal } from "../../domain/principals.ts";
+import { normaliseUsername, openSession } from "../../domain/sessions.ts";
+import type { HttpContext } from "../context.ts";
+import { type Html, html, type Page } from "./html.ts";
+import { checkForm, field, publicPage, visitor } from "./page-routes.ts";
+import { enter } from "./sign-in.ts";
+
+const url = "/auth/invitation";
+const access = { kind: "public", why: "the code of the link is the proof; rate-limited, works once" } as const;
+
+export function invitationPages(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, limits } = context;
+
+  publicPage(app, { method: "GET", url, access }, async ({ request }) => {
+    limits.logins.take(request.ip);
+    return showInvitation(context, request, field(request.query, "code"));
+  });
+
+  publicPage(app, { method: "POST", url, access }, async ({ request, reply }) => {
+    limits.logins.take(request.ip);
+    const code = field(request.body, "code");
+    try {
+      if (field(request.body, "answer") !== "join")
+        return enter(context, reply, await makeAccount(context, request, code), "/");
+      const principal = await visitor(context, request);
+      if (!principal) throw new ApiError("unauthorized", "You are not signed in any more.");
+      await acceptInvitation(store, principal, actorOf(principal, request.ip), code, clock.now());
+      reply.redirect("/", 303);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code === "not_found") throw error;
+      return { ...(await showInvitation(context, request, code, error.message)), status: error.status };
+    }
+  });
+}
+
+/** Returns the cookie of a session of the new user. */
+async function makeAccount({ store, clock }: HttpContext, request: FastifyRequest, code: string): Promise<string> {
+  const text = (name: string) => field(request.body, name);
+  if (text("password") !== text("again")) throw new ApiError("invalid", "The two passwords are not the same.");
+  const account = checkForm(request, routes.signUp, {
+    code,
+    username: normaliseUsername(text("username")),
+    first_name: text("first_name"),
+    last_name: text("last_name"),
+    email: text("email").trim(),
+    password: text("password"),
+  });
+  const { userId } = await signUp(store, account, request.ip, clock.now());
+  const user = { id: userId, username: account.username };
+  return store.write((db) => openSession(db, user, { via: "invitation", address: request.ip }, clock.now()));
+}
+
+async function showInvitation(
+  context: HttpContext,
+  request: FastifyRequest,
+  code: string,
+  problem?: string,
+): Promise<Page> {
+  const offer = await readOffer(context.store.db, code, context.clock.now());
+  const principal = await visitor(context, request);
+  return {
+    title: `Join ${offer.team_name}`,
+    user: principal?.username,
+    body: html`<h1>Join the team ${offer.team_name}</h1>
+<p>${offer.invited_by} invites you as ${offer.role}. The invitation works once, until ${offer.expires_at.slice(0, 10)}.</p>
+${problem && html`<p class="bad" role="alert">${problem}</p>`}
+${principal ? joinForm(principal, offer, code) : accountForm(request, code)}`,
+  };
+}
+
+const joinForm = (
+  principal: Principal,
+  offer: InvitationOffer,
+  code: string,
+): Html => html`<form method="post" action="${url}">
+<input type="hidden" name="code" value="${code}">
+<p><button class="main" name="answer" value="join">Join ${offer.team_name} as ${principal.username}</button></p>
+</form>
+<p class="soft">Somebody else? Sign out first, then open the link again.</p>`;
+
+function accountForm(request: FastifyRequest, code: string): Html {
+  const typed = (name: string) => field(request.body, name);
+  const next = `${url}?code=${encodeURIComponent(code)}`;
+  return html`<p>Have an account? <a href="/auth/sign-in?next=${encodeURIComponent(next)}">Sign in</a> and join with it. Otherwise make one:</p>
+<form class="card" method="post" action="${url}">
+<input type="hidden" name="code" value="${code}">
+<label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${typed("username")}"></label>
+<label>First name <input name="first_name" autocomplete="given-name" maxlength="100" value="${typed("first_name")}"></label>
+<label>Last name <input name="last_name" autocomplete="family-name" maxlength="100" value="${typed("last_name")}"></label>
+<label><span>E-mail <span class="soft">(optional)</span></span> <input name="email" type="email" autocomplete="email" maxlength="254" value="${typed("email")}"></label>
+<label><span>Password <span class="soft">(${shortestPassword} characters or more)</span></span> <input name="password" type="password" autocomplete="new-password" required minlength="${shortestPassword}"></label>
+<label>Password again <input name="again" type="password" autocomplete="new-password" required></label>
+<button class="main" name="answer" value="account">Make the account and join</button>
+</form>`;
+}

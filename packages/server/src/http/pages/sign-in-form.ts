@@ -1,0 +1,32 @@
+/** The sign-in page, shown wherever somebody must sign in first. */
+import { html, type Page } from "./html.ts";
+
+/** A path of our own, or the start page: nobody is sent elsewhere after signing in. */
+export function ownPath(wanted: string): string {
+  const base = "http://own.invalid";
+  if (!wanted.startsWith("/") || !URL.canParse(wanted, base)) return "/";
+  const url = new URL(wanted, base);
+  const isOwn = url.origin === base && !url.pathname.startsWith("//") && url.pathname !== "/auth/sign-in";
+  return isOwn ? url.pathname + url.search : "/";
+}
+
+interface Attempt {
+  readonly username: string;
+  readonly problem: string;
+  readonly status: number;
+}
+
+export const signInPage = (next: string, attempt?: Attempt): Page => ({
+  title: "Sign in",
+  status: attempt?.status ?? 401,
+  body: html`<h1>Sign in</h1>
+${attempt && html`<p class="bad" role="alert">${attempt.problem}</p>`}
+<form class="card" method="post" action="/auth/sign-in">
+<input type="hidden" name="next" value="${ownPath(next)}">
+<label>Username <input name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required maxlength="39" value="${attempt?.username}"></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button class="main">Sign in</button>
+</form>
+<p class="soft">No password yet? On the machine of the server, <code>millrace admin link</code> prints a link that signs in once, and <code>millrace admin password</code> sets a password. No account? An admin of a team can invite you.</p>
+<p class="soft">To answer a device login without a browser: <code>millrace auth approve CODE</code>.</p>`,
+});

@@ -1,0 +1,21 @@
+/** Tokens over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { createToken, endToken, readTokens } from "../domain/tokens.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function tokenRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock } = context;
+
+  register(app, context, routes.listTokens, ({ principal, query }) => readTokens(store, principal, query, clock.now()));
+
+  register(app, context, routes.createToken, ({ principal, actor, body }) =>
+    createToken(store, principal, actor, body, clock.now()),
+  );
+
+  register(app, context, routes.revokeToken, async ({ principal, actor, params }) => {
+    await endToken(store, principal, actor, Number(params.token_id), clock.now());
+    return { message: `The token ${params.token_id} is revoked.` };
+  });
+}

@@ -1,0 +1,25 @@
+/** Jobs that run and tell their token. */
+import { type Client, type Job, routes } from "@millrace/contract";
+import { createJob, readLog, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
+
+export interface RunningJob {
+  readonly job: Job;
+  readonly token: string;
+  end(): Promise<void>;
+}
+
+/** A job that says what its token is, in a way that is not masked, and waits; and how to end it, as somebody who may. */
+export async function runningJob(client: Client, rest: object = {}, admin = client): Promise<RunningJob> {
+  const job = await createJob(client, shell('echo "$MILLRACE_TOKEN" | rev; sleep 60', rest));
+  await waitForStatus(admin, job.id, ["RUNNING"]);
+  const end = async () => {
+    await admin.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
+    await waitForEnd(admin, job.id);
+  };
+  for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
+    const log = await readLog(admin, job.id);
+    if (log.endsWith("\n")) return { job, token: [...log.trim()].reverse().join(""), end };
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error("the job says nothing");
+}

@@ -1,0 +1,147 @@
+/** Valid requests for every route of the contract, about real things of one team: what the walks over all routes send. */
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { type Client, createClient, type Route, routes } from "@millrace/contract";
+import type { InProcessServer } from "./in-process.ts";
+import { addPerson, addTeam, type Person } from "./people.ts";
+
+/** Stands in the name of everything that belongs to the team: no stranger may ever read it. */
+export const mark = "markedalpha";
+const password = "correct horse battery";
+
+/** What a field of this name is given: ids of real things, values that pass every check. */
+export type Known = Readonly<Record<string, unknown>>;
+
+export interface Fixture {
+  readonly team: string;
+  readonly admin: Person;
+  readonly viewer: Person;
+  readonly known: Known;
+  /** The same without what only a link or a screen shows: codes are the proof of whoever has them. */
+  readonly knownToStrangers: Known;
+}
+
+/** A team of its own with a job, a file, an invitation, a pending login, tokens and members. */
+export async function makeFixture(server: InProcessServer, suffix = ""): Promise<Fixture> {
+  const team = `${mark}${suffix}`;
+  await addTeam(server, team);
+  const admin = await addPerson(server, `${team}-admin`, { team, role: "admin", password });
+  const viewer = await addPerson(server, `${team}-viewer`, { team, role: "viewer" });
+  const { client } = admin;
+  const job = await client.call(routes.createJob, {
+    body: { query: `echo ${mark}`, query_type: "SHELL", query_name: `${mark}.sh`, cron_expression: "@yearly" },
+  });
+  const file = await client.upload(routes.uploadFile, new Blob([mark]), `${mark}.txt`);
+  const token = await client.call(routes.createToken, { body: { name: `${mark} token` } });
+  const name = `walk${suffix || "er"}`;
+  const set = { body: { team_name: team, name, values: { SETTING: mark } } };
+  await client.call(routes.setTeamCredentials, set);
+  await client.call(routes.setOwnCredentials, set);
+  const knownToStrangers: Known = {
+    team_name: team,
+    team_names: [team],
+    job_id: job.id,
+    files: [String(file.id)],
+    username: viewer.username,
+    admin: viewer.username,
+    token_id: String(token.id),
+    invitation_id: "1",
+    name,
+    values: { SETTING: mark },
+    query_type: "SHELL",
+    password,
+    code: "not-a-code",
+    user_code: "AAAA-AAAA",
+  };
+  const known = { ...knownToStrangers, current_password: password, ...(await secretsOf(client, team)) };
+  return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
+}
+
+async function secretsOf(client: Client, team_name: string) {
+  const params = { team_name };
+  const body = { role: "viewer", email: `${mark}@example.com` } as const;
+  const invitation = await client.call(routes.createInvitation, { params, body });
+  const login = await client.call(routes.startDeviceLogin, { body: {} });
+  return {
+    invitation_id: String(invitation.id),
+    code: new URL(invitation.url).searchParams.get("code"),
+    user_code: login.user_code,
+  };
+}
+
+interface Schema {
+  readonly type?: string | readonly string[];
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+}
+
+/** Everything that is known, and the least that is required of the rest. */
+function sample(schema: Schema, known: Known): Record<string, unknown> {
+  const fields = Object.entries(schema.properties ?? {});
+  const given = fields.filter(([name]) => name in known || schema.required?.includes(name));
+  return Object.fromEntries(given.map(([name, field]) => [name, name in known ? known[name] : leastOf(field)]));
+}
+
+function leastOf(field: Schema): unknown {
+  if (field.enum) return field.enum[0];
+  const type = [field.type].flat()[0];
+  if (type === "integer") return field.minimum ?? 1;
+  if (type === "boolean") return false;
+  if (type === "array") return [];
+  return type === "object" ? {} : "x";
+}
+
+/** Sends a valid request for the route, with this token or none. */
+export function callRoute(
+  server: InProcessServer,
+  route: Route,
+  token: string | null,
+  known: Known,
+): Promise<Response> {
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    assert.ok(name in known, `${route.id}: a real {${name}} is not known: add one to test/support/walk.ts`);
+    return encodeURIComponent(String(known[name]));
+  });
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(sample((route.query ?? {}) as Schema, known)))
+    for (const item of [value].flat()) query.append(name, String(item));
+  const init = { method: route.method, token, redirect: "manual" } as const;
+  const url = `${path}?${query}`;
+  if (route.upload) return server.fetch(url, { ...init, body: uploadForm() });
+  if (!route.body) return server.fetch(url, init);
+  return server.fetch(url, { ...init, json: sample(route.body as Schema, known) });
+}
+
+function uploadForm(): FormData {
+  const form = new FormData();
+  form.set("file", new Blob(["x"]), "walk.txt");
+  return form;
+}
+
+/** The status with which a WebSocket is refused; 101 where it is opened. */
+export function upgradeStatus(url: string, headers: Record<string, string>): Promise<number> {
+  const socket = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13" };
+  const key = { "sec-websocket-key": Buffer.alloc(16).toString("base64") };
+  return new Promise((resolve, reject) => {
+    const asking = request(url, { headers: { ...socket, ...key, ...headers } });
+    asking.on("response", (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    asking.on("upgrade", (_response, stream) => {
+      stream.destroy();
+      resolve(101);
+    });
+    asking.on("error", reject);
+    asking.end();
+  });
+}
+
+/** Somebody of another team, who administers it. */
+export async function makeStranger(server: InProcessServer): Promise<Person & { team: string }> {
+  await addTeam(server, "beta");
+  const person = await addPerson(server, "bea", { team: "beta", role: "admin", password });
+  return { ...person, team: "beta", client: createClient({ url: server.url, token: person.token }) };
+}
