@@ -1,7 +1,18 @@
 /** Jobs: fields, states, transitions, allowed actions, routes. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
-import { ActionFeedback, AnyMap, maybe, nullable, oneOf, StringMap, TeamName, Timestamp, Uuid } from "./schema.ts";
+import {
+  ActionFeedback,
+  AnyMap,
+  JobTag,
+  maybe,
+  nullable,
+  oneOf,
+  StringMap,
+  TeamName,
+  Timestamp,
+  Uuid,
+} from "./schema.ts";
 import { Type } from "./type.ts";
 
 export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
@@ -81,6 +92,7 @@ export const Job = Type.Object(
     repository: nullable(Type.String()),
     environment: StringMap,
     files: Type.Array(Type.String(), { description: "ids of the attached files" }),
+    tags: Type.Array(JobTag),
     priority: Type.Integer({ description: "0 runs first, 5 last" }),
     compute_cluster_id: nullable(Type.Integer()),
     compute_cluster_name: nullable(Type.String()),
@@ -117,6 +129,7 @@ export const JobInput = Type.Object(
     requirements: maybe(Type.String({ maxLength: 262_144, description: "the text of a requirements file" })),
     repository: maybe(Type.String({ maxLength: 2048, description: "git URL, optionally with @revision" })),
     files: maybe(Type.Array(Type.Unsafe<string | number>({ type: ["string", "integer"] }), { maxItems: 1000 })),
+    tags: maybe(Type.Array(JobTag, { maxItems: 20, description: "for finding the job again; repetitions count once" })),
     priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
     compute_cluster_name: maybe(Type.String({ description: "digits also resolve by id" })),
     compute_cluster_id: maybe(
@@ -147,7 +160,19 @@ const ListJobsQuery = Type.Object({
   include_steps: Type.Optional(Type.Boolean({ default: false })),
   name: Type.Optional(Type.String({ description: "exactly this name" })),
   created_by: Type.Optional(Type.String({ description: "user name" })),
-  cursor: Type.Optional(Type.String({ description: "id of the last job of the page before: only older jobs follow" })),
+  search: Type.Optional(
+    Type.String({ maxLength: 255, description: "text in the name or in the query, in any letter case" }),
+  ),
+  tag: Type.Optional(Type.Array(JobTag, { maxItems: 20, description: "repeated: jobs with all of them" })),
+  created_after: Type.Optional(
+    Type.String({ maxLength: 64, description: "ISO 8601, without an offset in the server's time zone; inclusive" }),
+  ),
+  created_before: Type.Optional(
+    Type.String({ maxLength: 64, description: "ISO 8601, without an offset in the server's time zone; exclusive" }),
+  ),
+  cluster: Type.Optional(Type.String({ maxLength: 255, description: "name or id of a cluster" })),
+  parent_job_id: Type.Optional(Uuid),
+  cursor: Type.Optional(Uuid),
 });
 export type ListJobsQuery = Static<typeof ListJobsQuery>;
 
@@ -162,6 +187,9 @@ export const listJobs = defineRoute({
   access: access("JOB", "read", "viewer"),
   query: ListJobsQuery,
   response: Type.Array(Job),
+  responseHeaders: {
+    "x-next-cursor": "Where more jobs may follow: pass it as `cursor`. A page may be short, even empty, and have it.",
+  },
 });
 
 export const createJob = defineRoute({

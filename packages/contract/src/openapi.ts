@@ -43,7 +43,7 @@ function operation(route: Route, components: Json): Json {
   }
   const success = route.socket
     ? { 101: { description: "Switching to a WebSocket of JSON text frames" } }
-    : { 200: { description: "OK", content } };
+    : { 200: { description: "OK", ...responseHeaders(route), content } };
   return {
     operationId: route.id,
     tags: [route.tag],
@@ -54,6 +54,15 @@ function operation(route: Route, components: Json): Json {
     ...requestBody(route, components),
     responses: { ...success, ...refusals(route) },
   };
+}
+
+function responseHeaders({ responseHeaders }: Route): Json {
+  if (!responseHeaders) return {};
+  const headers = Object.entries(responseHeaders).map(([name, description]) => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  return { headers: Object.fromEntries(headers) };
 }
 
 function describeAccess({ access }: Route): string {

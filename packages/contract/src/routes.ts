@@ -22,6 +22,8 @@ export interface Route {
   readonly response: TSchema;
   /** Also answers with these content types, as described. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
+  /** Headers of a good answer, as described. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
   /** An upgrade to a WebSocket: not called through the client. */
   readonly socket?: true;
   /** Refusals beyond those that any route of its kind can give. */

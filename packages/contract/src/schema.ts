@@ -28,6 +28,10 @@ export const TeamName = Type.String({
   maxLength: 64,
   description: "the team; may be left out when the token belongs to one team only",
 });
+export const JobTag = Type.String({
+  pattern: "^[A-Za-z0-9._:/-]{1,64}$",
+  description: "1 to 64 letters, digits and - _ . : /",
+});
 export const StringMap = Type.Record(Type.String(), Type.String());
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 

@@ -9,7 +9,9 @@ import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store
 import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
-import { findJob, getJob, insertJob, listJobs, moveJob } from "../src/store/jobs.ts";
+import { type JobFilter, listJobs, lookAtMost } from "../src/store/job-lists.ts";
+import { insertTags } from "../src/store/job-tags.ts";
+import { findJob, getJob, insertJob, moveJob } from "../src/store/jobs.ts";
 import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/queue.ts";
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
@@ -175,11 +177,11 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         );
       }
       const list = async (rest: object) =>
-        (await listJobs(store.db, { teamId: team, limit: 100, ...rest })).map((row) => row.id);
+        (await listJobs(store.db, { teamId: team, limit: 100, ...rest })).rows.map((row) => row.id);
       assert.deepEqual(await list({}), ids);
       assert.deepEqual(await list({ limit: 2 }), ids.slice(0, 2));
       assert.deepEqual(await list({ limit: 2, before: ids[1] }), ids.slice(2, 4));
-      const running = (await listJobs(store.db, { teamId: team, limit: 9, statuses: ["RUNNING", "FAILED"] })).map(
+      const running = (await listJobs(store.db, { teamId: team, limit: 9, statuses: ["RUNNING", "FAILED"] })).rows.map(
         (r) => r.status,
       );
       assert.deepEqual(running.sort(), ["FAILED", "RUNNING"]);
@@ -189,6 +191,65 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ids.find((_, i) => (ids.length - 1 - i) % 2 === 1),
       ]);
       assert.equal((await findJob(store.db, 1, ids[0] ?? ""))?.id, undefined);
+    });
+
+    it("finds jobs by text in any letter case, by all of several tags, cluster, parent and time, together", async () => {
+      const team = await addTeam(store, "searched");
+      const ids: string[] = [];
+      const add = async (name: string, query: string, tags: string[], rest: object = {}) => {
+        const id = newJobId(now);
+        ids.push(id);
+        const spec = JSON.stringify({ tags, query });
+        await store.write(async (db) => {
+          await insertJob(db, { ...jobRow(id, "COMPLETE", { name }), team_id: team, spec, ...rest });
+          await insertTags(db, team, id, tags);
+        });
+        return id;
+      };
+      const load = await add("Load.py", "read('50%_a.csv')", ["nightly", "eu/west"]);
+      const train = await add("train.py", "ÜBER models\nimport torch", ["nightly"], { status: "FAILED" });
+      const child = await add("load.py", "select *", ["eu/west"], { parent_job_id: load });
+      const find = async (filter: Partial<JobFilter>) =>
+        (await listJobs(store.db, { teamId: team, limit: 10, ...filter })).rows.map(({ id }) => id);
+      assert.deepEqual(await find({ text: "LOAD" }), [child, load]);
+      assert.deepEqual(await find({ text: "über MODELS" }), [train]);
+      assert.deepEqual(await find({ text: "Import Torch" }), [train]);
+      assert.deepEqual(await find({ text: "50%_A" }), [load], "wildcards mean themselves");
+      assert.deepEqual(await find({ text: "5_%" }), []);
+      assert.deepEqual(await find({ text: "'" }), [load]);
+      assert.deepEqual(await find({ tags: ["nightly"] }), [train, load]);
+      assert.deepEqual(await find({ tags: ["nightly", "eu/west"] }), [load]);
+      assert.deepEqual(await find({ tags: ["nightly", "none"] }), []);
+      assert.deepEqual(await find({ tags: ["nightly"], statuses: ["FAILED"] }), [train]);
+      assert.deepEqual(await find({ tags: ["nightly"], text: "train", username: "admin", clusterId: 1 }), [train]);
+      assert.deepEqual(await find({ clusterId: 2 }), []);
+      assert.deepEqual(await find({ parentId: load }), [child]);
+      assert.deepEqual(await find({ parentId: load, name: "train.py" }), []);
+      assert.deepEqual(await find({ from: train }), [child, train]);
+      assert.deepEqual(await find({ from: train, before: child, statuses: ["FAILED", "COMPLETE"] }), [train]);
+      assert.deepEqual(await find({ tags: ["nightly"], before: train }), [load]);
+    });
+
+    it("ends a search after so many jobs and says where to go on", async () => {
+      const team = await addTeam(store, "many");
+      const ids = [...Array(lookAtMost + 300)].map(() => newJobId(now));
+      await store.write(async (db) => {
+        for (const [index, id] of ids.entries()) {
+          const spec = JSON.stringify({ query: index % 10_000 === 0 ? "needle" : "hay" });
+          await insertJob(db, { ...jobRow(id, "COMPLETE"), team_id: team, spec });
+        }
+      });
+      const found: string[] = [];
+      const pages: number[] = [];
+      for (let before: string | undefined, more = true; more; ) {
+        const { rows, next } = await listJobs(store.db, { teamId: team, limit: 50, text: "NEEDLE", before });
+        found.push(...rows.map(({ id }) => id));
+        pages.push(rows.length);
+        before = next;
+        more = next !== undefined;
+      }
+      assert.deepEqual(pages, [2, 1]);
+      assert.deepEqual(found, [ids[20_000], ids[10_000], ids[0]]);
     });
 
     it("keeps text as it was given: NUL-free Unicode, quotes, a megabyte", async () => {

@@ -1,7 +1,7 @@
 /** Clusters: which one a job asks for, and how busy they are. */
 import { type Cluster, invalid, type JobInput } from "@millrace/contract";
 import { busySlots } from "../store/attempts.ts";
-import { activeClusters, type ClusterRow } from "../store/clusters.ts";
+import { activeClusters, allClusters, type ClusterRow } from "../store/clusters.ts";
 import type { Db } from "../store/store.ts";
 
 type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
@@ -31,6 +31,14 @@ function chooseCluster(
   if (found) return found;
   const field = name !== undefined ? "compute_cluster_name" : "compute_cluster_id";
   throw invalid(field, `one of ${clusters.map((c) => `${c.name} (${c.id})`).join(", ")}`, name ?? id);
+}
+
+/** A cluster by name or id, also one that takes no jobs any more. */
+export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
+  const clusters = await allClusters(db);
+  const found = clusters.find(({ name }) => name === text) ?? clusters.find(({ id }) => String(id) === text);
+  if (found) return found;
+  throw invalid("cluster", `one of ${clusters.map(({ id, name }) => `${name} (${id})`).join(", ")}`, text);
 }
 
 export async function listClusters(db: Db): Promise<Cluster[]> {

@@ -48,6 +48,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const id = newJobId(now);
   readEnvironment(input.environment ?? "");
   const spec: JobSpecFields = {
+    tags: [...new Set(input.tags ?? [])],
     id,
     name: input.query_name || null,
     created_at: iso(now),

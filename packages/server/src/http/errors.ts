@@ -49,7 +49,10 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
   return invalid(path.join(".") || "body", expectation(first), (first as { data?: unknown }).data);
 }
 
-function expectation({ keyword, params, message }: FastifySchemaValidationError): string {
+/** With the schema of the field itself: it says what it wants in words. */
+type VerboseError = FastifySchemaValidationError & { readonly parentSchema?: { readonly description?: string } };
+
+function expectation({ keyword, params, message, parentSchema }: VerboseError): string {
   if (keyword === "type")
     return [params["type"]]
       .flat()
@@ -57,8 +60,8 @@ function expectation({ keyword, params, message }: FastifySchemaValidationError)
       .join(" or ");
   if (keyword === "enum")
     return `one of ${(params["allowedValues"] as unknown[]).filter((v) => v !== null).join(", ")}`;
-  if (keyword === "pattern" || keyword === "format")
-    return params["format"] ? `a ${String(params["format"])}` : "a UUID";
+  if (keyword === "format") return `a ${String(params["format"])}`;
+  if (keyword === "pattern") return parentSchema?.description ?? "another form";
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>
     verb === "NOT have " ? "not " : verb === "have " ? "" : "",
   );

@@ -1,15 +1,16 @@
 /** Jobs over HTTP. */
 import { invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import { cancelJob, createJob, getTeamJob, listTeamJobs } from "../domain/jobs.ts";
+import { cancelJob, createJob, getTeamJob, searchTeamJobs } from "../domain/jobs.ts";
 import type { HttpContext } from "./context.ts";
 import { JsonText, register } from "./route.ts";
 
 export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   const { clock, faults } = context;
 
-  register(app, context, routes.listJobs, async ({ team, query }) => {
-    const jobs = await listTeamJobs(context, team, query);
+  register(app, context, routes.listJobs, async ({ team, query, reply }) => {
+    const { jobs, next } = await searchTeamJobs(context, team, query);
+    if (next !== undefined) reply.header("x-next-cursor", next);
     return new JsonText(`[${jobs.join(",")}]`);
   });
 

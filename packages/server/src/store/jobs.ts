@@ -8,7 +8,7 @@ import type { Tables } from "./tables.ts";
 export type JobRow = Selectable<Tables["jobs"]>;
 
 /** What showing a job takes: how it fares, its fixed fields as JSON, and where the names that people know are found. */
-const shown = [
+export const shown = [
   "id",
   "user_id",
   "cluster_id",
@@ -25,16 +25,6 @@ const shown = [
 ] as const;
 
 export type ShownJob = Pick<JobRow, (typeof shown)[number]>;
-
-export interface JobFilter {
-  readonly teamId: number;
-  readonly statuses?: readonly JobStatus[] | undefined;
-  readonly name?: string | undefined;
-  readonly username?: string | undefined;
-  /** Only jobs older than this one. */
-  readonly before?: string | undefined;
-  readonly limit: number;
-}
 
 export const insertJob = (db: Db, job: Insertable<Tables["jobs"]>) => db.insertInto("jobs").values(job).execute();
 
@@ -53,61 +43,6 @@ const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
 /** A job of this team. */
 export const findJob = async (db: Db, teamId: number, id: string): Promise<ShownJob | undefined> =>
   (await shownById(db, { teamId, id })).rows[0];
-
-const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
-  db
-    .selectFrom("jobs")
-    .select(shown)
-    .where("team_id", "=", value("teamId"))
-    .orderBy("id", "desc")
-    .limit(value("limit")),
-);
-
-/** Newest first. Without joins: twenty rows have few users and clusters, and looking those up costs a third of joining. */
-export async function listJobs(db: Db, filter: JobFilter): Promise<ShownJob[]> {
-  const { teamId, limit, statuses, name, username, before } = filter;
-  if (statuses === undefined && name === undefined && username === undefined && before === undefined) {
-    return (await newest(db, { teamId, limit })).rows;
-  }
-  const ids = statuses === undefined ? await pageOfIds(db, filter) : await newestOfEach(db, filter, statuses);
-  if (ids.length === 0) return [];
-  return db.selectFrom("jobs").select(shown).where("id", "in", ids).orderBy("id", "desc").execute();
-}
-
-/**
- * One page per state, then the newest of them all. A plain `status in (…)` would sort every job in those states, which
- * among a million finished ones is the whole table.
- */
-async function newestOfEach(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
-  const pages = await Promise.all(statuses.map((status) => pageOfIds(db, filter, status)));
-  return pages.flat().sort().reverse().slice(0, filter.limit);
-}
-
-const idsInState = prepared<{ teamId: number; status: JobStatus; limit: number }>()((db, value) =>
-  db
-    .selectFrom("jobs")
-    .select("id")
-    .where("team_id", "=", value("teamId"))
-    .where("status", "=", value("status"))
-    .orderBy("id", "desc")
-    .limit(value("limit")),
-);
-
-async function pageOfIds(db: Db, filter: JobFilter, status?: JobStatus): Promise<string[]> {
-  const { teamId, limit, name, username, before } = filter;
-  if (status !== undefined && name === undefined && username === undefined && before === undefined) {
-    return (await idsInState(db, { teamId, status, limit })).rows.map((row) => row.id);
-  }
-  let query = db.selectFrom("jobs").select("id").where("team_id", "=", teamId);
-  if (status !== undefined) query = query.where("status", "=", status);
-  if (before !== undefined) query = query.where("id", "<", before);
-  if (name !== undefined) query = query.where("name", "=", name);
-  if (username !== undefined) {
-    query = query.where("user_id", "=", db.selectFrom("users").select("id").where("username", "=", username));
-  }
-  const rows = await query.orderBy("id", "desc").limit(limit).execute();
-  return rows.map((row) => row.id);
-}
 
 export interface Move {
   readonly id: string;

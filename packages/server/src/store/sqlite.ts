@@ -14,6 +14,7 @@ export async function openSqlite(path: string): Promise<Store> {
   await batcher.write((db) => migrate(db, dialect));
   const reader = connect(path);
   reader.exec("pragma query_only = on");
+  reader.function("lower_case", { deterministic: true }, (text) => String(text).toLowerCase());
   const db = kysely(reader);
   return {
     kind: "sqlite",
