@@ -206,6 +206,7 @@ export const createJob = defineRoute({
   }),
   body: JobInput,
   response: Job,
+  errors: ["insufficient_storage"],
 });
 
 export const cancelJob = defineRoute({

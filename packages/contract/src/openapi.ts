@@ -37,7 +37,8 @@ export function openapiDocument(routes: readonly Route[]): Json {
 }
 
 function operation(route: Route, components: Json): Json {
-  const content: Json = { "application/json": { schema: reference(route.response, components) } };
+  const type = route.plainText ? "text/plain" : "application/json";
+  const content: Json = { [type]: { schema: reference(route.response, components) } };
   for (const [type, description] of Object.entries(route.alsoAnswers ?? {})) {
     content[type] = { schema: { type: "string", description } };
   }

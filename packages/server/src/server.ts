@@ -1,10 +1,12 @@
 /** A running server: its parts wired together, started and stopped in order. */
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import type { Config } from "./config.ts";
+import { Disk } from "./disk.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
 import { Signals } from "./domain/signals.ts";
@@ -20,8 +22,10 @@ import { fireTasks } from "./loops/fire-tasks.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
+import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
+import { timedStore } from "./store/timed-store.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -34,12 +38,13 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   checkIsolation(config);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   const folderLock = lockDataFolder(config.dataDir);
-  const store = await openStore(config);
+  const metrics = new ServerMetrics();
+  const store = timedStore(await openStore(config), (seconds) => metrics.storeWrite.observe({}, seconds));
   const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl, fatal(log)) : undefined;
   await prepareStore(store, clock.now());
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());
-  const parts = await buildParts(config, log, clock, store, serverId);
+  const parts = await buildParts(config, log, clock, { store, metrics, serverId });
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
@@ -59,6 +64,7 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
       await app.close();
       await Promise.all(stopLoops.map((stop) => stop()));
       await parts.engine.close();
+      metrics.close();
       await store.close();
       await databaseLock?.release();
       await folderLock.release();
@@ -66,7 +72,13 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   };
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, serverId: string) {
+interface Ground {
+  readonly store: Store;
+  readonly metrics: ServerMetrics;
+  readonly serverId: string;
+}
+
+async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, serverId }: Ground) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
@@ -91,9 +103,12 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   const stopping = new AbortController();
   let ready = false;
   let url = "";
-  const shared = { config, store, engine, signals, clock, log, faults, filePath };
+  const disk = new Disk(config.dataDir, config.diskFloor, clock);
+  const quotas = { running: config.teamRunning, queued: config.teamQueued };
+  const shared = { config, store, engine, signals, clock, log, faults, filePath, metrics, disk, quotas };
   const http: HttpContext = {
     ...shared,
+    version,
     timezone: config.timezone,
     jobPaths: config.jobPaths.map(({ path }) => path),
     publicUrl: () => url,
@@ -110,7 +125,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
     observeJobs({ ...shared, serverId, hints, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId }),
     fireTasks(shared),
-    sweep({ ...shared, filesDir, serverId, unusedFileDays: config.unusedFileDays }),
+    sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {
     ready = value;
@@ -120,6 +135,19 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   };
   return { engine, http, loops, stopping, setReady, setUrl };
 }
+
+const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({
+  jobsDir: join(dataDir, "jobs"),
+  envsDir: join(dataDir, "envs"),
+  unusedFileDays,
+  logDays,
+  envDays,
+  auditDays,
+});
+
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   try {

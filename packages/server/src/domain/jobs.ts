@@ -25,6 +25,7 @@ import { type Frame, type JobSpecFields, jobTexts, readSpec } from "./job-docume
 import { jobIdAt, newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import type { Team } from "./principals.ts";
+import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
 import type { Signals } from "./signals.ts";
 import { nextTick, readTime } from "./ticks.ts";
 
@@ -34,6 +35,7 @@ const listBytes = 32 * 1024 * 1024;
 
 export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
+  readonly quotas: DefaultQuotas;
   /** Without a slash at the end. */
   readonly publicUrl: () => string;
 }
@@ -51,6 +53,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
       const first = await findByKey(db, key);
       return jobText(db, context, team, first?.job_id ?? row.id);
     }
+    if (!firstRun) await requireRoomInQueue(db, team, context.quotas);
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     await insertJob(db, row);
     await insertTags(db, team.id, row.id, spec.tags);

@@ -11,6 +11,7 @@ import { fileRoutes } from "./files.ts";
 import { jobRoutes } from "./jobs.ts";
 import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
+import { metricsRoute } from "./metrics.ts";
 import { jobPages } from "./pages/jobs.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
@@ -39,13 +40,14 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   app.decorateRequest("principal", null);
   installErrors(app);
   readBodies(app);
-  logRequests(app);
+  logRequests(app, context);
   jobRoutes(app, context);
   logRoutes(app, context);
   logSocket(app, context);
   clusterRoutes(app, context);
   deviceLoginRoutes(app, context);
   systemRoutes(app, context);
+  metricsRoute(app, context);
   signInPages(app, context);
   jobPages(app, context);
   referencePage(app);
@@ -113,8 +115,8 @@ const holdsNul = (value: unknown): boolean =>
     ? value.includes("\0")
     : typeof value === "object" && value !== null && Object.entries(value).some((entry) => entry.some(holdsNul));
 
-/** One line a request, without query strings: they may hold the secret of a sign-in link. */
-function logRequests(app: FastifyInstance): void {
+/** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
+function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     done();
@@ -130,6 +132,10 @@ function logRequests(app: FastifyInstance): void {
       },
       "request",
     );
+    const { routeId = request.is404 ? "none" : "page" } = request.routeOptions.config;
+    const labels = { route: routeId, method: request.method };
+    metrics.requests.add({ ...labels, status: String(reply.statusCode) });
+    metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);
     done();
   });
 }

@@ -19,6 +19,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
   await app.register(multipart, { limits: { fileSize: config.uploadLimit, files: 1, fields: 10, parts: 11 } });
 
   register(app, context, routes.uploadFile, async ({ principal, team, request }) => {
+    await context.disk.requireRoom();
     const blob = randomUUID();
     const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit);
     const row = {

@@ -6,7 +6,7 @@ import type { HttpContext } from "./context.ts";
 import { JsonText, register } from "./route.ts";
 
 export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { clock, faults } = context;
+  const { clock, faults, disk } = context;
 
   register(app, context, routes.listJobs, async ({ team, query, reply }) => {
     const { jobs, next } = await searchTeamJobs(context, team, query);
@@ -15,6 +15,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   });
 
   register(app, context, routes.createJob, async ({ principal, team, body, request }) => {
+    await disk.requireRoom();
     const idempotencyKey = [request.headers["idempotency-key"]].flat()[0] || undefined;
     if (idempotencyKey && idempotencyKey.length > 255) throw invalid("Idempotency-Key", "at most 255 characters");
     const text = await createJob(context, { principal, team, input: body, idempotencyKey }, clock.now());

@@ -11,6 +11,7 @@ import { readPieces } from "../logs/read-pieces.ts";
 import { getJobState } from "../store/jobs.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
+import { logRemoved } from "./logs.ts";
 import { readQuery } from "./query-strings.ts";
 import { register } from "./route.ts";
 
@@ -81,6 +82,7 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   client.on("error", () => client.terminate());
   const ping = keepAlive(client);
   context.log.debug({ job: call.jobId, after: call.after }, "following");
+  context.metrics.followers++;
   try {
     await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
     client.close(1000);
@@ -88,6 +90,7 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
     context.log.error({ err: error, job: call.jobId }, "following failed");
     client.close(1011);
   } finally {
+    context.metrics.followers--;
     clearInterval(ping);
   }
 }
@@ -122,6 +125,10 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
       const job = await getJobState(context.store.db, call.jobId);
       if (!job || job.team_id !== call.team.id) {
         await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
+        return;
+      }
+      if (job.log_removed_at && !call.statusesOnly) {
+        await send(client, { message: logRemoved(call.jobId, job.log_removed_at).message });
         return;
       }
       const settled = isSettled(job.status);

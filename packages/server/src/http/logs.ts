@@ -30,9 +30,17 @@ export async function openJobLog(
   id: string,
 ): Promise<{ source: LogSource; ended: boolean }> {
   const job = await getJobState(store.db, id);
+  if (job?.log_removed_at) throw logRemoved(id, job.log_removed_at);
   const source = await engine.openLog(attemptKey(id, job?.attempt ?? 0));
   return { source, ended: job !== undefined && isSettled(job.status) };
 }
+
+/** Its age was over MILLRACE_LOG_DAYS. */
+export const logRemoved = (id: string, at: string) =>
+  new ApiError(
+    "not_found",
+    `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time.`,
+  );
 
 /** Pieces are small or large, so a page is filled in several goes, up to its count or about a megabyte. */
 async function readPage(source: LogSource, after: number, ended: boolean, limit: number): Promise<LogPage> {

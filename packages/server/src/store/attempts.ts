@@ -46,6 +46,31 @@ const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
 export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
   Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
 
+const countsByTeam = prepared<object>()((db) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => ["team_id", eb.fn.countAll<number>().as("running")])
+    .groupBy("team_id"),
+);
+export const runningByTeam = async (db: Db) => (await countsByTeam(db, {})).rows;
+
+/** Who holds slots, and how many. */
+export const slotsByTeam = (db: Db) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => [
+      "cluster_id",
+      "team_id",
+      eb.fn.countAll<number>().as("running"),
+      eb.fn.sum<number>("slots").as("slots"),
+    ])
+    .groupBy(["cluster_id", "team_id"])
+    .execute();
+
+/** Undefined: nothing runs. */
+export const oldestAttempt = async (db: Db): Promise<string | undefined> =>
+  (await db.selectFrom("attempts").select("created_at").orderBy("created_at").limit(1).executeTakeFirst())?.created_at;
+
 export const markSignalled = (db: Db, jobId: string, attempt: number, at: string) =>
   db
     .updateTable("attempts")

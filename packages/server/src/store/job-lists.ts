@@ -4,10 +4,10 @@
  */
 import { setImmediate as others } from "node:timers/promises";
 import type { JobStatus } from "@millrace/contract";
-import { PostgresAdapter, sql } from "kysely";
+import { sql } from "kysely";
 import { type ShownJob, shown } from "./jobs.ts";
 import { prepared } from "./prepared.ts";
-import type { Db } from "./store.ts";
+import { type Db, isPostgres } from "./store.ts";
 
 export interface JobFilter {
   readonly teamId: number;
@@ -195,7 +195,7 @@ function matching(db: Db, ids: readonly string[], rest: JobFilter) {
 
 /** Compared as it is written, without wildcards. `lower_case` is ours: SQLite's own knows ASCII letters only. */
 function containsText(db: Db, text: string) {
-  if (db.getExecutor().adapter instanceof PostgresAdapter) {
+  if (isPostgres(db)) {
     const found = sql`strpos(lower(concat(name, chr(10), spec::json->>'query')), lower(${text}))`;
     return sql<boolean>`${found} > 0`;
   }

@@ -32,7 +32,7 @@ const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").sel
 export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
 
 const stateById = prepared<{ id: string }>()((db, value) =>
-  db.selectFrom("jobs").select(["team_id", "status", "attempt"]).where("id", "=", value("id")),
+  db.selectFrom("jobs").select(["team_id", "status", "attempt", "log_removed_at"]).where("id", "=", value("id")),
 );
 /** Only where a job stands: for whoever asks often. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
@@ -79,6 +79,28 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
     .execute();
   return rows.map((row) => row.id);
 }
+
+/** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
+export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select((eb) => ["id", "attempt", eb.ref("finished_at").$castTo<string>().as("finished_at")])
+    .where("finished_at", "is not", null)
+    .where("log_removed_at", "is", null)
+    .where("finished_at", "<", before)
+    .where((eb) =>
+      eb.or([
+        eb("finished_at", ">", after.finished_at),
+        eb("finished_at", "=", after.finished_at).and("id", ">", after.id),
+      ]),
+    )
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
+export const markLogsRemoved = (db: Db, ids: readonly string[], now: string) =>
+  db.updateTable("jobs").set({ log_removed_at: now }).where("id", "in", ids).execute();
 
 /** Every state from which `to` can be reached in one move. */
 export const statesBefore = (to: JobStatus) =>

@@ -83,7 +83,7 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
     `create table job_tags (team_id integer not null, tag text not null, job_id text not null, primary key (team_id, tag, job_id))`,
     `alter table queue add column team_id integer not null default 0`,
     `update queue set team_id = (select jobs.team_id from jobs where jobs.id = queue.job_id)`,
-    `create index queue_by_team on queue (team_id)`,
+    `create index queue_by_team on queue (team_id, cluster_id, priority, job_id)`,
     `alter table attempts add column team_id integer not null default 0`,
     `update attempts set team_id = (select jobs.team_id from jobs where jobs.id = attempts.job_id)`,
     `create index idempotency_keys_by_job on idempotency_keys (job_id)`,

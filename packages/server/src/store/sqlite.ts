@@ -148,6 +148,8 @@ class CommitBatcher {
       this.#connection.exec("release work");
       return () => resolve(value);
     } catch (error) {
+      // Where the disk is full the whole transaction may be undone already; then nobody in it has written anything.
+      if (!this.#connection.isTransaction) throw error;
       this.#connection.exec("rollback to work; release work");
       return () => reject(error);
     }
