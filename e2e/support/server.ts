@@ -14,6 +14,8 @@ export const millrace = join(repository, "node_modules/.bin/millrace");
 
 export interface ServerOptions {
   readonly databaseUrl?: string;
+  /** A folder that is there already; otherwise a fresh one is made. */
+  readonly dataDir?: string;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -28,7 +30,7 @@ export class TestServer {
 
   /** Starts one, ready to be used. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
-    const dataDir = await mkdtemp(join(tmpdir(), "millrace-"));
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
     const server = new TestServer(dataDir, await freePort(), options);
     await server.start();
     return server;

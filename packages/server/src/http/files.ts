@@ -66,7 +66,9 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
   } catch (error) {
     await rm(draft, { force: true });
     // The rest is read and dropped, so that the answer reaches a client that is still sending.
-    part.file.resume();
+    // From the connection itself: where writing failed, the part is gone and takes no more.
+    request.raw.unpipe();
+    request.raw.resume();
     throw error;
   }
 }
