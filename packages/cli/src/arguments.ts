@@ -250,6 +250,27 @@ export const commands = {
     },
   },
   "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
+  backup: {
+    summary: "Back up the store, the uploads and the logs into a new folder, whether the server runs or not",
+    details:
+      "The key of encrypted values (secret.key in the data folder) is left out unless --with-key is given: without it\n" +
+      "credentials and the variables of jobs cannot be read again. Keep the key in another place than the backup.",
+    arguments: { DIR: { help: "Folder to make; it must not be there yet", complete: "directory" } },
+    flags: { "with-key": { kind: "switch", help: "Put the key of encrypted values in, too" }, ...serverFlags },
+    examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
+  },
+  restore: {
+    summary: "Restore a backup into an empty data folder, and an empty database where one is used",
+    details:
+      "Jobs that were running are FAILED. Jobs that waited run: also those that ran after the backup was made, once\n" +
+      "more, unless --cancel-queued is given. A backup restores into either store, so this is also the way to move.",
+    arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
+    flags: {
+      "cancel-queued": { kind: "switch", help: "Cancel the jobs that waited instead of running them" },
+      ...serverFlags,
+    },
+    examples: ["millrace restore /backups/millrace-2026-01-31 --data-dir /srv/millrace-new"],
+  },
   doctor: {
     summary: "Check this machine, the server and the settings, and show the configuration",
     arguments: {},

@@ -12,6 +12,8 @@ const modules = {
   auth: () => import("./commands/auth.ts"),
   admin: () => import("./commands/admin.ts"),
   job: () => import("./commands/job.ts"),
+  backup: () => import("./commands/backup.ts"),
+  restore: () => import("./commands/restore.ts"),
   doctor: () => import("./commands/doctor.ts"),
   completion: () => import("./commands/completion.ts"),
 };

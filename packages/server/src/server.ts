@@ -5,6 +5,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
+import { refuseUnfinished } from "./backup/unfinished-restore.ts";
 import type { Config } from "./config.ts";
 import { Disk } from "./disk.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
@@ -37,6 +38,7 @@ export interface RunningServer {
 export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
   checkIsolation(config);
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  await refuseUnfinished(config.dataDir);
   const folderLock = lockDataFolder(config.dataDir);
   const metrics = new ServerMetrics();
   const store = timedStore(await openStore(config), (seconds) => metrics.storeWrite.observe({}, seconds));

@@ -19,8 +19,10 @@ const floors: Record<string, readonly string[]> = {
   "config.ts": [],
   "faults.ts": [],
   "lock.ts": [],
+  backup: ["store", "domain", "lock.ts"],
   "doctor.ts": ["config.ts", "engines", "store"],
   "server.ts": [
+    "backup",
     "config.ts",
     "disk.ts",
     "domain",
@@ -32,7 +34,7 @@ const floors: Record<string, readonly string[]> = {
     "metrics",
     "store",
   ],
-  "main.ts": ["config.ts", "doctor.ts", "domain", "server.ts", "store"],
+  "main.ts": ["backup", "config.ts", "doctor.ts", "domain", "server.ts", "store"],
 };
 
 /** What each package may import of ours. */

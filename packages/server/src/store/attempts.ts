@@ -26,6 +26,15 @@ const open = prepared<{ serverId: string }>()((db, value) =>
 );
 /** With the state of their jobs. */
 export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
+/** Of every data folder. */
+export const allAttempts = (db: Db) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .selectAll("attempts")
+    .select("jobs.status")
+    .execute();
+
 /** Of other data folders. */
 export const foreignAttempts = (db: Db, serverId: string) =>
   db

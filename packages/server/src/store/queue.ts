@@ -54,6 +54,10 @@ const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
 export const atLeastWaiting = async (db: Db, teamId: number, count: number): Promise<boolean> =>
   (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
 
+/** Of every cluster. */
+export const allWaiting = async (db: Db): Promise<string[]> =>
+  (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
+
 /** How many wait for which cluster, and since when the first of them does. */
 export const waitingByTeam = (db: Db) =>
   db

@@ -1,17 +1,22 @@
 /** The embedded store: node:sqlite under Kysely, one connection that writes and one that reads. */
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
-import { migrate } from "./migrations.ts";
+import { migrate, type Prepare } from "./migrations.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
-export async function openSqlite(path: string): Promise<Store> {
+export async function openSqlite(path: string, prepare: Prepare = migrate): Promise<Store> {
   const writer = connect(path);
   const batcher = new CommitBatcher(writer, kysely(writer));
-  await batcher.write((db) => migrate(db, dialect));
+  await batcher
+    .write((db) => prepare(db, dialect))
+    .catch((error) => {
+      writer.close();
+      throw error;
+    });
   const reader = connect(path);
   reader.exec("pragma query_only = on");
   reader.function("lower_case", { deterministic: true }, (text) => String(text).toLowerCase());
