@@ -58,7 +58,7 @@ export const approveDeviceLogin = defineRoute({
   access: { kind: "signed-in", why: "the new token gets at most the rights of the caller's" },
   body: Answer,
   response: ActionFeedback,
-  errors: ["not_found"],
+  errors: ["not_found", "forbidden"],
 });
 
 export const denyDeviceLogin = defineRoute({

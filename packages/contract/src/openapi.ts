@@ -97,8 +97,10 @@ function requestBody(route: Route, components: Json): Json {
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
   if (!route.body) return {};
+  // A body of which nothing is needed may as well be left out.
+  const required = ((route.body as { required?: readonly string[] }).required ?? []).length > 0;
   return {
-    requestBody: { required: true, content: { "application/json": { schema: reference(route.body, components) } } },
+    requestBody: { required, content: { "application/json": { schema: reference(route.body, components) } } },
   };
 }
 

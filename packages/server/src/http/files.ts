@@ -45,7 +45,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
 async function receive(request: FastifyRequest, destination: string, limit: number) {
   if (!request.isMultipart())
     throw new ApiError("unsupported_media_type", "The file must come as multipart/form-data, in a part `file`.");
-  const part = await request.file();
+  const part = await request.file().catch(unreadable);
   if (!part) throw new ApiError("bad_request", "file: expected a multipart part with this name, got none");
   const draft = `${destination}.part`;
   await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
@@ -53,7 +53,7 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
     if (part.fieldname !== "file")
       throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
     const { hash, size, meter } = measure();
-    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o600 }));
+    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o600 })).catch(unreadable);
     if (part.file.truncated)
       throw new ApiError(
         "too_large",
@@ -71,6 +71,12 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
     request.raw.resume();
     throw error;
   }
+}
+
+/** What the reader of uploads stumbles over is the sender's doing; what the disk says is not. */
+function unreadable(error: Error & { statusCode?: number; syscall?: string }): never {
+  if (error.statusCode !== undefined || error.syscall !== undefined) throw error;
+  throw new ApiError("bad_request", `The upload cannot be read: ${error.message}.`);
 }
 
 function measure() {

@@ -63,7 +63,8 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
     after?: number;
   };
   const team = authorize(principal, route.access, query.team_name);
-  const after = typeof query.after === "number" && query.after > 0 ? Math.floor(query.after) : 0;
+  const after =
+    typeof query.after === "number" && query.after > 0 ? Math.min(Math.floor(query.after), Number.MAX_SAFE_INTEGER) : 0;
   return { jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
 }
 

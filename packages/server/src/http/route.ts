@@ -56,7 +56,7 @@ export function register<R extends Route>(
       if (route.access.kind !== "public") request.principal = await authenticate(context, request.headers, request.ip);
     },
     preValidation: (request, _reply, done) => {
-      if (route.body && !route.upload) request.body ??= {};
+      if (route.body && request.body === undefined) request.body = {};
       try {
         if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
         done();
