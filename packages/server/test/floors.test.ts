@@ -20,7 +20,8 @@ const floors: Record<string, readonly string[]> = {
   "faults.ts": [],
   "lock.ts": [],
   backup: ["store", "domain", "lock.ts"],
-  "doctor.ts": ["config.ts", "engines", "store"],
+  doctor: ["config.ts", "domain", "store"],
+  "doctor.ts": ["config.ts", "doctor", "engines"],
   "server.ts": [
     "backup",
     "config.ts",

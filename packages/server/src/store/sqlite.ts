@@ -28,6 +28,8 @@ export async function openSqlite(path: string, prepare: Prepare = migrate): Prom
     async close() {
       await batcher.idle();
       await db.destroy();
+      // The query builder closes only what it has used.
+      if (reader.isOpen) reader.close();
       writer.close();
     },
   };
