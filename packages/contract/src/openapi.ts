@@ -89,10 +89,11 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route, components: Json): Json {
   if (route.upload) {
+    // Without a type: whatever bytes come are a file.
     const schema = {
       type: "object",
       required: ["file"],
-      properties: { file: { type: "string", contentMediaType: "application/octet-stream" } },
+      properties: { file: { contentMediaType: "application/octet-stream" } },
     };
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
