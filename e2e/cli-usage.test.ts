@@ -21,7 +21,10 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     for (const word of commandsIn(await cli.print("--help"))) {
       groups.set(word, commandsIn(await cli.print(word, "--help")));
     }
-    assert.deepEqual([...groups.keys()], ["auth", "admin", "job", "serve", "doctor", "completion"]);
+    assert.deepEqual(
+      [...groups.keys()],
+      ["auth", "admin", "job", "serve", "backup", "restore", "doctor", "completion"],
+    );
     const paths = [...groups].flatMap(([word, verbs]) =>
       verbs.length > 0 ? verbs.map((verb) => [word, verb]) : [[word]],
     );

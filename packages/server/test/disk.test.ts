@@ -27,6 +27,8 @@ describe("below the floor of free space", () => {
       await assert.rejects(upload(client, 10), full);
       assert.deepEqual(await client.call(routes.listJobs, { query: {} }), []);
       assert.match(await (await server.fetch("/metrics")).text(), /^millrace_disk_low 1$/m);
+      const [cluster] = await client.call(routes.listClusters, { query: {} });
+      assert.deepEqual([cluster?.status, cluster?.active_workers, cluster?.is_active], ["INACTIVE", 0, true]);
     } finally {
       await server.dispose();
     }

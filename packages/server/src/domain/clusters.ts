@@ -41,13 +41,14 @@ export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
   throw invalid("cluster", `one of ${clusters.map(({ id, name }) => `${name} (${id})`).join(", ")}`, text);
 }
 
-export async function listClusters(db: Db): Promise<Cluster[]> {
+/** `paused`: nothing is started now, for want of free disk. */
+export async function listClusters(db: Db, paused: boolean): Promise<Cluster[]> {
   const clusters = await activeClusters(db);
   return Promise.all(
     clusters.map(async (row) => ({
       id: row.id,
       name: row.name,
-      status: "ACTIVE" as const,
+      status: paused ? ("INACTIVE" as const) : ("ACTIVE" as const),
       cloud_provider: row.engine,
       cloud_credentials: null,
       cloud_region: null,
@@ -58,7 +59,7 @@ export async function listClusters(db: Db): Promise<Cluster[]> {
       default: row.is_default === 1,
       max_workers: row.max_workers,
       busy_workers: await busySlots(db, row.id),
-      active_workers: row.max_workers,
+      active_workers: paused ? 0 : row.max_workers,
       isolation: row.isolation,
     })),
   );
