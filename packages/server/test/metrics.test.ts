@@ -93,6 +93,8 @@ describe("the text of metrics", () => {
     const label = 'a "quoted" \\ back\nslash, }';
     counter.add({ team: label });
     counter.add({ team: label });
+    const endless = { name: "g", help: "g", type: "gauge", samples: [{ labels: {}, value: Infinity }] } as const;
+    assert.match(writeText([endless]), /^g \+Inf$/m);
     const { samples } = parse(writeText([counter.family()]));
     assert.deepEqual(samples, [{ name: "odd_total", labels: { team: label }, value: 2 }]);
   });

@@ -5,14 +5,15 @@ import { ApiError, type JobStatus, jobStatuses } from "@millrace/contract";
 import { iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
+import { mayQueue, roomToRun } from "../src/domain/quotas.ts";
 import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
 import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
 import { type JobFilter, listJobs, lookAtMost } from "../src/store/job-lists.ts";
 import { insertTags } from "../src/store/job-tags.ts";
-import { findJob, getJob, insertJob, moveJob } from "../src/store/jobs.ts";
-import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/queue.ts";
+import { findJob, getJob, insertJob, jobsWithOldLogs, markLogsRemoved, moveJob } from "../src/store/jobs.ts";
+import { countPassedOver, dequeue, enqueue, headOfQueue, headOfQueueWithout } from "../src/store/queue.ts";
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
@@ -139,6 +140,76 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         head.map((row) => row.passed_over),
         [0, 1, 0],
       );
+    });
+
+    it("lets no more jobs of a team wait than its quota, however many come at once", async () => {
+      const team = await addTeam(store, "crowded");
+      const come = () =>
+        store.write(async (db) => {
+          if (!(await mayQueue(db, team, { running: 0, queued: 7 }))) return false;
+          const waits = { team_id: team, cluster_id: 7, priority: 5, slots: 1, passed_over: 0 };
+          await enqueue(db, { job_id: newJobId(now), ...waits });
+          return true;
+        });
+      const taken = await Promise.all([...Array(30)].map(come));
+      assert.equal(taken.filter(Boolean).length, 7);
+      await store.write((db) => db.updateTable("teams").set({ max_queued: 8 }).where("id", "=", team).execute());
+      assert.deepEqual([await come(), await come()], [true, false], "its own quota wins");
+      await store.write((db) => db.deleteFrom("queue").where("team_id", "=", team).execute());
+    });
+
+    it("finds the head of the queue without teams that run as many jobs as they may", async () => {
+      const [full, other, third] = [await addTeam(store, "full"), await addTeam(store, "o"), await addTeam(store, "t")];
+      const waits = async (team_id: number, priority: number) => {
+        const job_id = newJobId(now);
+        await store.write((db) => enqueue(db, { job_id, team_id, cluster_id: 6, priority, slots: 1, passed_over: 0 }));
+        return job_id;
+      };
+      await waits(full, 0);
+      const [late, first, second] = [await waits(other, 5), await waits(third, 1), await waits(other, 1)];
+      await waits(full, 0);
+      const head = async (limit: number) =>
+        (await headOfQueueWithout(store.db, 6, limit, [full])).map(({ job_id }) => job_id);
+      assert.deepEqual(await head(10), [first, second, late]);
+      assert.deepEqual(await head(2), [first, second]);
+    });
+
+    it("counts what teams run against their quotas, and counts on as jobs are taken", async () => {
+      const team = await addTeam(store, "running");
+      const held = { cluster_id: 5, slots: 2, server_id: "s2", boot_id: "b", created_at: iso(now), signalled_at: null };
+      const id = await job("INIT");
+      await store.write((db) => openAttempt(db, { job_id: id, team_id: team, attempt: 1, ...held }));
+      const room = await roomToRun(store.db, { running: 2, queued: 0 });
+      assert.deepEqual([room.full, room.take(team), room.take(team), room.take(999)], [[], true, false, true]);
+      assert.deepEqual((await roomToRun(store.db, { running: 1, queued: 0 })).full, [team]);
+      await store.write((db) => db.updateTable("teams").set({ max_running: 0 }).where("id", "=", team).execute());
+      assert.deepEqual((await roomToRun(store.db, { running: 1, queued: 0 })).full, []);
+      await store.write((db) => closeAttempt(db, id, 1));
+    });
+
+    it("finds jobs whose logs are old, oldest end first, each until it is marked", async () => {
+      const ends = [3, 1, 2].map((days) => ({ id: newJobId(now), finished_at: iso(now - days * 86_400_000) }));
+      const [oldest, youngest, middle] = ends.map(({ id }) => id);
+      await store.write(async (db) => {
+        for (const { id, finished_at } of ends) await insertJob(db, { ...jobRow(id, "COMPLETE"), finished_at });
+      });
+      const start = { finished_at: "", id: "" };
+      const old = async (after = start, limit = 10) => jobsWithOldLogs(store.db, iso(now - 86_400_000), after, limit);
+      assert.deepEqual(
+        (await old()).map(({ id }) => id),
+        [oldest, middle],
+      );
+      const [first] = await old(start, 1);
+      assert.deepEqual(
+        (await old(first)).map(({ id }) => id),
+        [middle],
+      );
+      await store.write((db) => markLogsRemoved(db, [oldest ?? ""], iso(now)));
+      assert.deepEqual(
+        (await old()).map(({ id }) => id),
+        [middle],
+      );
+      assert.ok(youngest);
     });
 
     it("counts the slots of open attempts, and closes each once", async () => {

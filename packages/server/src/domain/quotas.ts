@@ -17,7 +17,8 @@ const writersAtOnce = 32;
 /** Whether another job of the team may wait. Ask inside the write that adds it. */
 export async function mayQueue(db: Db, teamId: number, defaults: DefaultQuotas): Promise<boolean> {
   const limit = await queueLimit(db, teamId, defaults);
-  if (limit === 0 || !(await atLeastWaiting(db, teamId, Math.max(1, limit - writersAtOnce)))) return true;
+  if (limit === 0) return true;
+  if (limit > writersAtOnce && !(await atLeastWaiting(db, teamId, limit - writersAtOnce))) return true;
   await lockTeam(db, teamId);
   return !(await atLeastWaiting(db, teamId, limit));
 }

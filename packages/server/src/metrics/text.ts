@@ -22,9 +22,13 @@ export const contentType = "text/plain; version=0.0.4; charset=utf-8";
 export const writeText = (families: readonly Family[]): string => families.map(writeFamily).join("");
 
 function writeFamily({ name, help, type, samples }: Family): string {
-  const lines = samples.map((sample) => `${name}${sample.suffix ?? ""}${writeLabels(sample.labels)} ${sample.value}`);
+  const lines = samples.map(
+    (sample) => `${name}${sample.suffix ?? ""}${writeLabels(sample.labels)} ${writeValue(sample.value)}`,
+  );
   return [`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`, ...lines, ""].join("\n");
 }
+
+const writeValue = (value: number) => (Number.isFinite(value) ? String(value) : value > 0 ? "+Inf" : "NaN");
 
 function writeLabels(labels: Labels): string {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeValue(value)}"`);
