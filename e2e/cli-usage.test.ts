@@ -23,7 +23,21 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     }
     assert.deepEqual(
       [...groups.keys()],
-      ["auth", "admin", "user", "team", "token", "job", "credentials", "serve", "audit", "doctor", "completion"],
+      [
+        "auth",
+        "admin",
+        "user",
+        "team",
+        "token",
+        "job",
+        "credentials",
+        "serve",
+        "audit",
+        "backup",
+        "restore",
+        "doctor",
+        "completion",
+      ],
     );
     const paths = [...groups].flatMap(([word, verbs]) =>
       verbs.length > 0 ? verbs.map((verb) => [word, verb]) : [[word]],

@@ -16,6 +16,8 @@ export interface ServerOptions {
   readonly databaseUrl?: string;
   /** Runs as this user, who has no other rights; the tests must be root for that. */
   readonly user?: number;
+  /** A folder that is there already; otherwise a fresh one is made. */
+  readonly dataDir?: string;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -30,7 +32,7 @@ export class TestServer {
 
   /** Starts one, ready to be used. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
-    const dataDir = await mkdtemp(join(tmpdir(), "millrace-"));
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
     if (options.user !== undefined) await chown(dataDir, options.user, options.user);
     const server = new TestServer(dataDir, await freePort(), options);
     await server.start();

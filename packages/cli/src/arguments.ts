@@ -354,6 +354,7 @@ export const commands = {
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last (default: 5)" },
+      tag: { kind: "list", value: "TAG", help: "Tags to find the job by" },
       "start-time": {
         kind: "text",
         value: "TIME",
@@ -380,12 +381,22 @@ export const commands = {
         help: "Only jobs in this state; also ACTIVE and INACTIVE",
       },
       name: { kind: "text", value: "NAME", help: "Only jobs of this name" },
+      search: { kind: "text", value: "TEXT", help: "Only jobs with this text in the name or in the script" },
+      tag: { kind: "list", value: "TAG", help: "Only jobs with all of these tags" },
       "created-by": { kind: "text", value: "USER", help: "Only jobs of this user" },
+      since: { kind: "text", value: "TIME", help: "Only jobs created since: 2026-01-31T09:00, '2 hours ago', today" },
+      until: { kind: "text", value: "TIME", help: "Only jobs created before this time" },
+      cluster: { kind: "text", value: "NAME", help: "Only jobs of this cluster" },
+      parent: { kind: "text", value: "ID", help: "Only jobs that this task has started" },
       limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "At most so many jobs (default: 20)" },
       extended: { kind: "switch", short: "e", help: "Also show the cluster and how long each stage took" },
       json,
     },
-    examples: ["millrace job ls --status active", "millrace job ls --json --limit 100"],
+    examples: [
+      "millrace job ls --status active",
+      "millrace job ls --search train --tag nightly",
+      "millrace job ls --json --limit 100",
+    ],
   },
   "job logs": {
     summary: "Print the log of a job and follow it to its end",
@@ -451,6 +462,27 @@ export const commands = {
     summary: "Show which credentials jobs of the team get that name none, or choose them",
     arguments: { NAME: { optional: true, help: "A set of the team" } },
     flags: { ...connection, none: { kind: "switch", help: "Such jobs get none" } },
+  },
+  backup: {
+    summary: "Back up the store, the uploads and the logs into a new folder, whether the server runs or not",
+    details:
+      "The key of encrypted values (secret.key in the data folder) is left out unless --with-key is given: without it\n" +
+      "credentials and the variables of jobs cannot be read again. Keep the key in another place than the backup.",
+    arguments: { DIR: { help: "Folder to make; it must not be there yet", complete: "directory" } },
+    flags: { "with-key": { kind: "switch", help: "Put the key of encrypted values in, too" }, ...serverFlags },
+    examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
+  },
+  restore: {
+    summary: "Restore a backup into an empty data folder, and an empty database where one is used",
+    details:
+      "Jobs that were running are FAILED. Jobs that waited run: also those that ran after the backup was made, once\n" +
+      "more, unless --cancel-queued is given. A backup restores into either store, so this is also the way to move.",
+    arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
+    flags: {
+      "cancel-queued": { kind: "switch", help: "Cancel the jobs that waited instead of running them" },
+      ...serverFlags,
+    },
+    examples: ["millrace restore /backups/millrace-2026-01-31 --data-dir /srv/millrace-new"],
   },
   doctor: {
     summary: "Check this machine, the server and the settings, and show the configuration",

@@ -17,6 +17,8 @@ const modules = {
   audit: () => import("./commands/audit.ts"),
   job: () => import("./commands/job.ts"),
   credentials: () => import("./commands/credentials.ts"),
+  backup: () => import("./commands/backup.ts"),
+  restore: () => import("./commands/restore.ts"),
   doctor: () => import("./commands/doctor.ts"),
   completion: () => import("./commands/completion.ts"),
 };

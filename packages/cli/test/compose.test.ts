@@ -54,6 +54,7 @@ describe("a job", () => {
       workers: null,
       python_version: null,
       repository: null,
+      tags: [],
       priority: 5,
       compute_cluster_name: null,
       credentials_name: null,
@@ -69,6 +70,7 @@ describe("a job", () => {
       ...["--workers", "2", "--python-version", "3.12", "--repository", "https://x/y.git@main", "--priority", "0"],
       ...["--cluster", "big", "-c", "aws", "--cron", "@daily", "--ignore-checkpoints"],
       ...["--start-time", "2026-01-31T09:00Z", "--env", "A=1", "--req", "x", "y"],
+      ...["--tag", "nightly", "eu/west"],
     );
     const { query, query_type, query_name, ...rest } = job;
     assert.deepEqual([query, query_type, query_name], ["true", "SHELL", "x.sh"]);
@@ -78,6 +80,7 @@ describe("a job", () => {
       workers: 2,
       python_version: "3.12",
       repository: "https://x/y.git@main",
+      tags: ["nightly", "eu/west"],
       priority: 0,
       compute_cluster_name: "big",
       credentials_name: "aws",
@@ -101,7 +104,14 @@ describe("a rerun", () => {
     ...{ id: "0196f1aa-0000-7000-8000-000000000001", url: "", status: "FAILED", name: "q.py", team: "main" },
     ...{ created_by: "admin", created_at: "", started_at: null, finished_at: null, query: "print(1)" },
     ...{ query_type: "PYTHON", workers: 2, python_version: "3.12", requirements: "x\n", repository: null },
-    ...{ environment: { A: "1" }, files: ["7"], priority: 3, compute_cluster_id: 1, compute_cluster_name: "local" },
+    ...{
+      environment: { A: "1" },
+      files: ["7"],
+      tags: ["eu"],
+      priority: 3,
+      compute_cluster_id: 1,
+      compute_cluster_name: "local",
+    },
     ...{ credentials_name: null, start_after: "2026-01-01T00:00:00Z", cron_expression: "@daily", next_run: null },
     ...{ reset: true, exit_code: 1, error_message: "x", error_stack: null, params: { p: 1 }, metrics: { m: 2 } },
     ...{ parent_job_id: null, rerun_from_job_id: null, run_group_id: "", steps: null },
@@ -117,6 +127,7 @@ describe("a rerun", () => {
       python_version: "3.12",
       repository: null,
       files: ["7"],
+      tags: ["eu"],
       priority: 3,
       compute_cluster_name: "local",
       credentials_name: null,

@@ -64,6 +64,7 @@ export const routes = {
   datasetJobVersions: datasets.datasetJobVersions,
   healthz: system.healthz,
   readyz: system.readyz,
+  metrics: system.metrics,
   openapiJson: system.openapiJson,
 } as const;
 

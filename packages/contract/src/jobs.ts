@@ -1,7 +1,7 @@
 /** Jobs: fields, states, transitions, allowed actions, routes. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
-import { ActionFeedback, AnyMap, maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { ActionFeedback, AnyMap, JobTag, maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
@@ -84,6 +84,7 @@ export const Job = Type.Object(
         "values are shown to editors and admins of the team; viewers see the names, each with the value `***`",
     }),
     files: Type.Array(Type.String(), { description: "ids of the attached files" }),
+    tags: Type.Array(JobTag),
     priority: Type.Integer({ description: "0 runs first, 5 last" }),
     compute_cluster_id: nullable(Type.Integer()),
     compute_cluster_name: nullable(Type.String()),
@@ -106,6 +107,22 @@ export const Job = Type.Object(
 );
 export type Job = Static<typeof Job>;
 
+const condition = "([<>]=?|[=!~]=)? ?v?\\d+(\\.\\d+)*(\\.\\*)?";
+const PythonVersion = Type.String({
+  maxLength: 64,
+  pattern: `^\\s*(${condition}(\\s*,\\s*${condition})*)?\\s*$`,
+  description: "a version such as 3.12, or conditions such as >=3.10,<3.13",
+});
+
+/** Clients send either. */
+const FileId = Type.Unsafe<string | number>({
+  type: ["string", "integer"],
+  pattern: "^\\d{1,10}$",
+  minimum: 1,
+  maximum: 2_147_483_647,
+  description: "an id that the upload gave",
+});
+
 export const JobInput = Type.Object(
   {
     query: Type.String({ maxLength: 1_048_576, description: "the text of the script" }),
@@ -118,18 +135,24 @@ export const JobInput = Type.Object(
     workers: maybe(
       Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "slots of the cluster; 0 counts as 1" }),
     ),
-    python_version: maybe(Type.String({ maxLength: 32, description: "such as 3.12" })),
+    python_version: maybe(PythonVersion),
     requirements: maybe(Type.String({ maxLength: 262_144, description: "the text of a requirements file" })),
     repository: maybe(Type.String({ maxLength: 2048, description: "git URL, optionally with @revision" })),
-    files: maybe(Type.Array(Type.Unsafe<string | number>({ type: ["string", "integer"] }), { maxItems: 1000 })),
+    files: maybe(Type.Array(FileId, { maxItems: 1000, description: "ids that the upload gave" })),
+    tags: maybe(Type.Array(JobTag, { maxItems: 20, description: "for finding the job again; repetitions count once" })),
     priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
-    compute_cluster_name: maybe(Type.String({ description: "digits also resolve by id" })),
+    compute_cluster_name: maybe(Type.String({ maxLength: 255, description: "digits also resolve by id" })),
     compute_cluster_id: maybe(
       Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "not together with compute_cluster_name" }),
     ),
-    start_after: maybe(Type.String({ description: "ISO 8601; without an offset in the server's time zone" })),
+    start_after: maybe(
+      Type.String({ maxLength: 64, description: "ISO 8601; without an offset in the server's time zone" }),
+    ),
     cron_expression: maybe(
-      Type.String({ description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually" }),
+      Type.String({
+        maxLength: 255,
+        description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually",
+      }),
     ),
     credentials_name: maybe(
       Type.String({
@@ -137,7 +160,7 @@ export const JobInput = Type.Object(
         description: "credentials of your own or of the team; absent: the team's default; empty: none",
       }),
     ),
-    rerun_from_job_id: maybe(Type.String({ description: "an id that is not known here is ignored" })),
+    rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an id that is not known here is ignored" })),
     reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
     params: maybe(AnyMap),
   },
@@ -155,9 +178,21 @@ const ListJobsQuery = Type.Object({
   ),
   job_id: Type.Optional(Uuid),
   include_steps: Type.Optional(Type.Boolean({ default: false })),
-  name: Type.Optional(Type.String({ description: "exactly this name" })),
-  created_by: Type.Optional(Type.String({ description: "user name" })),
-  cursor: Type.Optional(Type.String({ description: "id of the last job of the page before: only older jobs follow" })),
+  name: Type.Optional(Type.String({ maxLength: 255, description: "exactly this name" })),
+  created_by: Type.Optional(Type.String({ maxLength: 255, description: "user name" })),
+  search: Type.Optional(
+    Type.String({ maxLength: 255, description: "text in the name or in the query, in any letter case" }),
+  ),
+  tag: Type.Optional(Type.Array(JobTag, { maxItems: 20, description: "repeated: jobs with all of them" })),
+  created_after: Type.Optional(
+    Type.String({ maxLength: 64, description: "ISO 8601, without an offset in the server's time zone; inclusive" }),
+  ),
+  created_before: Type.Optional(
+    Type.String({ maxLength: 64, description: "ISO 8601, without an offset in the server's time zone; exclusive" }),
+  ),
+  cluster: Type.Optional(Type.String({ maxLength: 255, description: "name or id of a cluster" })),
+  parent_job_id: Type.Optional(Uuid),
+  cursor: Type.Optional(Uuid),
 });
 export type ListJobsQuery = Static<typeof ListJobsQuery>;
 
@@ -172,6 +207,9 @@ export const listJobs = defineRoute({
   access: access("JOB", "read", "viewer"),
   query: ListJobsQuery,
   response: Type.Array(Job),
+  responseHeaders: {
+    "x-next-cursor": "Where more jobs may follow: pass it as `cursor`. A page may be short, even empty, and have it.",
+  },
 });
 
 export const createJob = defineRoute({
@@ -188,6 +226,7 @@ export const createJob = defineRoute({
   }),
   body: JobInput,
   response: Job,
+  errors: ["insufficient_storage"],
 });
 
 const UsageSample = Type.Object({

@@ -25,7 +25,11 @@ const LogsQuery = Type.Object({
   team_name: Type.Optional(TeamName),
   format: Type.Optional(Type.Unsafe<"text" | "json">({ type: "string", enum: ["text", "json"] })),
   after: Type.Optional(
-    Type.Integer({ minimum: 0, description: "JSON: start at this byte offset, a `next` of the page before" }),
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: "JSON: start at this byte offset, a `next` of the page before",
+    }),
   ),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 10000, default: 1000, description: "JSON: pieces in a page" }),
@@ -61,7 +65,11 @@ export const followLogs = defineRoute({
     team_name: Type.Optional(TeamName),
     no_follow: Type.Optional(Type.Boolean({ description: "statuses only" })),
     after: Type.Optional(
-      Type.Integer({ minimum: 0, description: "start at this byte offset: the id of the next piece wanted, less one" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: "start at this byte offset: the id of the next piece wanted, less one",
+      }),
     ),
   }),
   response: Type.Object({ message: Type.String() }),

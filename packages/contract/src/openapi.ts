@@ -37,13 +37,14 @@ export function openapiDocument(routes: readonly Route[]): Json {
 }
 
 function operation(route: Route, components: Json): Json {
-  const content: Json = { "application/json": { schema: reference(route.response, components) } };
+  const type = route.plainText ? "text/plain" : "application/json";
+  const content: Json = { [type]: { schema: reference(route.response, components) } };
   for (const [type, description] of Object.entries(route.alsoAnswers ?? {})) {
     content[type] = { schema: { type: "string", description } };
   }
   const success = route.socket
     ? { 101: { description: "Switching to a WebSocket of JSON text frames" } }
-    : { 200: { description: "OK", content } };
+    : { 200: { description: "OK", ...responseHeaders(route), content } };
   return {
     operationId: route.id,
     tags: [route.tag],
@@ -54,6 +55,15 @@ function operation(route: Route, components: Json): Json {
     ...requestBody(route, components),
     responses: { ...success, ...refusals(route) },
   };
+}
+
+function responseHeaders({ responseHeaders }: Route): Json {
+  if (!responseHeaders) return {};
+  const headers = Object.entries(responseHeaders).map(([name, description]) => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  return { headers: Object.fromEntries(headers) };
 }
 
 function describeAccess({ access }: Route): string {
@@ -81,16 +91,19 @@ function parameters(route: Route): Json[] {
 
 function requestBody(route: Route, components: Json): Json {
   if (route.upload) {
+    // Without a type: whatever bytes come are a file.
     const schema = {
       type: "object",
       required: ["file"],
-      properties: { file: { type: "string", contentMediaType: "application/octet-stream" } },
+      properties: { file: { contentMediaType: "application/octet-stream" } },
     };
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
   if (!route.body) return {};
+  // A body of which nothing is needed may as well be left out.
+  const required = ((route.body as { required?: readonly string[] }).required ?? []).length > 0;
   return {
-    requestBody: { required: true, content: { "application/json": { schema: reference(route.body, components) } } },
+    requestBody: { required, content: { "application/json": { schema: reference(route.body, components) } } },
   };
 }
 

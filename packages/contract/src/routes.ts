@@ -22,6 +22,10 @@ export interface Route {
   readonly response: TSchema;
   /** Also answers with these content types, as described. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
+  /** Answers with plain text and nothing else. */
+  readonly plainText?: true;
+  /** Headers of a good answer, as described. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
   /** An upgrade to a WebSocket: not called through the client. */
   readonly socket?: true;
   /** Refusals beyond those that any route of its kind can give. */

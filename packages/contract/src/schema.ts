@@ -24,9 +24,12 @@ export const Uuid = Type.String({
 });
 export const Timestamp = Type.String({ format: "date-time", description: "ISO 8601 date-time, UTC" });
 export const TeamName = Type.String({
-  minLength: 1,
   maxLength: 64,
-  description: "the team; may be left out when the token belongs to one team only",
+  description: "the team; may be left out, or empty, when the token belongs to one team only",
+});
+export const JobTag = Type.String({
+  pattern: "^[A-Za-z0-9._:/-]{1,64}$",
+  description: "1 to 64 letters, digits and - _ . : /",
 });
 /** Of users and teams: stands in paths as it is. No dot: dataset namespaces are `@username`, split at dots. */
 export const Name = Type.String({

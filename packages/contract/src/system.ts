@@ -27,6 +27,17 @@ export const readyz = defineRoute({
   errors: ["unavailable"],
 });
 
+export const metrics = defineRoute({
+  id: "metrics",
+  method: "GET",
+  path: "/metrics",
+  tag: "System",
+  summary: "What the server is doing, as text for scrapers (Prometheus exposition format)",
+  access: { kind: "admin", scope: "ADMIN:read", why: "it names every team; MILLRACE_METRICS_OPEN opens it" },
+  response: Type.String(),
+  plainText: true,
+});
+
 export const openapiJson = defineRoute({
   id: "openapiJson",
   method: "GET",

@@ -158,6 +158,48 @@ export const settings = {
     description: "days after which an uploaded file that no job took along is removed",
     parse: integer(1, 36_500),
   }),
+  logDays: setting({
+    env: "MILLRACE_LOG_DAYS",
+    fallback: "90",
+    description: "days after its end when a job's log and folder are removed; 0 keeps them",
+    parse: integer(0, 36_500),
+  }),
+  envDays: setting({
+    env: "MILLRACE_ENV_DAYS",
+    fallback: "30",
+    description: "days after which a virtualenv that no job used is removed; 0 keeps them",
+    parse: integer(0, 36_500),
+  }),
+  auditDays: setting({
+    env: "MILLRACE_AUDIT_DAYS",
+    fallback: "365",
+    description: "days for which the audit is kept; 0 keeps it for ever",
+    parse: integer(0, 36_500),
+  }),
+  diskFloor: setting({
+    env: "MILLRACE_DISK_FLOOR",
+    fallback: "1GiB",
+    description: "free space in the data folder below which no job is started or taken; 0 for no floor",
+    parse: bytes,
+  }),
+  teamRunning: setting({
+    env: "MILLRACE_TEAM_RUNNING",
+    fallback: "0",
+    description: "jobs of one team that may run at once, unless the team has a quota of its own; 0 for no limit",
+    parse: integer(0, 1_000_000),
+  }),
+  teamQueued: setting({
+    env: "MILLRACE_TEAM_QUEUED",
+    fallback: "10000",
+    description: "jobs of one team that may wait, unless the team has a quota of its own; 0 for no limit",
+    parse: integer(0, 100_000_000),
+  }),
+  metricsOpen: setting({
+    env: "MILLRACE_METRICS_OPEN",
+    fallback: "false",
+    description: "true: /metrics needs no token",
+    parse: (text) => choice("true", "false")(text) === "true",
+  }),
   cancelGrace: setting({
     env: "MILLRACE_CANCEL_GRACE",
     fallback: "10",

@@ -1,31 +1,32 @@
 /** Looks for what is wrong on this machine. */
-import { access, constants, mkdir, mkdtemp, rm, stat, statfs } from "node:fs/promises";
+import { access, constants, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import type { Config } from "./config.ts";
-import { Interpreters } from "./engines/local/interpreters.ts";
+import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./doctor/file-system.ts";
+import type { Finding } from "./doctor/finding.ts";
+import { checkStore } from "./doctor/store.ts";
+import { type Interpreter, Interpreters } from "./engines/local/interpreters.ts";
 import { openIsolation } from "./engines/local/open-isolation.ts";
 import { findPrograms } from "./engines/local/programs.ts";
-import { storeFile } from "./store/open-store.ts";
 
-export interface Finding {
-  readonly level: "ok" | "warn" | "error";
-  readonly topic: string;
-  readonly message: string;
-  /** What to do about it. */
-  readonly next?: string;
-}
+export type { Finding } from "./doctor/finding.ts";
 
-export const diagnose = (config: Config): Promise<Finding[]> =>
-  Promise.all([
-    checkRuntime(),
-    checkDataFolder(config),
-    checkStore(config),
-    checkDisk(config),
-    checkPrograms(config),
-    checkPython(config),
-    checkIsolation(config),
-  ]);
+export const diagnose = async (config: Config): Promise<Finding[]> =>
+  (
+    await Promise.all([
+      checkRuntime(),
+      checkDataFolder(config),
+      checkFileSystem(config),
+      checkPermissions(config),
+      checkStore(config),
+      checkDisk(config),
+      checkInodes(config),
+      checkPrograms(config),
+      checkPython(config),
+      checkIsolation(config),
+    ])
+  ).flat();
 
 async function checkRuntime(): Promise<Finding> {
   return {
@@ -52,70 +53,53 @@ async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
   }
 }
 
-async function checkStore({ databaseUrl, dataDir }: Config): Promise<Finding> {
-  const topic = "store";
-  try {
-    if (databaseUrl) await reachDatabase(databaseUrl);
-    else if (!(await stat(join(dataDir, storeFile)).catch(() => undefined))) {
-      return { level: "ok", topic, message: "embedded SQLite, made by the first start" };
-    }
-    return { level: "ok", topic, message: databaseUrl ? "PostgreSQL" : "embedded SQLite" };
-  } catch (error) {
-    const message = `PostgreSQL does not answer: ${(error as Error).message}`;
-    return { level: "error", topic, message, next: "check --database-url, or leave it out for the embedded store" };
-  }
-}
-
-async function reachDatabase(databaseUrl: string): Promise<void> {
-  const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5000 });
-  await client.connect();
-  await client.end();
-}
-
-async function checkDisk({ dataDir }: Config): Promise<Finding> {
-  const { bavail, bsize } = await statfs(dataDir).catch(() => statfs("/"));
-  const free = (bavail * bsize) / 1024 ** 3;
-  const message = `${free.toFixed(1)} GiB free`;
-  return free < 1
-    ? { level: "warn", topic: "disk", message, next: "free some space: logs and uploads need it" }
-    : { level: "ok", topic: "disk", message };
-}
-
 async function checkPrograms({ jobEnvironment }: Config): Promise<Finding> {
-  const folders = `/usr/bin:/bin:${jobEnvironment["PATH"] ?? ""}`.split(delimiter);
-  const missing: string[] = [];
-  for (const name of ["setsid", "env", "flock", "git"]) {
-    const found = await Promise.all(
-      folders.map((folder) =>
-        access(join(folder, name)).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    );
-    if (!found.includes(true)) missing.push(name);
-  }
-  if (missing.length === 0) return { level: "ok", topic: "programs", message: "setsid, env, flock and git are there" };
-  const fatal = missing.some((name) => name !== "git");
-  return {
-    level: fatal ? "error" : "warn",
-    topic: "programs",
-    message: `missing: ${missing.join(", ")}`,
-    next: "install util-linux, coreutils and git",
-  };
+  const topic = "programs";
+  const path = `/usr/bin:/bin:${jobEnvironment["PATH"] ?? ""}`;
+  const needed = ["setsid", "env", "flock"];
+  const present = new Map<string, boolean>();
+  for (const name of [...needed, "git", "uv"]) present.set(name, await isOnPath(name, path));
+  const missing = [...present].filter(([name, found]) => !found && name !== "uv").map(([name]) => name);
+  const uv = present.get("uv") ? "uv builds virtualenvs" : "no uv: venv and pip build virtualenvs, which takes longer";
+  if (missing.length === 0) return { level: "ok", topic, message: `setsid, env, flock and git are there; ${uv}` };
+  const fatal = missing.some((name) => needed.includes(name));
+  const message = `missing: ${missing.join(", ")}${fatal ? "" : " (jobs with a repository will fail)"}; ${uv}`;
+  return { level: fatal ? "error" : "warn", topic, message, next: "install util-linux, coreutils and git" };
 }
 
-async function checkPython({ jobEnvironment }: Config): Promise<Finding> {
+async function isOnPath(name: string, path: string): Promise<boolean> {
+  const looks = path.split(delimiter).map((folder) => access(join(folder, name), constants.X_OK));
+  return Promise.any(looks).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function checkPython({ jobEnvironment, isolation }: Config): Promise<Finding> {
+  const topic = "python";
   const found = await new Interpreters(jobEnvironment["PATH"] ?? "").list();
-  if (found.length > 0)
-    return { level: "ok", topic: "python", message: found.map(({ version }) => version).join(", ") };
-  return {
-    level: "warn",
-    topic: "python",
-    message: "no Python 3 found: PYTHON jobs will fail",
-    next: "install python3 and python3-venv",
-  };
+  const versions = found.map(({ version }) => version).join(", ");
+  if (found.length === 0) {
+    const message = "no Python 3 found: PYTHON jobs will fail";
+    return { level: "warn", topic, message, next: "install python3 and python3-venv" };
+  }
+  // At level uid a job is another user, who must come to the interpreter on foot.
+  const hidden = isolation === "uid" ? await hiddenFromOthers(found) : [];
+  if (hidden.length === 0) return { level: "ok", topic, message: versions };
+  const message = `${versions}; jobs cannot reach ${hidden.map(({ path }) => path).join(", ")}`;
+  return { level: "warn", topic, message, next: "install Python below /usr or /opt, or open the folders above it" };
+}
+
+async function hiddenFromOthers(interpreters: readonly Interpreter[]): Promise<Interpreter[]> {
+  const open = await Promise.all(interpreters.map(({ path }) => isOpenToOthers(path)));
+  return interpreters.filter((_, index) => !open[index]);
+}
+
+/** It, and every folder above it. */
+async function isOpenToOthers(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found || (found.mode & 0o001) === 0) return false;
+  return path === dirname(path) || isOpenToOthers(dirname(path));
 }
 
 /** Tries the levels out in a folder of its own, as a start would. */

@@ -1,5 +1,5 @@
 /** A job's log as everybody gets it. Whatever leaves the server of a log goes through here, and is masked. */
-import { isSettled } from "@millrace/contract";
+import { ApiError, isSettled } from "@millrace/contract";
 import { decryptEnvironment, decryptJobSecrets } from "./domain/encryption.ts";
 import { tokensOfJob } from "./domain/job-tokens.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
@@ -21,10 +21,18 @@ export async function openJobLog(
   id: string,
 ): Promise<{ log: MaskedLog; ended: boolean }> {
   const job = await getJobSecrets(store.db, id);
+  if (job?.log_removed_at) throw logRemoved(id, job.log_removed_at);
   const ended = job !== undefined && isSettled(job.status);
   const raw = await engine.openLog(attemptKey(id, job?.attempt ?? 0));
   return { log: new MaskedLog(raw, job ? logSecrets(keys, job) : [], ended), ended };
 }
+
+/** Its age was over MILLRACE_LOG_DAYS. */
+export const logRemoved = (id: string, at: string) =>
+  new ApiError(
+    "not_found",
+    `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time.`,
+  );
 
 /** What this job was given that nobody is to see: credentials, its token, and what looks like a secret. */
 function logSecrets(keys: KeyRing, { id, attempt, environment, secrets }: JobSecretsRow): Buffer[] {

@@ -1,7 +1,10 @@
 /** What the command line calls: serve, tokens, links and passwords made on the store itself, a look at what is wrong. */
 import { access, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { pino } from "pino";
+import { takeBackup } from "./backup/backup.ts";
+import type { Manifest } from "./backup/format.ts";
+import { type Restored, restoreBackup } from "./backup/restore.ts";
 import type { Config } from "./config.ts";
 import { operator } from "./domain/audit.ts";
 import { systemClock } from "./domain/clock.ts";
@@ -85,9 +88,37 @@ export const adminPassword = (
   config: Config,
   { user = "admin", password }: { user?: string | undefined; password: string },
 ): Promise<void> => withStore(config, (store) => setAdminPassword(store, operator, user, password, systemClock.now()));
+type Progress = (text: string) => void;
+
+/** With the server up or down. */
+export async function backup(
+  config: Config,
+  folder: string,
+  options: { withKey: boolean; onProgress: Progress },
+): Promise<Manifest> {
+  await requireStore(config);
+  return takeBackup(config, resolve(folder), { ...options, now: systemClock.now });
+}
+
+export const restore = (
+  config: Config,
+  folder: string,
+  options: { cancelQueued: boolean; onProgress: Progress },
+): Promise<Restored> => restoreBackup(config, resolve(folder), { ...options, now: systemClock.now });
 
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
+  await requireStore(config);
+  const store = await openStore(config);
+  try {
+    await prepareStore(store, systemClock.now());
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function requireStore(config: Config): Promise<void> {
   const file = join(config.dataDir, storeFile);
   if (
     !config.databaseUrl &&
@@ -99,12 +130,5 @@ async function withStore<T>(config: Config, work: (store: Store) => Promise<T>):
     throw new Error(
       `There is no store in ${config.dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
     );
-  }
-  const store = await openStore(config);
-  try {
-    await prepareStore(store, systemClock.now());
-    return await work(store);
-  } finally {
-    await store.close();
   }
 }

@@ -1,11 +1,14 @@
 /** A running server: its parts wired together, started and stopped in order. */
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
+import { refuseUnfinished } from "./backup/unfinished-restore.ts";
 import type { Config } from "./config.ts";
+import { Disk } from "./disk.ts";
 import { type Clock, systemClock } from "./domain/clock.ts";
 import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
@@ -24,8 +27,10 @@ import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
+import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
+import { timedStore } from "./store/timed-store.ts";
 import { hasAdministratorWithPassword } from "./store/users.ts";
 
 export interface RunningServer {
@@ -37,36 +42,45 @@ export interface RunningServer {
 
 export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  await refuseUnfinished(config.dataDir);
   const folderLock = lockDataFolder(config.dataDir);
-  const store = await openStore(config);
+  const metrics = new ServerMetrics();
+  const store = timedStore(await openStore(config), (seconds) => metrics.storeWrite.observe({}, seconds));
   const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl, fatal(log)) : undefined;
   const release = async () => {
+    metrics.close();
     await store.close();
     await databaseLock?.release();
     await folderLock.release();
   };
   try {
-    return await begin(config, log, clock, store, release);
+    return await begin(config, log, clock, { store, metrics, release });
   } catch (error) {
     await release();
     throw error;
   }
 }
 
-/** With the store open and locked; `release` gives both back. */
-async function begin(
-  config: Config,
-  log: Logger,
-  clock: Clock,
-  store: Store,
-  release: () => Promise<void>,
-): Promise<RunningServer> {
+/** The store, open and locked; `release` gives it back. */
+interface Ground {
+  readonly store: Store;
+  readonly metrics: ServerMetrics;
+  release(): Promise<void>;
+}
+
+interface Parts extends Ground {
+  readonly keys: KeyRing;
+  readonly serverId: string;
+}
+
+async function begin(config: Config, log: Logger, clock: Clock, ground: Ground): Promise<RunningServer> {
+  const { store, release } = ground;
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   await prepareStore(store, clock.now());
   await requireAdministrator(config, store);
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());
-  const parts = await buildParts(config, log, clock, store, keys, serverId);
+  const parts = await buildParts(config, log, clock, { ...ground, keys, serverId });
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
@@ -105,7 +119,7 @@ function isLoopback(host: string): boolean {
   return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, store: Store, keys: KeyRing, serverId: string) {
+async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Parts) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
@@ -146,9 +160,26 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   let ready = false;
   let url = "";
   const publicUrl = () => url;
-  const shared = { config, store, keys, engine, signals, clock, log, faults, filePath, publicUrl };
+  const disk = new Disk(config.dataDir, config.diskFloor, clock);
+  const quotas = { running: config.teamRunning, queued: config.teamQueued };
+  const shared = {
+    config,
+    store,
+    keys,
+    engine,
+    signals,
+    clock,
+    log,
+    faults,
+    filePath,
+    publicUrl,
+    metrics,
+    disk,
+    quotas,
+  };
   const http: HttpContext = {
     ...shared,
+    version,
     timezone: config.timezone,
     jobPaths: config.jobPaths.map(({ path }) => path),
     ready: () => ready,
@@ -166,7 +197,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
     dispatchJobs({ ...shared, serverId, bootId }),
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
-    sweep({ ...shared, filesDir, serverId, unusedFileDays: config.unusedFileDays }),
+    sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {
     ready = value;
@@ -176,6 +207,19 @@ async function buildParts(config: Config, log: Logger, clock: Clock, store: Stor
   };
   return { engine, http, loops, stopping, setReady, setUrl };
 }
+
+const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({
+  jobsDir: join(dataDir, "jobs"),
+  envsDir: join(dataDir, "envs"),
+  unusedFileDays,
+  logDays,
+  envDays,
+  auditDays,
+});
+
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   try {

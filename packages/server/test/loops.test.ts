@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { Disk } from "../src/disk.ts";
 import { operator } from "../src/domain/audit.ts";
 import { day, iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
@@ -15,6 +16,7 @@ import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { sweep } from "../src/loops/sweep.ts";
+import { ServerMetrics } from "../src/metrics/server-metrics.ts";
 import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
@@ -30,6 +32,10 @@ describe("loops", () => {
   const log = pino({ level: "silent" });
   const signals = new Signals();
   const keys = keyRing();
+  const metrics = new ServerMetrics();
+  after(() => metrics.close());
+  const quotas = { running: 0, queued: 0 };
+  let disk: Disk;
   let jobs: JobsContext;
   const team: Team = { id: 1, name: "main", role: "admin" };
   const principal: Principal = {
@@ -44,15 +50,17 @@ describe("loops", () => {
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "millrace-loops-"));
     store = await openStore({ dataDir, databaseUrl: "" });
+    disk = new Disk(dataDir, 0, clock);
     await prepareStore(store, now);
     await prepareLocalCluster(store, 1, "none");
-    jobs = { store, keys, signals, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+    jobs = { store, keys, signals, quotas, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
   });
   after(async () => {
     await store.close();
     await rm(dataDir, { recursive: true });
   });
 
+  const tasksContext = () => ({ store, keys, signals, clock, log, metrics, disk, quotas });
   const create = async (rest: Partial<JobInput>) => {
     const input: JobInput = { query: "", query_type: "SHELL", ...rest };
     return JSON.parse(
@@ -66,7 +74,7 @@ describe("loops", () => {
 
   it("fire a cron task at every tick of a year, once each, also with two servers", async () => {
     const task = await create({ cron_expression: "30 4 * * 1" });
-    const servers = [fireTasks({ store, keys, signals, clock, log }), fireTasks({ store, keys, signals, clock, log })];
+    const servers = [fireTasks(tasksContext()), fireTasks(tasksContext())];
     for (; now < start + 365 * day; now += 3_600_000) await Promise.all(servers.map((loop) => loop.runOnce()));
     const expected = [];
     for (let time = start; time < start + 365 * day; time += day) {
@@ -78,7 +86,7 @@ describe("loops", () => {
 
   it("fire one job after an outage, not a burst", async () => {
     const task = await create({ cron_expression: "@hourly" });
-    const loop = fireTasks({ store, keys, signals, clock, log });
+    const loop = fireTasks(tasksContext());
     now += 100 * 3_600_000;
     await loop.runOnce();
     await loop.runOnce();
@@ -107,8 +115,14 @@ describe("loops", () => {
       store,
       engine,
       clock,
+      log,
       serverId: "s",
       unusedFileDays: 7,
+      logDays: 0,
+      envDays: 0,
+      auditDays: 0,
+      jobsDir: join(dataDir, "jobs"),
+      envsDir: join(dataDir, "envs"),
       filesDir: join(dataDir, "files"),
       filePath,
     });

@@ -5,6 +5,7 @@ import { ApiError, type JobStatus, jobStatuses } from "@millrace/contract";
 import { iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
+import { mayQueue, roomToRun } from "../src/domain/quotas.ts";
 import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
 import { insertAudit, listAudit } from "../src/store/audit.ts";
 import {
@@ -20,9 +21,11 @@ import { nextHead, replaceValue, shareKeys, takeKeys, valuesWithHead } from "../
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
 import { findOpenInvitation, insertInvitation, revokeInvitation, useInvitation } from "../src/store/invitations.ts";
-import { findJob, getJob, insertJob, listJobs, moveJob } from "../src/store/jobs.ts";
+import { type JobFilter, listJobs, lookAtMost } from "../src/store/job-lists.ts";
+import { insertTags } from "../src/store/job-tags.ts";
+import { findJob, getJob, insertJob, jobsWithOldLogs, markLogsRemoved, moveJob } from "../src/store/jobs.ts";
 import { deleteMembership, hasOtherAdmin, insertMembership, membersOf, setRole } from "../src/store/memberships.ts";
-import { countPassedOver, dequeue, enqueue, headOfQueue } from "../src/store/queue.ts";
+import { countPassedOver, dequeue, enqueue, headOfQueue, headOfQueueWithout } from "../src/store/queue.ts";
 import { insertSignInLink, useSignInLink } from "../src/store/sessions.ts";
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
@@ -153,6 +156,76 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       );
     });
 
+    it("lets no more jobs of a team wait than its quota, however many come at once", async () => {
+      const team = await addTeam(store, "crowded");
+      const come = () =>
+        store.write(async (db) => {
+          if (!(await mayQueue(db, team, { running: 0, queued: 7 }))) return false;
+          const waits = { team_id: team, cluster_id: 7, priority: 5, slots: 1, passed_over: 0 };
+          await enqueue(db, { job_id: newJobId(now), ...waits });
+          return true;
+        });
+      const taken = await Promise.all([...Array(30)].map(come));
+      assert.equal(taken.filter(Boolean).length, 7);
+      await store.write((db) => db.updateTable("teams").set({ max_queued: 8 }).where("id", "=", team).execute());
+      assert.deepEqual([await come(), await come()], [true, false], "its own quota wins");
+      await store.write((db) => db.deleteFrom("queue").where("team_id", "=", team).execute());
+    });
+
+    it("finds the head of the queue without teams that run as many jobs as they may", async () => {
+      const [full, other, third] = [await addTeam(store, "full"), await addTeam(store, "o"), await addTeam(store, "t")];
+      const waits = async (team_id: number, priority: number) => {
+        const job_id = newJobId(now);
+        await store.write((db) => enqueue(db, { job_id, team_id, cluster_id: 6, priority, slots: 1, passed_over: 0 }));
+        return job_id;
+      };
+      await waits(full, 0);
+      const [late, first, second] = [await waits(other, 5), await waits(third, 1), await waits(other, 1)];
+      await waits(full, 0);
+      const head = async (limit: number) =>
+        (await headOfQueueWithout(store.db, 6, limit, [full])).map(({ job_id }) => job_id);
+      assert.deepEqual(await head(10), [first, second, late]);
+      assert.deepEqual(await head(2), [first, second]);
+    });
+
+    it("counts what teams run against their quotas, and counts on as jobs are taken", async () => {
+      const team = await addTeam(store, "running");
+      const held = { cluster_id: 5, slots: 2, server_id: "s2", boot_id: "b", created_at: iso(now), signalled_at: null };
+      const id = await job("INIT");
+      await store.write((db) => openAttempt(db, { job_id: id, team_id: team, attempt: 1, ...held }));
+      const room = await roomToRun(store.db, { running: 2, queued: 0 });
+      assert.deepEqual([room.full, room.take(team), room.take(team), room.take(999)], [[], true, false, true]);
+      assert.deepEqual((await roomToRun(store.db, { running: 1, queued: 0 })).full, [team]);
+      await store.write((db) => db.updateTable("teams").set({ max_running: 0 }).where("id", "=", team).execute());
+      assert.deepEqual((await roomToRun(store.db, { running: 1, queued: 0 })).full, []);
+      await store.write((db) => closeAttempt(db, id, 1));
+    });
+
+    it("finds jobs whose logs are old, oldest end first, each until it is marked", async () => {
+      const ends = [3, 1, 2].map((days) => ({ id: newJobId(now), finished_at: iso(now - days * 86_400_000) }));
+      const [oldest, youngest, middle] = ends.map(({ id }) => id);
+      await store.write(async (db) => {
+        for (const { id, finished_at } of ends) await insertJob(db, { ...jobRow(id, "COMPLETE"), finished_at });
+      });
+      const start = { finished_at: "", id: "" };
+      const old = async (after = start, limit = 10) => jobsWithOldLogs(store.db, iso(now - 86_400_000), after, limit);
+      assert.deepEqual(
+        (await old()).map(({ id }) => id),
+        [oldest, middle],
+      );
+      const [first] = await old(start, 1);
+      assert.deepEqual(
+        (await old(first)).map(({ id }) => id),
+        [middle],
+      );
+      await store.write((db) => markLogsRemoved(db, [oldest ?? ""], iso(now)));
+      assert.deepEqual(
+        (await old()).map(({ id }) => id),
+        [middle],
+      );
+      assert.ok(youngest);
+    });
+
     it("counts the slots of open attempts, and closes each once", async () => {
       const id = await job("INIT");
       const attempt = {
@@ -189,11 +262,11 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         );
       }
       const list = async (rest: object) =>
-        (await listJobs(store.db, { teamId: team, limit: 100, ...rest })).map((row) => row.id);
+        (await listJobs(store.db, { teamId: team, limit: 100, ...rest })).rows.map((row) => row.id);
       assert.deepEqual(await list({}), ids);
       assert.deepEqual(await list({ limit: 2 }), ids.slice(0, 2));
       assert.deepEqual(await list({ limit: 2, before: ids[1] }), ids.slice(2, 4));
-      const running = (await listJobs(store.db, { teamId: team, limit: 9, statuses: ["RUNNING", "FAILED"] })).map(
+      const running = (await listJobs(store.db, { teamId: team, limit: 9, statuses: ["RUNNING", "FAILED"] })).rows.map(
         (r) => r.status,
       );
       assert.deepEqual(running.sort(), ["FAILED", "RUNNING"]);
@@ -203,6 +276,65 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ids.find((_, i) => (ids.length - 1 - i) % 2 === 1),
       ]);
       assert.equal((await findJob(store.db, 1, ids[0] ?? ""))?.id, undefined);
+    });
+
+    it("finds jobs by text in any letter case, by all of several tags, cluster, parent and time, together", async () => {
+      const team = await addTeam(store, "searched");
+      const ids: string[] = [];
+      const add = async (name: string, query: string, tags: string[], rest: object = {}) => {
+        const id = newJobId(now);
+        ids.push(id);
+        const spec = JSON.stringify({ tags, query });
+        await store.write(async (db) => {
+          await insertJob(db, { ...jobRow(id, "COMPLETE", { name }), team_id: team, spec, ...rest });
+          await insertTags(db, team, id, tags);
+        });
+        return id;
+      };
+      const load = await add("Load.py", "read('50%_a.csv')", ["nightly", "eu/west"]);
+      const train = await add("train.py", "ÜBER models\nimport torch", ["nightly"], { status: "FAILED" });
+      const child = await add("load.py", "select *", ["eu/west"], { parent_job_id: load });
+      const find = async (filter: Partial<JobFilter>) =>
+        (await listJobs(store.db, { teamId: team, limit: 10, ...filter })).rows.map(({ id }) => id);
+      assert.deepEqual(await find({ text: "LOAD" }), [child, load]);
+      assert.deepEqual(await find({ text: "über MODELS" }), [train]);
+      assert.deepEqual(await find({ text: "Import Torch" }), [train]);
+      assert.deepEqual(await find({ text: "50%_A" }), [load], "wildcards mean themselves");
+      assert.deepEqual(await find({ text: "5_%" }), []);
+      assert.deepEqual(await find({ text: "'" }), [load]);
+      assert.deepEqual(await find({ tags: ["nightly"] }), [train, load]);
+      assert.deepEqual(await find({ tags: ["nightly", "eu/west"] }), [load]);
+      assert.deepEqual(await find({ tags: ["nightly", "none"] }), []);
+      assert.deepEqual(await find({ tags: ["nightly"], statuses: ["FAILED"] }), [train]);
+      assert.deepEqual(await find({ tags: ["nightly"], text: "train", username: "admin", clusterId: 1 }), [train]);
+      assert.deepEqual(await find({ clusterId: 2 }), []);
+      assert.deepEqual(await find({ parentId: load }), [child]);
+      assert.deepEqual(await find({ parentId: load, name: "train.py" }), []);
+      assert.deepEqual(await find({ from: train }), [child, train]);
+      assert.deepEqual(await find({ from: train, before: child, statuses: ["FAILED", "COMPLETE"] }), [train]);
+      assert.deepEqual(await find({ tags: ["nightly"], before: train }), [load]);
+    });
+
+    it("ends a search after so many jobs and says where to go on", async () => {
+      const team = await addTeam(store, "many");
+      const ids = [...Array(lookAtMost + 300)].map(() => newJobId(now));
+      await store.write(async (db) => {
+        for (const [index, id] of ids.entries()) {
+          const spec = JSON.stringify({ query: index % 10_000 === 0 ? "needle" : "hay" });
+          await insertJob(db, { ...jobRow(id, "COMPLETE"), team_id: team, spec });
+        }
+      });
+      const found: string[] = [];
+      const pages: number[] = [];
+      for (let before: string | undefined, more = true; more; ) {
+        const { rows, next } = await listJobs(store.db, { teamId: team, limit: 50, text: "NEEDLE", before });
+        found.push(...rows.map(({ id }) => id));
+        pages.push(rows.length);
+        before = next;
+        more = next !== undefined;
+      }
+      assert.deepEqual(pages, [2, 1]);
+      assert.deepEqual(found, [ids[20_000], ids[10_000], ids[0]]);
     });
 
     it("keeps text as it was given: NUL-free Unicode, quotes, a megabyte", async () => {

@@ -1,5 +1,5 @@
 /** `millrace job`: run, list, follow, show, cancel, run again. */
-import { type Job, type JobInput, type ListJobsQuery, routes } from "@millrace/contract";
+import { type Job, type JobInput, routes } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { fetchJob, findJobId } from "../job/find.ts";
 import { clusterColumns, jobColumns, jobFields } from "../job/view.ts";
@@ -63,15 +63,9 @@ const logs: Handler<"job logs"> = async ({ flags, arguments: { ID } }, output) =
 };
 
 const ls: Handler<"job ls"> = async ({ flags }, output) => {
-  const { client } = await connect(flags);
-  const query: ListJobsQuery = {
-    limit: flags.limit ?? 20,
-    ...(flags.status ? { status: [flags.status] } : {}),
-    ...(flags.name ? { name: flags.name } : {}),
-    ...(flags["created-by"] ? { created_by: flags["created-by"] } : {}),
-    ...(flags.extended ? { include_steps: true } : {}),
-  };
-  const jobs = await client.call(routes.listJobs, { query });
+  const connection = await connect(flags);
+  const { listJobs, listQuery } = await import("../job/list.ts");
+  const jobs = await listJobs(connection, await listQuery(connection, flags), output);
   if (flags.json) output.json(jobs);
   else if (jobs.length === 0) output.note("No jobs found. Run one: millrace job run FILE");
   else output.table<Job>(jobColumns(flags.extended), jobs);

@@ -23,4 +23,6 @@ export async function createJob({ client }: Connection, body: JobInput, output: 
 }
 
 const isTransient = (error: unknown) =>
-  error instanceof UnreachableError || (error instanceof ApiError && error.status >= 500);
+  error instanceof UnreachableError ||
+  // A full disk stays full for longer than anybody waits here.
+  (error instanceof ApiError && error.status >= 500 && error.code !== "insufficient_storage");

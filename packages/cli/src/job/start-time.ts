@@ -1,7 +1,7 @@
 /** `--start-time`: a date, or the few English phrases that people use for one. */
 import { usageError } from "../errors.ts";
 
-const units: Record<string, number> = {
+export const units: Record<string, number> = {
   second: 1000,
   minute: 60_000,
   hour: 3_600_000,
@@ -21,7 +21,7 @@ export function parseStartTime(text: string, now = new Date()): string {
   });
 }
 
-function isoDate(text: string): Date | undefined {
+export function isoDate(text: string): Date | undefined {
   const match = /^(\d{4}-\d\d-\d\d)(?:[t ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?\s*(z|[+-]\d\d:?\d\d)?$/.exec(text);
   if (!match) return undefined;
   const [, day, time = "00:00", zone = ""] = match;

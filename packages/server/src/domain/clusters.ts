@@ -1,7 +1,7 @@
 /** Clusters: which one a job asks for, and how busy they are. */
 import { type Cluster, invalid, type JobInput } from "@millrace/contract";
 import { busySlots } from "../store/attempts.ts";
-import { activeClusters, type ClusterRow } from "../store/clusters.ts";
+import { activeClusters, allClusters, type ClusterRow } from "../store/clusters.ts";
 import type { Db } from "../store/store.ts";
 
 type Wanted = Pick<JobInput, "compute_cluster_id" | "compute_cluster_name">;
@@ -33,13 +33,22 @@ function chooseCluster(
   throw invalid(field, `one of ${clusters.map((c) => `${c.name} (${c.id})`).join(", ")}`, name ?? id);
 }
 
-export async function listClusters(db: Db): Promise<Cluster[]> {
+/** A cluster by name or id, also one that takes no jobs any more. */
+export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
+  const clusters = await allClusters(db);
+  const found = clusters.find(({ name }) => name === text) ?? clusters.find(({ id }) => String(id) === text);
+  if (found) return found;
+  throw invalid("cluster", `one of ${clusters.map(({ id, name }) => `${name} (${id})`).join(", ")}`, text);
+}
+
+/** `paused`: nothing is started now, for want of free disk. */
+export async function listClusters(db: Db, paused: boolean): Promise<Cluster[]> {
   const clusters = await activeClusters(db);
   return Promise.all(
     clusters.map(async (row) => ({
       id: row.id,
       name: row.name,
-      status: "ACTIVE" as const,
+      status: paused ? ("INACTIVE" as const) : ("ACTIVE" as const),
       cloud_provider: row.engine,
       cloud_credentials: null,
       cloud_region: null,
@@ -50,7 +59,7 @@ export async function listClusters(db: Db): Promise<Cluster[]> {
       default: row.is_default === 1,
       max_workers: row.max_workers,
       busy_workers: await busySlots(db, row.id),
-      active_workers: row.max_workers,
+      active_workers: paused ? 0 : row.max_workers,
       isolation: row.isolation,
     })),
   );

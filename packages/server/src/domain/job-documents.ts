@@ -16,6 +16,7 @@ import type { KeyRing } from "./key-ring.ts";
 /** What never changes. */
 export type JobSpecFields = Pick<
   Job,
+  | "tags"
   | "id"
   | "name"
   | "created_at"
@@ -38,7 +39,11 @@ export type JobSpecFields = Pick<
   | "run_group_id"
 >;
 
-export const readSpec = ({ spec }: { spec: string }): JobSpecFields => JSON.parse(spec) as JobSpecFields;
+/** Tags come first, so that a job that was made before there were any is known by its first letters. */
+export const readSpec = ({ spec }: { spec: string }): JobSpecFields => ({
+  tags: [],
+  ...(JSON.parse(spec) as Omit<JobSpecFields, "tags">),
+});
 
 /** Where jobs are shown: the parts of their text that are alike for a whole list. */
 export interface Frame {
@@ -75,6 +80,7 @@ export async function jobTexts(db: Db, rows: readonly ShownJob[], frame: Frame):
       `{"url":${url}${row.id}","team":${team},"created_by":${users.get(row.user_id)},` +
         `"compute_cluster_name":${clusters.get(row.cluster_id)},"next_run":${plain(nextRun)},` +
         stateText(row, frame) +
+        (row.spec.startsWith('{"tags":') ? "" : '"tags":[],') +
         row.spec.slice(1),
     );
   }

@@ -4,6 +4,15 @@ import { randomUUID } from "node:crypto";
 let lastTime = 0;
 let counter = 0;
 
+/** Not an id of any job: smaller than all that were made at this time or later, larger than all before. */
+export function jobIdAt(time: number): string {
+  const hex = Math.max(0, Math.floor(time)).toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
+}
+
+/** When the job was made, in milliseconds. */
+export const timeOfJobId = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
+
 export function newJobId(now: number): string {
   if (now > lastTime) {
     lastTime = now;

@@ -46,6 +46,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const id = newJobId(now);
   const holder = { team_id: team.id, user_id: principal.userId };
   const spec: JobSpecFields = {
+    tags: [...new Set(input.tags ?? [])],
     id,
     name: input.query_name || null,
     created_at: iso(now),

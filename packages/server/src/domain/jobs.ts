@@ -13,21 +13,25 @@ import {
   statusGroups,
 } from "@millrace/contract";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
-import { findJob, getJob, insertJob, type JobRow, listJobs, moveJob, type ShownJob } from "../store/jobs.ts";
+import { type JobFilter, type JobPage, listJobs } from "../store/job-lists.ts";
+import { insertTags } from "../store/job-tags.ts";
+import { findJob, getJob, insertJob, type JobRow, moveJob, type ShownJob } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
+import { findCluster } from "./clusters.ts";
 import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Frame, type JobSpecFields, jobTexts, readSpec } from "./job-documents.ts";
-import { newJobId } from "./job-ids.ts";
+import { jobIdAt, newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Team } from "./principals.ts";
+import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
 import type { Signals } from "./signals.ts";
-import { nextTick } from "./ticks.ts";
+import { nextTick, readTime } from "./ticks.ts";
 
 /** Jobs read at a time, and characters of their fixed fields after which a list ends. */
 const listPart = 100;
@@ -35,6 +39,7 @@ const listBytes = 32 * 1024 * 1024;
 
 export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
+  readonly quotas: DefaultQuotas;
   /** Without a slash at the end. */
   readonly publicUrl: () => string;
 }
@@ -52,8 +57,10 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
       const first = await findByKey(db, key);
       return jobText(db, context, team, first?.job_id ?? row.id);
     }
+    if (!firstRun) await requireRoomInQueue(db, team, context.quotas);
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     await insertJob(db, { ...row, environment: await encryptEnvironment(db, keys, row.id, environment) });
+    await insertTags(db, team.id, row.id, spec.tags);
     if (firstRun) await insertTask(db, row.id, firstRun);
     else await enqueue(db, queueRow(row, spec));
     await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);
@@ -112,6 +119,7 @@ export async function fireTask(db: Db, keys: KeyRing, task: JobRow, now: number)
   const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
   const child: JobRow = { ...task, id, status: "CREATED", ...fixed };
   await insertJob(db, child);
+  await insertTags(db, child.team_id, id, spec.tags);
   await enqueue(db, queueRow(child, spec));
 }
 
@@ -123,28 +131,60 @@ export async function getTeamJob(context: JobsContext, team: Team, id: string): 
 }
 
 /** The texts of jobs, newest first. */
-export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<string[]> {
+export const listTeamJobs = async (context: JobsContext, team: Team, query: ListJobsQuery): Promise<string[]> =>
+  (await searchTeamJobs(context, team, query)).jobs;
+
+/** With where to go on, when more may follow. */
+export async function searchTeamJobs(
+  context: JobsContext,
+  team: Team,
+  query: ListJobsQuery,
+): Promise<{ jobs: string[]; next: string | undefined }> {
   const { db } = context.store;
-  return jobTexts(db, await findRows(db, team, query), frameOf(context, team, query.include_steps));
+  const { rows, next } = await findRows(context, team, query);
+  return { jobs: await jobTexts(db, rows, frameOf(context, team, query.include_steps)), next };
 }
 
 /** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
-async function findRows(db: Db, team: Team, query: ListJobsQuery): Promise<ShownJob[]> {
+async function findRows(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobPage> {
+  const { db } = context.store;
   if (query.job_id !== undefined) {
     const row = await findJob(db, team.id, query.job_id.toLowerCase());
-    return row ? [row] : [];
+    return { rows: row ? [row] : [], next: undefined };
   }
-  const statuses = query.status && readStatuses(query.status);
-  const limit = query.limit ?? 20;
+  const filter = await readFilter(context, team, query);
   const rows: ShownJob[] = [];
-  for (let before = query.cursor, size = 0; rows.length < limit && size < listBytes; before = rows.at(-1)?.id) {
-    const part = { teamId: team.id, statuses, name: query.name, username: query.created_by, before };
-    const page = await listJobs(db, { ...part, limit: Math.min(limit - rows.length, listPart) });
-    rows.push(...page);
-    for (const { spec } of page) size += spec.length;
-    if (page.length < listPart) break;
+  for (let { before } = filter, size = 0; ; ) {
+    const limit = Math.min(filter.limit - rows.length, listPart);
+    const page = await listJobs(db, { ...filter, before, limit });
+    rows.push(...page.rows);
+    for (const { spec } of page.rows) size += spec.length;
+    before = page.next;
+    const cutShort = page.rows.length < limit;
+    if (before === undefined || cutShort || rows.length >= filter.limit || size >= listBytes)
+      return { rows, next: before };
   }
-  return rows;
+}
+
+async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobFilter> {
+  const time = (field: "created_after" | "created_before") => {
+    const text = query[field];
+    return text === undefined ? undefined : jobIdAt(Date.parse(readTime(text, context.timezone, field)));
+  };
+  const bounds = [query.cursor?.toLowerCase(), time("created_before")].filter((id) => id !== undefined);
+  return {
+    teamId: team.id,
+    limit: query.limit ?? 20,
+    statuses: query.status && readStatuses(query.status),
+    name: query.name,
+    username: query.created_by,
+    text: query.search,
+    tags: query.tag,
+    parentId: query.parent_job_id?.toLowerCase(),
+    clusterId: query.cluster === undefined ? undefined : (await findCluster(context.store.db, query.cluster)).id,
+    from: time("created_after"),
+    before: bounds.sort()[0],
+  };
 }
 
 /** States and groups of states, in any letter case, repeated or comma-separated. */

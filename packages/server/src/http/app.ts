@@ -15,6 +15,7 @@ import { jobRoutes } from "./jobs.ts";
 import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
 import { membershipRoutes } from "./memberships.ts";
+import { metricsRoute } from "./metrics.ts";
 import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
 import { invitationPages } from "./pages/invitation.ts";
@@ -53,7 +54,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   app.decorateRequest("caller", null);
   installErrors(app);
   readBodies(app);
-  logRequests(app);
+  logRequests(app, context);
   jobRoutes(app, context);
   logRoutes(app, context);
   logSocket(app, context);
@@ -68,6 +69,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   invitationRoutes(app, context);
   auditRoutes(app, context);
   systemRoutes(app, context);
+  metricsRoute(app, context);
   signInPages(app, context);
   deviceLoginPages(app, context);
   invitationPages(app, context);
@@ -144,8 +146,8 @@ const holdsNul = (value: unknown): boolean =>
     ? value.includes("\0")
     : typeof value === "object" && value !== null && Object.entries(value).some((entry) => entry.some(holdsNul));
 
-/** One line a request, without query strings: they may hold the secret of a sign-in link. */
-function logRequests(app: FastifyInstance): void {
+/** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
+function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     done();
@@ -161,6 +163,10 @@ function logRequests(app: FastifyInstance): void {
       },
       "request",
     );
+    const { routeId = request.is404 ? "none" : "page" } = request.routeOptions.config;
+    const labels = { route: routeId, method: request.method };
+    metrics.requests.add({ ...labels, status: String(reply.statusCode) });
+    metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);
     done();
   });
 }

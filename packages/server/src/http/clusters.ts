@@ -6,5 +6,5 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function clusterRoutes(app: FastifyInstance, context: HttpContext): void {
-  register(app, context, routes.listClusters, () => listClusters(context.store.db));
+  register(app, context, routes.listClusters, async () => listClusters(context.store.db, await context.disk.isLow()));
 }

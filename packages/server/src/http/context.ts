@@ -1,10 +1,12 @@
 /** What the routes work with. */
 import type { Logger } from "pino";
 import type { Config } from "../config.ts";
+import type { Disk } from "../disk.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { JobsContext } from "../domain/jobs.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface HttpContext extends JobsContext {
@@ -13,6 +15,10 @@ export interface HttpContext extends JobsContext {
   readonly engine: Engine;
   readonly log: Logger;
   readonly faults: Faults;
+  readonly metrics: ServerMetrics;
+  /** Of the program. */
+  readonly version: string;
+  readonly disk: Disk;
   readonly filePath: (blob: string) => string;
   /** False while starting and stopping. */
   readonly ready: () => boolean;

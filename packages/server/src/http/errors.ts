@@ -2,6 +2,7 @@
 import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contract";
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
+import { isDiskFull } from "../disk.ts";
 
 export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
@@ -12,6 +13,7 @@ export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
 export function installErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
     const known = toApiError(error);
+    if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
     if (known) return sendError(reply, known);
     request.log.error({ err: error }, "request failed");
     return sendError(
@@ -30,6 +32,8 @@ export function installErrors(app: FastifyInstance): void {
 /** Errors of the framework, by their status. */
 export function toApiError(error: FastifyError): ApiError | undefined {
   if (error instanceof ApiError) return error;
+  if (isDiskFull(error))
+    return new ApiError("insufficient_storage", "The server's disk is full; nothing was changed. Try again later.");
   const status = error.statusCode ?? 500;
   if (status >= 500) return undefined;
   const code =

@@ -20,6 +20,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
   await app.register(multipart, { limits: { fileSize: config.uploadLimit, files: 1, fields: 10, parts: 11 } });
 
   register(app, context, routes.uploadFile, async ({ principal, actor, team, request }) => {
+    await context.disk.requireRoom();
     const blob = randomUUID();
     const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit);
     const row = {
@@ -49,7 +50,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
 async function receive(request: FastifyRequest, destination: string, limit: number) {
   if (!request.isMultipart())
     throw new ApiError("unsupported_media_type", "The file must come as multipart/form-data, in a part `file`.");
-  const part = await request.file();
+  const part = await request.file().catch(unreadable);
   if (!part) throw new ApiError("bad_request", "file: expected a multipart part with this name, got none");
   const draft = `${destination}.part`;
   await mkdir(dirname(destination), { recursive: true, mode: 0o700 });
@@ -57,7 +58,7 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
     if (part.fieldname !== "file")
       throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
     const { hash, size, meter } = measure();
-    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o444 }));
+    await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o444 })).catch(unreadable);
     if (part.file.truncated)
       throw new ApiError(
         "too_large",
@@ -70,9 +71,17 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
   } catch (error) {
     await rm(draft, { force: true });
     // The rest is read and dropped, so that the answer reaches a client that is still sending.
-    part.file.resume();
+    // From the connection itself: where writing failed, the part is gone and takes no more.
+    request.raw.unpipe();
+    request.raw.resume();
     throw error;
   }
+}
+
+/** What the reader of uploads stumbles over is the sender's doing; what the disk says is not. */
+function unreadable(error: Error & { statusCode?: number; syscall?: string }): never {
+  if (error.statusCode !== undefined || error.syscall !== undefined) throw error;
+  throw new ApiError("bad_request", `The upload cannot be read: ${error.message}.`);
 }
 
 function measure() {

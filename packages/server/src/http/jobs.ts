@@ -1,21 +1,23 @@
 /** Jobs over HTTP. */
 import { invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import { cancelJob, createJob, getTeamJob, listTeamJobs } from "../domain/jobs.ts";
+import { cancelJob, createJob, getTeamJob, searchTeamJobs } from "../domain/jobs.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { getJobState } from "../store/jobs.ts";
 import type { HttpContext } from "./context.ts";
 import { JsonText, register } from "./route.ts";
 
 export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { clock, faults } = context;
+  const { clock, faults, disk } = context;
 
-  register(app, context, routes.listJobs, async ({ team, query }) => {
-    const jobs = await listTeamJobs(context, team, query);
+  register(app, context, routes.listJobs, async ({ team, query, reply }) => {
+    const { jobs, next } = await searchTeamJobs(context, team, query);
+    if (next !== undefined) reply.header("x-next-cursor", next);
     return new JsonText(`[${jobs.join(",")}]`);
   });
 
   register(app, context, routes.createJob, async ({ principal, actor, team, body, request }) => {
+    await disk.requireRoom();
     const idempotencyKey = [request.headers["idempotency-key"]].flat()[0] || undefined;
     if (idempotencyKey && idempotencyKey.length > 255) throw invalid("Idempotency-Key", "at most 255 characters");
     const text = await createJob(context, { principal, actor, team, input: body, idempotencyKey }, clock.now());

@@ -7,7 +7,7 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { authorize, type Team } from "../domain/principals.ts";
 import { Signal } from "../domain/signals.ts";
 import type { LogSource } from "../engines/engine.ts";
-import { openJobLog } from "../job-log.ts";
+import { logRemoved, openJobLog } from "../job-log.ts";
 import type { MaskedLog } from "../logs/masked-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
 import { getJobState } from "../store/jobs.ts";
@@ -69,7 +69,8 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
     after?: number;
   };
   const team = authorize(principal, route.access, query.team_name);
-  const after = typeof query.after === "number" && query.after > 0 ? Math.floor(query.after) : 0;
+  const after =
+    typeof query.after === "number" && query.after > 0 ? Math.min(Math.floor(query.after), Number.MAX_SAFE_INTEGER) : 0;
   return { jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
 }
 
@@ -87,12 +88,15 @@ async function serve(context: HttpContext, client: WebSocket, call: Call): Promi
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
   context.log.debug({ job: call.jobId, after: call.after }, "following");
+  context.metrics.followers++;
   try {
     await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
     client.close(1000);
   } catch (error) {
     context.log.error({ err: error, job: call.jobId }, "following failed");
     client.close(1011);
+  } finally {
+    context.metrics.followers--;
   }
 }
 
@@ -130,6 +134,10 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
       const job = await getJobState(context.store.db, call.jobId);
       if (!job || job.team_id !== call.team.id) {
         await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
+        return;
+      }
+      if (job.log_removed_at && !call.statusesOnly) {
+        await send(client, { message: logRemoved(call.jobId, job.log_removed_at).message });
         return;
       }
       const settled = isSettled(job.status);

@@ -6,7 +6,7 @@ export function readQuery(schema: TObject, raw: Record<string, unknown>): Record
   const values: Record<string, unknown> = {};
   for (const [name, property] of Object.entries(schema.properties)) {
     const given = raw[name];
-    if (given === undefined || given === "") continue;
+    if (given === undefined || (given === "" && mayBeEmpty(property))) continue;
     if ([given].flat().some((text) => String(text).includes("\0"))) throw invalid(name, "text without NUL characters");
     const type = (property as { type?: string }).type;
     if (type === "array") values[name] = [given].flat();
@@ -14,6 +14,10 @@ export function readQuery(schema: TObject, raw: Record<string, unknown>): Record
   }
   return values;
 }
+
+/** Free text that is empty is absent. Where only certain values will do, none is a mistake, as in `limit=`. */
+const mayBeEmpty = ({ type, pattern, enum: values }: { type?: string; pattern?: string; enum?: unknown[] }) =>
+  type === "string" && pattern === undefined && values === undefined;
 
 /** What cannot be read stays as it came, for the validation to name. */
 function readOne(type: string | undefined, text: unknown): unknown {

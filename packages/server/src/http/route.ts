@@ -56,7 +56,7 @@ export function register<R extends Route>(
       if (route.access.kind !== "public") request.principal = await authenticate(context, request.headers, request.ip);
     },
     preValidation: async (request) => {
-      if (route.body && !route.upload) request.body ??= {};
+      if (route.body && request.body === undefined) request.body = {};
       if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
       if (holdsNul(request.params as Record<string, string>)) throw invalid("path", "text without NUL characters");
       request.caller = await callerOf(context, route, request);

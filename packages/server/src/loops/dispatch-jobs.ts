@@ -1,5 +1,6 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 import { setTimeout as sleep } from "node:timers/promises";
+import { isDiskFull } from "../disk.ts";
 import { iso } from "../domain/clock.ts";
 import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
@@ -7,11 +8,12 @@ import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
+import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
 import { attemptKey, CannotStart, type JobSpec } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
-import { countPassedOver, dequeue, headOfQueue, waitingSince } from "../store/queue.ts";
+import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout, waitingSince } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { teamNameOf } from "../store/teams.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
@@ -19,6 +21,7 @@ import type { JobLoopContext, Loop } from "./loop.ts";
 
 export interface DispatchContext extends JobLoopContext {
   readonly bootId: string;
+  readonly quotas: DefaultQuotas;
   /** Where the bytes of an uploaded file lie. */
   readonly filePath: (blob: string) => string;
   /** Where jobs reach this server. */
@@ -40,18 +43,32 @@ const maxAttempts = 5;
 
 export function dispatchJobs(context: DispatchContext): Loop {
   const announce = waitingAnnouncer(context);
+  const hasRoom = diskWatcher(context);
   return {
     name: "dispatch-jobs",
     signal: context.signals.dispatch,
     interval: 250,
     async runOnce() {
       for (const cluster of await activeClusters(context.store.db)) {
-        while (await dispatchCluster(context, cluster)) {
+        while ((await hasRoom()) && (await dispatchCluster(context, cluster))) {
           // As long as it started something: the queue may be longer than one look.
         }
         await announce(cluster);
       }
     },
+  };
+}
+
+/** Below the floor of free space nothing begins: what runs needs what is left. Told once each time. */
+function diskWatcher({ disk, log }: DispatchContext) {
+  let low = false;
+  return async (): Promise<boolean> => {
+    const now = await disk.isLow();
+    if (now && !low)
+      log.warn({ free: await disk.free() }, "too little free space (MILLRACE_DISK_FLOOR): no job is started");
+    if (!now && low) log.info("there is free space again: jobs are started");
+    low = now;
+    return !low;
   };
 }
 
@@ -64,6 +81,7 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
       const { job } = claimed;
       context.faults.pass("attempt-committed");
       context.signals.jobChanged(job.id);
+      noteDispatch(context, cluster, job);
       await submit(context, claimed);
       context.log.info({ job: job.id, attempt: job.attempt }, "job started");
       context.faults.pass("attempt-submitted");
@@ -72,12 +90,25 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
   return started.length > 0;
 }
 
+/** A job that begins again has waited for something else than us. */
+function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, job: JobRow): void {
+  if (job.attempt > 1) return;
+  const waited = Math.max(0, clock.now() - Date.parse(job.created_at)) / 1000;
+  metrics.dispatch.observe({ cluster: cluster.name }, waited);
+}
+
 /** Chooses anew inside the transaction: what was read before it may be gone. */
 async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow): Promise<Claimed[]> {
   let free = cluster.max_workers - (await busySlots(db, cluster.id));
+  const room = await roomToRun(db, context.quotas);
   const claimed: Claimed[] = [];
   const passed: string[] = [];
-  for (const waiting of await headOfQueue(db, cluster.id, 2 * Math.max(free, 0) + lookAhead)) {
+  const reach = 2 * Math.max(free, 0) + lookAhead;
+  const head =
+    room.full.length === 0
+      ? await headOfQueue(db, cluster.id, reach)
+      : await headOfQueueWithout(db, cluster.id, reach, room.full);
+  for (const waiting of head) {
     if (free <= 0) break;
     if (waiting.slots > cluster.max_workers) {
       await refuseTooWide(db, context, cluster, waiting);
@@ -89,6 +120,7 @@ async function claimJobs(db: Db, context: DispatchContext, cluster: ClusterRow):
       passed.push(waiting.job_id);
       continue;
     }
+    if (!room.take(waiting.team_id)) continue;
     const job = await claimJob(db, context, waiting.job_id, waiting.slots);
     if (!job) continue;
     claimed.push(job);
@@ -200,7 +232,7 @@ async function submit(context: DispatchContext, claimed: Claimed): Promise<void>
     await engine.cleanup(key).catch(() => {});
     // What is wrong may pass: too many open files, a full disk.
     await sleep(100 * 2 ** Math.min(job.attempt, maxAttempts));
-    if (job.attempt < maxAttempts) return requeueAttempt(context, job);
+    if (job.attempt < maxAttempts || isDiskFull(error)) return requeueAttempt(context, job);
     await failAttempt(context, job, `The job could not be started: ${(error as Error).message}`);
   }
 }

@@ -11,7 +11,7 @@ import type { Db } from "../store/store.ts";
 import type { Tables } from "../store/tables.ts";
 import type { JobLoopContext } from "./loop.ts";
 
-type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log">;
+type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
 /** One attempt of one job: the fence. */
 export interface Fence {
@@ -31,14 +31,14 @@ export interface Result {
 export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<void> {
   const { store, signals } = context;
   const writing = store.write(async (db) => {
-    const statuses: (JobStatus | undefined)[] = [];
-    for (const result of results) statuses.push(await acceptResult(db, context, result));
-    return statuses;
+    const ends: (JobEnd | undefined)[] = [];
+    for (const result of results) ends.push(await acceptResult(db, context, result));
+    return ends;
   });
   // Woken at once, the next start shares this commit with the end that frees its slots; woken again, it misses nothing.
   signals.dispatch.wake();
   try {
-    for (const [index, status] of (await writing).entries()) announce(context, results[index] as Result, status);
+    for (const [index, end] of (await writing).entries()) announce(context, results[index] as Result, end);
   } catch (error) {
     if (results.length === 1) throw error;
     for (const result of results) {
@@ -50,25 +50,36 @@ export async function acceptResults(context: EndContext, results: readonly Resul
   signals.dispatch.wake();
 }
 
-function announce({ log, signals }: EndContext, { fence, changes }: Result, status: JobStatus | undefined): void {
-  if (status === undefined) return;
+/** What became of a job. */
+interface JobEnd {
+  readonly status: JobStatus;
+  readonly team: string;
+  readonly seconds: number;
+}
+
+function announce({ log, signals, metrics }: EndContext, { fence, changes }: Result, end: JobEnd | undefined): void {
+  if (end === undefined) return;
+  const { status, team, seconds } = end;
+  metrics.jobsEnded.add({ team, status });
+  metrics.jobDuration.observe({ status }, seconds);
   log.info({ job: fence.id, attempt: fence.attempt, status, exitCode: changes.exit_code }, "job ended");
   signals.jobChanged(fence.id);
 }
 
-/** Returns where the job went; undefined: its end was accepted before. */
+/** Undefined: its end was accepted before. */
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
   { fence, status, signalled, changes }: Result,
-): Promise<JobStatus | undefined> {
+): Promise<JobEnd | undefined> {
   if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
   const job = await getJob(db, fence.id);
   const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
   const all = { finished_at: iso(clock.now()), ...changes, ...errors };
   await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
-  return to;
+  const ran = Date.parse(all.finished_at ?? "") - Date.parse(job?.started_at ?? "");
+  return { status: to, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
 }
 
 export const failAttempt = (context: EndContext, fence: Fence, message: string) =>

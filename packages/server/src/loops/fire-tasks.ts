@@ -2,27 +2,37 @@
 import { iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { fireTask } from "../domain/jobs.ts";
-import type { KeyRing } from "../domain/key-ring.ts";
+import { type DefaultQuotas, mayQueue } from "../domain/quotas.ts";
 import { nextTick } from "../domain/ticks.ts";
 import { getJob, moveJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
-import { advanceTask, deleteTask, dueTasks } from "../store/tasks.ts";
+import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
-export type TasksContext = Pick<JobLoopContext, "store" | "keys" | "signals" | "clock" | "log">;
+export interface TasksContext
+  extends Pick<JobLoopContext, "store" | "keys" | "signals" | "clock" | "log" | "metrics" | "disk"> {
+  readonly quotas: DefaultQuotas;
+}
 
-export function fireTasks({ store, keys, signals, clock, log }: TasksContext): Loop {
+/** A task that fires once and finds the team's queue full tries again after so many milliseconds. */
+const patience = 60_000;
+
+export function fireTasks(context: TasksContext): Loop {
+  const { store, signals, clock, log } = context;
   return {
     name: "fire-tasks",
     signal: signals.tasks,
     interval: 500,
     async runOnce() {
+      // Ticks that pass meanwhile are fired once when there is room again.
+      if (await context.disk.isLow()) return;
       const now = clock.now();
       const due = await dueTasks(store.db, iso(now), 100);
       if (due.length === 0) return;
       for (const { job_id, next_run } of due) {
         await store
-          .write((db) => fire(db, keys, job_id, next_run, now))
+          .write((db) => fire(db, context, job_id, next_run, now))
+          .then((skipped) => skipped && reportSkipped(context, job_id, skipped))
           .catch((error) => log.error({ err: error, job: job_id }, "the task did not fire; it is tried again"));
         signals.jobChanged(job_id);
       }
@@ -31,14 +41,36 @@ export function fireTasks({ store, keys, signals, clock, log }: TasksContext): L
   };
 }
 
+/** A tick that fired no job, since the queue of the team was full. */
+interface Skipped {
+  readonly team: number;
+  readonly next: string;
+}
+
+function reportSkipped({ log, metrics }: TasksContext, job: string, { team, next }: Skipped): void {
+  metrics.ticksSkipped.add({ team: String(team) });
+  log.warn({ job, team, next }, "the task did not fire: its team has as many jobs waiting as it may");
+}
+
 /** The move to the next tick is the guard: whoever makes it fires. */
-async function fire(db: Db, keys: KeyRing, id: string, tick: string, now: number): Promise<void> {
+async function fire(
+  db: Db,
+  { keys, quotas }: TasksContext,
+  id: string,
+  tick: string,
+  now: number,
+): Promise<Skipped | undefined> {
   const task = await getJob(db, id);
   if (!task) return;
   const { cron_expression: cron } = readSpec(task);
   const next = cron ? nextTick(cron, now) : undefined;
+  if (!(await mayQueue(db, task.team_id, quotas))) {
+    const later = iso(next ?? now + patience);
+    return (await postponeTask(db, id, tick, later)) ? { team: task.team_id, next: later } : undefined;
+  }
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return;
   await fireTask(db, keys, task, now);
   if (next === undefined) await moveJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } });
+  return;
 }

@@ -1,10 +1,12 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import type { Logger } from "pino";
+import type { Disk } from "../disk.ts";
 import type { Clock } from "../domain/clock.ts";
 import type { KeyRing } from "../domain/key-ring.ts";
 import type { Signal, Signals } from "../domain/signals.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Store } from "../store/store.ts";
 
 export interface Loop {
@@ -24,6 +26,8 @@ export interface JobLoopContext {
   readonly clock: Clock;
   readonly log: Logger;
   readonly faults: Faults;
+  readonly metrics: ServerMetrics;
+  readonly disk: Disk;
   /** Names this data folder: attempts carry it, so that a server knows its own. */
   readonly serverId: string;
 }

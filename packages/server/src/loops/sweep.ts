@@ -1,19 +1,21 @@
-/** Removes what is of no use any more: expired sign-ins, files that no job took, folders whose cleaning was cut short. */
+/**
+ * Removes what is of no use any more: what is older than its time, expired sign-ins, files that no job took, folders
+ * whose cleaning was cut short.
+ */
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, day, iso } from "../domain/clock.ts";
+import { day, iso } from "../domain/clock.ts";
 import { Signal } from "../domain/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/files.ts";
 import { deleteExpiredSignIns } from "../store/sessions.ts";
-import type { Store } from "../store/store.ts";
 import type { Loop } from "./loop.ts";
+import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
+import { type RetentionContext, removeOldLogs, removeOldRows } from "./retention.ts";
 
-export interface SweepContext {
-  readonly store: Store;
+export interface SweepContext extends RetentionContext, EnvironmentsContext {
   readonly engine: Engine;
-  readonly clock: Clock;
   readonly serverId: string;
   readonly unusedFileDays: number;
   readonly filesDir: string;
@@ -31,6 +33,9 @@ export function sweep(context: SweepContext): Loop {
       const { store, clock } = context;
       await store.write((db) => deleteExpiredSignIns(db, iso(clock.now())));
       await sweepFiles(context);
+      await removeOldRows(context);
+      await removeOldLogs(context);
+      await removeOldEnvironments(context);
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
       first = false;

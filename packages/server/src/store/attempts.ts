@@ -26,6 +26,15 @@ const open = prepared<{ serverId: string }>()((db, value) =>
 );
 /** With the state of their jobs. */
 export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
+/** Of every data folder. */
+export const allAttempts = (db: Db) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .selectAll("attempts")
+    .select("jobs.status")
+    .execute();
+
 /** Of other data folders. */
 export const foreignAttempts = (db: Db, serverId: string) =>
   db
@@ -70,6 +79,30 @@ export async function countAttemptsBefore(db: Db, time: string): Promise<number>
   const count = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("count"));
   return Number((await count.where("created_at", "<", time).executeTakeFirst())?.count ?? 0);
 }
+const countsByTeam = prepared<object>()((db) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => ["team_id", eb.fn.countAll<number>().as("running")])
+    .groupBy("team_id"),
+);
+export const runningByTeam = async (db: Db) => (await countsByTeam(db, {})).rows;
+
+/** Who holds slots, and how many. */
+export const slotsByTeam = (db: Db) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => [
+      "cluster_id",
+      "team_id",
+      eb.fn.countAll<number>().as("running"),
+      eb.fn.sum<number>("slots").as("slots"),
+    ])
+    .groupBy(["cluster_id", "team_id"])
+    .execute();
+
+/** Undefined: nothing runs. */
+export const oldestAttempt = async (db: Db): Promise<string | undefined> =>
+  (await db.selectFrom("attempts").select("created_at").orderBy("created_at").limit(1).executeTakeFirst())?.created_at;
 
 export const markSignalled = (db: Db, jobId: string, attempt: number, at: string) =>
   db

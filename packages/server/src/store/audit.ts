@@ -45,3 +45,10 @@ export function listAudit(db: Db, { teamId, username, action, before, limit }: A
   if (before !== undefined) query = query.where("audit.id", "<", before);
   return query.orderBy("audit.id", "desc").limit(limit).execute();
 }
+
+/** Up to so many; returns how many. */
+export async function deleteAuditBefore(db: Db, before: string, limit: number): Promise<number> {
+  const old = db.selectFrom("audit").select("id").where("at", "<", before).limit(limit);
+  const { numDeletedRows } = await db.deleteFrom("audit").where("id", "in", old).executeTakeFirst();
+  return Number(numDeletedRows);
+}

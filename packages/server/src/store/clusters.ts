@@ -11,6 +11,9 @@ const active = prepared<object>()((db) =>
 );
 export const activeClusters = async (db: Db): Promise<ClusterRow[]> => (await active(db, {})).rows;
 
+export const allClusters = (db: Db): Promise<ClusterRow[]> =>
+  db.selectFrom("clusters").selectAll().orderBy("id").execute();
+
 const nameOf = prepared<{ id: number }>()((db, value) =>
   db.selectFrom("clusters").select("name").where("id", "=", value("id")),
 );

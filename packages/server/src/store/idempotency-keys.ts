@@ -25,3 +25,10 @@ export async function takeKey(db: Db, key: Key, jobId: string): Promise<boolean>
     .executeTakeFirst();
   return numInsertedOrUpdatedRows === 1n;
 }
+
+/** Keys of jobs older than this one, up to so many; returns how many. */
+export async function deleteKeysBefore(db: Db, jobId: string, limit: number): Promise<number> {
+  const old = db.selectFrom("idempotency_keys").select("job_id").where("job_id", "<", jobId).limit(limit);
+  const { numDeletedRows } = await db.deleteFrom("idempotency_keys").where("job_id", "in", old).executeTakeFirst();
+  return Number(numDeletedRows);
+}

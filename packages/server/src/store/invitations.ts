@@ -64,3 +64,14 @@ export async function revokeInvitation(db: Db, teamId: number, id: number, now: 
     .executeTakeFirst();
   return numUpdatedRows === 1n;
 }
+
+/** Up to so many; returns how many. */
+export async function deleteSettledInvitations(db: Db, before: string, limit: number): Promise<number> {
+  const settled = db
+    .selectFrom("invitations")
+    .select("id")
+    .where((eb) => eb.or((["expires_at", "used_at", "revoked_at"] as const).map((column) => eb(column, "<", before))))
+    .limit(limit);
+  const { numDeletedRows } = await db.deleteFrom("invitations").where("id", "in", settled).executeTakeFirst();
+  return Number(numDeletedRows);
+}

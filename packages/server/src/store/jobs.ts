@@ -8,7 +8,7 @@ import type { Tables } from "./tables.ts";
 export type JobRow = Selectable<Tables["jobs"]>;
 
 /** What showing a job takes: how it fares, its fixed fields as JSON, and where the names that people know are found. */
-const shown = [
+export const shown = [
   "id",
   "user_id",
   "cluster_id",
@@ -26,29 +26,22 @@ const shown = [
 
 export type ShownJob = Pick<JobRow, (typeof shown)[number]>;
 
-export interface JobFilter {
-  readonly teamId: number;
-  readonly statuses?: readonly JobStatus[] | undefined;
-  readonly name?: string | undefined;
-  readonly username?: string | undefined;
-  /** Only jobs older than this one. */
-  readonly before?: string | undefined;
-  readonly limit: number;
-}
-
 export const insertJob = (db: Db, job: Insertable<Tables["jobs"]>) => db.insertInto("jobs").values(job).execute();
 
 const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")));
 export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
 
 const stateById = prepared<{ id: string }>()((db, value) =>
-  db.selectFrom("jobs").select(["team_id", "status", "attempt"]).where("id", "=", value("id")),
+  db.selectFrom("jobs").select(["team_id", "status", "attempt", "log_removed_at"]).where("id", "=", value("id")),
 );
 /** Only where a job stands: for whoever asks often. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
 
 const secretsById = prepared<{ id: string }>()((db, value) =>
-  db.selectFrom("jobs").select(["id", "status", "attempt", "environment", "secrets"]).where("id", "=", value("id")),
+  db
+    .selectFrom("jobs")
+    .select(["id", "status", "attempt", "environment", "secrets", "log_removed_at"])
+    .where("id", "=", value("id")),
 );
 /** What a job was given that its log must not show, encrypted. */
 export const getJobSecrets = async (db: Db, id: string) => (await secretsById(db, { id })).rows[0];
@@ -60,61 +53,6 @@ const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
 /** A job of this team. */
 export const findJob = async (db: Db, teamId: number, id: string): Promise<ShownJob | undefined> =>
   (await shownById(db, { teamId, id })).rows[0];
-
-const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
-  db
-    .selectFrom("jobs")
-    .select(shown)
-    .where("team_id", "=", value("teamId"))
-    .orderBy("id", "desc")
-    .limit(value("limit")),
-);
-
-/** Newest first. Without joins: twenty rows have few users and clusters, and looking those up costs a third of joining. */
-export async function listJobs(db: Db, filter: JobFilter): Promise<ShownJob[]> {
-  const { teamId, limit, statuses, name, username, before } = filter;
-  if (statuses === undefined && name === undefined && username === undefined && before === undefined) {
-    return (await newest(db, { teamId, limit })).rows;
-  }
-  const ids = statuses === undefined ? await pageOfIds(db, filter) : await newestOfEach(db, filter, statuses);
-  if (ids.length === 0) return [];
-  return db.selectFrom("jobs").select(shown).where("id", "in", ids).orderBy("id", "desc").execute();
-}
-
-/**
- * One page per state, then the newest of them all. A plain `status in (…)` would sort every job in those states, which
- * among a million finished ones is the whole table.
- */
-async function newestOfEach(db: Db, filter: JobFilter, statuses: readonly JobStatus[]): Promise<string[]> {
-  const pages = await Promise.all(statuses.map((status) => pageOfIds(db, filter, status)));
-  return pages.flat().sort().reverse().slice(0, filter.limit);
-}
-
-const idsInState = prepared<{ teamId: number; status: JobStatus; limit: number }>()((db, value) =>
-  db
-    .selectFrom("jobs")
-    .select("id")
-    .where("team_id", "=", value("teamId"))
-    .where("status", "=", value("status"))
-    .orderBy("id", "desc")
-    .limit(value("limit")),
-);
-
-async function pageOfIds(db: Db, filter: JobFilter, status?: JobStatus): Promise<string[]> {
-  const { teamId, limit, name, username, before } = filter;
-  if (status !== undefined && name === undefined && username === undefined && before === undefined) {
-    return (await idsInState(db, { teamId, status, limit })).rows.map((row) => row.id);
-  }
-  let query = db.selectFrom("jobs").select("id").where("team_id", "=", teamId);
-  if (status !== undefined) query = query.where("status", "=", status);
-  if (before !== undefined) query = query.where("id", "<", before);
-  if (name !== undefined) query = query.where("name", "=", name);
-  if (username !== undefined) {
-    query = query.where("user_id", "=", db.selectFrom("users").select("id").where("username", "=", username));
-  }
-  const rows = await query.orderBy("id", "desc").limit(limit).execute();
-  return rows.map((row) => row.id);
-}
 
 export interface Move {
   readonly id: string;
@@ -151,6 +89,28 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
     .execute();
   return rows.map((row) => row.id);
 }
+
+/** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
+export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select((eb) => ["id", "attempt", eb.ref("finished_at").$castTo<string>().as("finished_at")])
+    .where("finished_at", "is not", null)
+    .where("log_removed_at", "is", null)
+    .where("finished_at", "<", before)
+    .where((eb) =>
+      eb.or([
+        eb("finished_at", ">", after.finished_at),
+        eb("finished_at", "=", after.finished_at).and("id", ">", after.id),
+      ]),
+    )
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
+export const markLogsRemoved = (db: Db, ids: readonly string[], now: string) =>
+  db.updateTable("jobs").set({ log_removed_at: now }).where("id", "in", ids).execute();
 
 /** Every state from which `to` can be reached in one move. */
 export const statesBefore = (to: JobStatus) =>

@@ -2,17 +2,23 @@
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "./tables.ts";
 
-export interface Dialect {
+interface Dialect {
   /** Column type of an id that the store counts up itself. */
   readonly identity: string;
 }
 
 type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 
+/** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
+export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
+
 const migrations: readonly Migration[] = [first, manyTeams];
 
-/** Runs inside one transaction that excludes every other writer; returns how many were applied. */
-export async function migrate(db: Kysely<Tables>, dialect: Dialect): Promise<number> {
+/** The version of the schema that this program writes. */
+export const schemaVersion = migrations.length;
+
+/** Brings the schema up to date, or to an earlier version for data that has it. */
+export async function migrate(db: Kysely<Tables>, dialect: Dialect, target = schemaVersion): Promise<void> {
   await sql`create table if not exists schema_version (version integer not null)`.execute(db);
   const { rows } = await sql<{ version: number }>`select max(version) as version from schema_version`.execute(db);
   const current = rows[0]?.version ?? 0;
@@ -22,11 +28,10 @@ export async function migrate(db: Kysely<Tables>, dialect: Dialect): Promise<num
     );
   }
   for (const [index, migration] of migrations.entries()) {
-    if (index < current) continue;
+    if (index < current || index >= target) continue;
     await migration(db, dialect);
     await sql`insert into schema_version (version) values (${sql.lit(index + 1)})`.execute(db);
   }
-  return migrations.length - current;
 }
 
 async function first(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
@@ -87,7 +92,7 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
     `create table job_tags (team_id integer not null, tag text not null, job_id text not null, primary key (team_id, tag, job_id))`,
     `alter table queue add column team_id integer not null default 0`,
     `update queue set team_id = (select jobs.team_id from jobs where jobs.id = queue.job_id)`,
-    `create index queue_by_team on queue (team_id)`,
+    `create index queue_by_team on queue (team_id, cluster_id, priority, job_id)`,
     `alter table attempts add column team_id integer not null default 0`,
     `update attempts set team_id = (select jobs.team_id from jobs where jobs.id = attempts.job_id)`,
     `create index idempotency_keys_by_job on idempotency_keys (job_id)`,

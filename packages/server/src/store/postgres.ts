@@ -1,7 +1,7 @@
 /** The shared store: PostgreSQL under the same queries. */
 import { Kysely, PostgresDialect, sql } from "kysely";
 import pg from "pg";
-import { migrate } from "./migrations.ts";
+import { migrate, type Prepare } from "./migrations.ts";
 import type { Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -13,15 +13,19 @@ const migrationLock = 0x6d696c6c;
 /** Sizes fit a double; the driver would hand them over as text. */
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-export async function openPostgres(databaseUrl: string): Promise<Store> {
+export async function openPostgres(databaseUrl: string, prepare: Prepare = migrate): Promise<Store> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 });
   // An idle connection that breaks is replaced by the pool; unheard, its error would end the process.
   pool.on("error", () => {});
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const write: Store["write"] = (work) => retrying(() => db.transaction().execute(work));
-  await write(async (transaction) => {
+  const preparing = write(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${migrationLock})`.execute(transaction);
-    await migrate(transaction, dialect);
+    await prepare(transaction, dialect);
+  });
+  await preparing.catch(async (error) => {
+    await db.destroy();
+    throw error;
   });
   const compact = async () => void (await pool.query("vacuum full jobs"));
   return { kind: "postgres", db, write, compact, close: () => db.destroy() };

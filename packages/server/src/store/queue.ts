@@ -19,6 +19,53 @@ const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
 export const headOfQueue = async (db: Db, clusterId: number, limit: number) =>
   (await head(db, { clusterId, limit })).rows;
 
+const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }>()((db, value) =>
+  db
+    .selectFrom("queue")
+    .selectAll()
+    .where("team_id", "=", value("teamId"))
+    .where("cluster_id", "=", value("clusterId"))
+    .orderBy("priority")
+    .orderBy("job_id")
+    .limit(value("limit")),
+);
+
+/** The same without some teams. Team by team, so that however many jobs of those wait, none is looked at. */
+export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
+  const others = await db
+    .selectFrom("teams")
+    .select("id")
+    .where("id", "not in", teams)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom("queue").select("job_id").whereRef("queue.team_id", "=", "teams.id")),
+    )
+    .execute();
+  const heads = await Promise.all(others.map(({ id }) => headOfTeam(db, { clusterId, teamId: id, limit })));
+  return heads
+    .flatMap(({ rows }) => rows)
+    .sort((a, b) => a.priority - b.priority || (a.job_id < b.job_id ? -1 : 1))
+    .slice(0, limit);
+}
+
+const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
+  db.selectFrom("queue").select("job_id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
+);
+/** Whether so many jobs of the team wait: counts no further than that. */
+export const atLeastWaiting = async (db: Db, teamId: number, count: number): Promise<boolean> =>
+  (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
+
+/** Of every cluster. */
+export const allWaiting = async (db: Db): Promise<string[]> =>
+  (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
+
+/** How many wait for which cluster, and since when the first of them does. */
+export const waitingByTeam = (db: Db) =>
+  db
+    .selectFrom("queue")
+    .select((eb) => ["cluster_id", "team_id", eb.fn.countAll<number>().as("waiting"), eb.fn.min("job_id").as("oldest")])
+    .groupBy(["cluster_id", "team_id"])
+    .execute();
+
 /** Takes a job off the queue. False: somebody else did. */
 export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
 const remove = prepared<{ jobId: string }>()((db, value) =>

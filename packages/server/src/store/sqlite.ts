@@ -2,20 +2,26 @@
 import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
-import { migrate } from "./migrations.ts";
+import { migrate, type Prepare } from "./migrations.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
-export async function openSqlite(path: string): Promise<Store> {
+export async function openSqlite(path: string, prepare: Prepare = migrate): Promise<Store> {
   makePrivate(path);
   const writer = connect(path);
   const batcher = new CommitBatcher(writer, kysely(writer));
-  await batcher.write((db) => migrate(db, dialect));
+  await batcher
+    .write((db) => prepare(db, dialect))
+    .catch((error) => {
+      writer.close();
+      throw error;
+    });
   const reader = connect(path);
   reader.exec("pragma query_only = on");
+  reader.function("lower_case", { deterministic: true }, (text) => String(text).toLowerCase());
   const db = kysely(reader);
   return {
     kind: "sqlite",
@@ -28,6 +34,8 @@ export async function openSqlite(path: string): Promise<Store> {
     async close() {
       await batcher.idle();
       await db.destroy();
+      // The query builder closes only what it has used.
+      if (reader.isOpen) reader.close();
       writer.close();
     },
   };
@@ -159,6 +167,8 @@ class CommitBatcher {
       this.#connection.exec("release work");
       return () => resolve(value);
     } catch (error) {
+      // Where the disk is full the whole transaction may be undone already; then nobody in it has written anything.
+      if (!this.#connection.isTransaction) throw error;
       this.#connection.exec("rollback to work; release work");
       return () => reject(error);
     }

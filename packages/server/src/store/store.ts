@@ -1,8 +1,11 @@
 /** What the rest of the server sees of the store: reads, and writes that are durable once they resolve. */
-import type { Kysely } from "kysely";
+import { type Kysely, PostgresAdapter } from "kysely";
 import type { Tables } from "./tables.ts";
 
 export type Db = Kysely<Tables>;
+
+/** For the few statements that the two stores write in different ways. */
+export const isPostgres = (db: Db) => db.getExecutor().adapter instanceof PostgresAdapter;
 
 export interface Store {
   readonly kind: "sqlite" | "postgres";

@@ -14,6 +14,17 @@ export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =
 export const dueTasks = (db: Db, now: string, limit: number) =>
   db.selectFrom("tasks").selectAll().where("next_run", "<=", now).orderBy("next_run").limit(limit).execute();
 
+/** Moves a task on without having fired. False: another server took this tick. */
+export async function postponeTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("tasks")
+    .set({ next_run: to })
+    .where("job_id", "=", jobId)
+    .where("next_run", "=", from)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
 /** Moves a task from one tick to the next. False: another server took this tick. */
 export async function advanceTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db

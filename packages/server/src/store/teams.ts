@@ -1,7 +1,7 @@
 /** Teams in the store. */
 import type { Insertable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
-import type { Db } from "./store.ts";
+import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 export const findTeam = (db: Db, name: string) =>
@@ -40,3 +40,21 @@ export const updateTeam = (db: Db, id: number, changes: Updateable<Tables["teams
 
 export const namesOfTeams = (db: Db, ids: readonly number[]) =>
   db.selectFrom("teams").select(["id", "name"]).where("id", "in", ids).execute();
+
+const quotas = prepared<{ teamId: number }>()((db, value) =>
+  db.selectFrom("teams").select(["max_running", "max_queued"]).where("id", "=", value("teamId")),
+);
+export const quotasOf = async (db: Db, teamId: number) => (await quotas(db, { teamId })).rows[0];
+
+const withQuota = prepared<object>()((db) =>
+  db.selectFrom("teams").select(["id", "max_running"]).where("max_running", "is not", null),
+);
+/** Teams with a quota of their own. */
+export const runningQuotas = async (db: Db) => (await withQuota(db, {})).rows;
+
+export const teamNames = (db: Db) => db.selectFrom("teams").select(["id", "name"]).execute();
+
+/** Until the end of the transaction, one writer at a time for this team. SQLite has no other kind. */
+export async function lockTeam(db: Db, teamId: number): Promise<void> {
+  if (isPostgres(db)) await db.selectFrom("teams").select("id").where("id", "=", teamId).forUpdate().execute();
+}

@@ -20,7 +20,7 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
 
   privatePage(app, context, { method: "GET", url: "/team/:team/datasets/jobs/:id" }, async ({ request, principal }) => {
     const job = await jobOf(context, request, principal);
-    const body = jobBody(job, await readLogEnd(context, job.id));
+    const body = jobBody(job, await readLogEnd(context, job.id).catch(logGone));
     return { title: job.name ?? job.id, body, refresh: isSettled(job.status) ? undefined : 2 };
   });
 
@@ -101,6 +101,12 @@ ${job.error_stack && html`<pre>${job.error_stack}</pre>`}
 ${log.skipped > 0 && html`<p class="soft">The last ${shownLog / 1024} KiB; <a href="${pathOf(job)}/log">the whole log</a></p>`}
 ${log.text === "" ? html`<p class="soft">Nothing written yet.</p>` : html`<pre>${log.text}</pre>`}
 <details><summary>Query</summary><pre>${job.query}</pre></details>`;
+}
+
+/** A log that was removed for its age is told of in its place. */
+function logGone(error: unknown): { text: string; skipped: number } {
+  if (!(error instanceof ApiError)) throw error;
+  return { text: error.message, skipped: 0 };
 }
 
 async function readLogEnd(context: HttpContext, id: string): Promise<{ text: string; skipped: number }> {

@@ -1,0 +1,320 @@
+/** `millrace backup` and `millrace restore`: under load, from one store into the other, cut short, and tampered with. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { access, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { type Client, createClient, type Job, routes } from "@millrace/contract";
+import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
+import { Millrace, until } from "./support/millrace.ts";
+import { startPostgres, type TestPostgres } from "./support/postgres.ts";
+import { type ServerOptions, TestServer } from "./support/server.ts";
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** What a backup must hold: all of it was acknowledged before the backup began. */
+interface Known {
+  readonly token: string;
+  readonly ended: Job[];
+  readonly running: Job;
+  readonly waiting: Job;
+  readonly task: Job;
+  readonly withFile: Job;
+}
+
+describe("millrace backup and restore", () => {
+  const commandLine = Millrace.use();
+  let postgres: TestPostgres;
+  let root: string;
+  let cli: Millrace;
+  const servers: TestServer[] = [];
+  before(async () => {
+    postgres = await startPostgres();
+    root = await mkdtemp(join(tmpdir(), "millrace-backup-"));
+    cli = await commandLine();
+  });
+  after(async () => {
+    for (const server of servers) await endJobs(server);
+    await Promise.all(servers.map((server) => server.dispose()));
+    await postgres.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+    const env = { MILLRACE_MAX_WORKERS: "2", MILLRACE_LOG_LEVEL: "error" };
+    const server = await TestServer.start({ ...options, env });
+    servers.push(server);
+    return server;
+  }
+
+  async function endJobs(server: TestServer): Promise<void> {
+    const client = createClient({ url: server.url, token: await server.token(), team: "main" });
+    const active = await client.call(routes.listJobs, { query: { status: ["ACTIVE"], limit: 1000 } }).catch(() => []);
+    for (const { id } of active) await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+  }
+
+  const where = (dataDir: string, databaseUrl?: string) => [
+    "--data-dir",
+    dataDir,
+    ...(databaseUrl ? ["--database-url", databaseUrl] : []),
+  ];
+
+  /** Ended, running and waiting jobs, a task, an upload that a job took. */
+  async function populate(server: TestServer): Promise<Known> {
+    const token = await server.token();
+    const client = createClient({ url: server.url, token, team: "main" });
+    const file = await client.upload(routes.uploadFile, new Blob(["bytes of the file\n"]), "input.txt");
+    const ended: Job[] = [];
+    for (let i = 0; i < 5; i++) ended.push((await runJob(client, shell(`echo job ${i}; exit ${i % 2}`))).job);
+    const running = await createJob(client, shell("echo begun; sleep 300", { workers: 2 }));
+    await waitForStatus(client, running.id, ["RUNNING"]);
+    await until("its log begins", async () => (await readLog(client, running.id)) === "begun\n");
+    const waiting = await createJob(client, shell("echo waited", { tags: ["later"], environment: "A=1" }));
+    const withFile = await createJob(client, shell("cat input.txt", { files: [String(file.id)] }));
+    const task = await createJob(client, shell("echo tick", { cron_expression: "0 0 1 1 *" }));
+    return { token, ended, running, waiting, task, withFile };
+  }
+
+  /** Creates jobs as fast as it can until told to stop; returns those that were acknowledged. */
+  function load(client: Client) {
+    let stopped = false;
+    const acknowledged: Job[] = [];
+    const done = (async () => {
+      while (!stopped) acknowledged.push(await createJob(client, shell("echo under load", { query_name: "load" })));
+    })();
+    return {
+      acknowledged,
+      async stop() {
+        stopped = true;
+        await done;
+      },
+    };
+  }
+
+  /** Everything that was acknowledged before the backup is there, and the server goes on from it. */
+  async function assertRestored(server: TestServer, known: Known, loaded: readonly Job[]): Promise<void> {
+    const client = createClient({ url: server.url, token: known.token, team: "main" });
+    for (const job of known.ended)
+      assert.deepEqual({ ...(await readJob(client, job.id)), url: "", steps: null }, { ...job, url: "", steps: null });
+    assert.equal(await readLog(client, known.ended[3]?.id ?? ""), "job 3\n");
+    const lost = await readJob(client, known.running.id);
+    assert.equal(lost.status, "FAILED");
+    assert.match(
+      lost.error_message ?? "",
+      /^The job was running when the backup of 2\S+Z was made; it was not run again\.$/,
+    );
+    assert.equal(await readLog(client, known.running.id), "begun\n");
+    for (const [job, log] of [
+      [known.waiting, "waited\n"],
+      [known.withFile, "bytes of the file\n"],
+    ] as const) {
+      assert.equal((await waitForEnd(client, job.id)).status, "COMPLETE");
+      assert.equal(await readLog(client, job.id), log);
+    }
+    const task = await readJob(client, known.task.id);
+    assert.deepEqual([task.status, task.next_run], ["TASK", known.task.next_run]);
+    for (const { id } of loaded) await readJob(client, id);
+    assert.deepEqual(
+      (await client.call(routes.listJobs, { query: { tag: ["later"] } })).map(({ id }) => id),
+      [known.waiting.id],
+    );
+    const file = await client.upload(routes.uploadFile, new Blob(["more"]), "input.txt");
+    const { job, log } = await runJob(client, shell("cat input.txt", { files: [String(file.id)] }));
+    assert.deepEqual([job.status, log], ["COMPLETE", "more"]);
+    await server.token();
+  }
+
+  test("under load: all that was acknowledged before is there, on SQLite and on PostgreSQL", async () => {
+    const server = await startServer();
+    const known = await populate(server);
+    const client = createClient({ url: server.url, token: known.token, team: "main" });
+    const working = load(client);
+    await until("the load begins", () => working.acknowledged.length > 20);
+    const before = [...working.acknowledged];
+    const backup = join(root, "loaded");
+    const { code, stdout, stderr } = await cli.run("backup", backup, ...where(server.dataDir));
+    await working.stop();
+    assert.deepEqual([code, stdout], [0, `${backup}\n`], stderr);
+    assert.match(stderr, /secret\.key\) is not in it/);
+    assert.equal(await exists(`${backup}.part`), false);
+    await client.call(routes.cancelJob, { params: { job_id: known.running.id }, body: {} });
+
+    for (const databaseUrl of [undefined, await postgres.createDatabase()]) {
+      const dataDir = join(root, databaseUrl ? "restored-postgres" : "restored-sqlite");
+      const said = await cli.run("restore", backup, ...where(dataDir, databaseUrl));
+      assert.deepEqual([said.code, said.stdout], [0, `${dataDir}\n`], said.stderr);
+      assert.match(said.stderr, /1 jobs were running and are FAILED; \d+ wait and will run; 0 that waited/);
+      const restored = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
+      await assertRestored(restored, known, before);
+      await endJobs(restored);
+    }
+  });
+
+  test("from PostgreSQL to SQLite; with the server down; queued jobs cancelled where that is wanted", async () => {
+    const databaseUrl = await postgres.createDatabase();
+    const server = await startServer({ databaseUrl });
+    const known = await populate(server);
+    await server.stop("SIGKILL");
+    await writeFile(join(server.dataDir, "secret.key"), "the key\n", { mode: 0o600 });
+    const backup = join(root, "from-postgres");
+    const taken = await cli.run("backup", backup, "--with-key", ...where(server.dataDir, databaseUrl));
+    assert.equal(taken.code, 0, taken.stderr);
+    assert.match(taken.stderr, /secret\.key\) is in it: whoever has the backup can read/);
+
+    const dataDir = join(root, "to-sqlite");
+    await cli.print("restore", backup, ...where(dataDir));
+    assert.equal(await readFile(join(dataDir, "secret.key"), "utf8"), "the key\n");
+    await assertRestored(await startServer({ dataDir }), known, []);
+
+    const canceling = join(root, "to-cancel");
+    const said = await cli.run("restore", backup, "--cancel-queued", ...where(canceling));
+    assert.match(said.stderr, /0 wait and will run; 2 that waited are CANCELED/);
+    const canceled = await startServer({ dataDir: canceling });
+    const client = createClient({ url: canceled.url, token: known.token, team: "main" });
+    assert.equal((await readJob(client, known.waiting.id)).status, "CANCELED");
+    await server.start();
+  });
+
+  describe("of a small store", () => {
+    let server: TestServer;
+    let backup: string;
+    before(async () => {
+      server = await startServer();
+      const client = await server.client();
+      // Big enough that copying it takes a moment.
+      await client.upload(routes.uploadFile, new Blob([new Uint8Array(150 * 1024 * 1024)]), "big");
+      await runJob(client, shell("echo small"));
+      backup = join(root, "small");
+      await cli.print("backup", backup, ...where(server.dataDir));
+    });
+
+    /** A copy that a test may spoil. */
+    async function copyOf(name: string): Promise<string> {
+      const copy = join(root, name);
+      await cp(backup, copy, { recursive: true });
+      return copy;
+    }
+    const refused = async (from: string, name: string) => {
+      const dataDir = join(root, name);
+      const said = await cli.refused(1, "restore", from, ...where(dataDir));
+      return { said, dataDir };
+    };
+
+    test("sign-ins under way are left out; the folder is for its owner only", async () => {
+      await cli.print("admin", "link", ...where(server.dataDir));
+      const rows = gunzipSync(await readFile(join(backup, "store.ndjson.gz"))).toString();
+      assert.match(rows, /^\["users",/m);
+      assert.doesNotMatch(rows, /^\["(sessions|sign_in_links|device_logins)"/m);
+      const modes = await Promise.all(
+        ["", "manifest.json", "store.ndjson.gz"].map(async (name) => (await stat(join(backup, name))).mode & 0o777),
+      );
+      assert.deepEqual(modes, [0o700, 0o600, 0o600]);
+    });
+
+    test("a folder that is there is left alone, a store that is not there is not made", async () => {
+      assert.match(await cli.refused(1, "backup", backup, ...where(server.dataDir)), /is there already/);
+      const none = await cli.refused(1, "backup", join(root, "none"), ...where(join(root, "no-store")));
+      assert.match(none, /There is no store in/);
+      assert.equal(await exists(join(root, "none")), false);
+    });
+
+    test("killed in the middle, a backup is none: it keeps another name, and the next one says so", async () => {
+      const folder = join(root, "killed");
+      const running = cli.start("backup", folder, ...where(server.dataDir));
+      await until("it has begun", () => exists(join(`${folder}.part`, "store.ndjson.gz")));
+      running.kill("SIGKILL");
+      await running.ended();
+      assert.equal(await exists(folder), false);
+      assert.match(
+        await cli.refused(1, "backup", folder, ...where(server.dataDir)),
+        /killed\.part is there: .*cut short/,
+      );
+      assert.match(
+        await cli.refused(1, "restore", `${folder}.part`, ...where(join(root, "x"))),
+        /There is no backup in/,
+      );
+      await rm(`${folder}.part`, { recursive: true });
+      await cli.print("backup", folder, ...where(server.dataDir));
+    });
+
+    test("killed in the middle, a restore leaves a folder that neither restore nor serve will use", async () => {
+      const dataDir = join(root, "half");
+      const running = cli.start("restore", backup, ...where(dataDir));
+      await until("it has begun", () => exists(join(dataDir, "restore.unfinished")));
+      running.kill("SIGKILL");
+      await running.ended();
+      const cutShort = /A restore into \S+half was cut short\. Remove the folder/;
+      assert.match(await cli.refused(1, "restore", backup, ...where(dataDir)), cutShort);
+      assert.match(await cli.refused(1, "serve", ...where(dataDir)), cutShort);
+      await rm(dataDir, { recursive: true });
+      await cli.print("restore", backup, ...where(dataDir));
+    });
+
+    test("is restored into an empty folder and an empty database only", async () => {
+      const { said } = await refused(backup, "half");
+      assert.match(said, /half is not empty: .* Choose another with --data-dir/);
+      const databaseUrl = await postgres.createDatabase();
+      await cli.print("restore", backup, ...where(join(root, "first"), databaseUrl));
+      const again = await cli.refused(1, "restore", backup, ...where(join(root, "second"), databaseUrl));
+      assert.match(again, /The database is not empty: .* Make a new database/);
+      assert.deepEqual(await readdir(join(root, "second")), [], "nothing is left behind");
+    });
+
+    test("damaged, it is refused before anything is restored", async () => {
+      const copy = await copyOf("damaged");
+      const [shard = ""] = await readdir(join(copy, "files"));
+      const [blob = ""] = await readdir(join(copy, "files", shard));
+      await writeFile(join(copy, "files", shard, blob), "other bytes");
+      const { said, dataDir } = await refused(copy, "from-damaged");
+      assert.match(said, new RegExp(`files/${shard}/${blob} in the backup is missing, or is not what was backed up`));
+      assert.equal(await exists(dataDir), false);
+      await rm(join(copy, "store.ndjson.gz"));
+      assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
+    });
+
+    test("of a newer program it is refused", async () => {
+      const copy = await copyOf("newer");
+      await changeManifest(copy, { schemaVersion: 999 });
+      assert.match((await refused(copy, "from-newer")).said, /written by a newer Millrace: upgrade this one/);
+    });
+
+    test("made by an enemy it reaches nothing outside of its own folder and the data folder", async () => {
+      const outside = join(root, "outside");
+      await mkdir(outside);
+      for (const path of ["../outside/x", "/etc/passwd", "files/aa/../../../outside/x", "jobs/x/log", "files/aa"]) {
+        const copy = await copyOf(`hostile-${createHash("sha1").update(path).digest("hex")}`);
+        const line = JSON.stringify({ path, size: 0, sha256: createHash("sha256").digest("hex") });
+        await changeList(copy, "digests", `${line}\n`);
+        assert.match((await refused(copy, "from-hostile")).said, /lists a file that no backup has/, path);
+      }
+      const linked = await copyOf("linked");
+      await rename(join(linked, "files"), join(outside, "files"));
+      await symlink(join(outside, "files"), join(linked, "files"));
+      assert.match((await refused(linked, "from-linked")).said, /files in the backup is no folder/);
+      const rows = await copyOf("rows");
+      await changeList(rows, "rows", '["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n');
+      assert.match((await refused(rows, "from-rows")).said, /The backup has a row that no store has/);
+      assert.deepEqual(await readdir(outside), ["files"]);
+    });
+
+    async function changeManifest(folder: string, changes: object): Promise<void> {
+      const path = join(folder, "manifest.json");
+      const manifest = JSON.parse(await readFile(path, "utf8")) as object;
+      await writeFile(path, JSON.stringify({ ...manifest, ...changes }));
+    }
+
+    /** With digests that fit, as an enemy would. */
+    async function changeList(folder: string, list: "rows" | "digests", text: string): Promise<void> {
+      const bytes = gzipSync(text);
+      await writeFile(join(folder, list === "rows" ? "store.ndjson.gz" : "digests.ndjson.gz"), bytes);
+      const { sha256 } = JSON.parse(await readFile(join(folder, "manifest.json"), "utf8")) as { sha256: object };
+      await changeManifest(folder, { sha256: { ...sha256, [list]: createHash("sha256").update(bytes).digest("hex") } });
+    }
+  });
+});

@@ -1,0 +1,132 @@
+/** Reading and writing the files of a backup: as streams, with their digests, and never through a link. */
+import { createHash } from "node:crypto";
+import { constants, createReadStream, createWriteStream } from "node:fs";
+import { type FileHandle, lstat, mkdir, open } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { Transform } from "node:stream";
+import { finished } from "node:stream/promises";
+import { createGunzip, createGzip } from "node:zlib";
+
+const chunk = 256 * 1024;
+/** Longer than any row can be. */
+const longestLine = 256 * 1024 * 1024;
+
+export interface Measured {
+  readonly size: number;
+  readonly sha256: string;
+}
+
+/** A plain file, or undefined where there is none. */
+async function openPlain(path: string): Promise<FileHandle | undefined> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT" || error.code === "ELOOP") return undefined;
+    throw error;
+  });
+  if (!file || (await file.stat()).isFile()) return file;
+  await file.close();
+  return undefined;
+}
+
+/** As long as it is when it is opened: a job may be writing on. Undefined: it is not there, or no plain file. */
+export async function copyPlain(source: string, target: string): Promise<Measured | undefined> {
+  const from = await openPlain(source);
+  if (!from) return undefined;
+  try {
+    await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+    const to = await open(target, "wx", 0o600);
+    try {
+      return await measure(from, (bytes) => to.writeFile(bytes));
+    } finally {
+      await to.close();
+    }
+  } finally {
+    await from.close();
+  }
+}
+
+export async function digestPlain(path: string): Promise<Measured | undefined> {
+  const file = await openPlain(path);
+  if (!file) return undefined;
+  return measure(file, async () => {}).finally(() => file.close());
+}
+
+async function measure(file: FileHandle, each: (bytes: Buffer) => Promise<void>): Promise<Measured> {
+  const { size } = await file.stat();
+  const hash = createHash("sha256");
+  const buffer = Buffer.allocUnsafe(Math.min(chunk, Math.max(size, 1)));
+  let offset = 0;
+  while (offset < size) {
+    const { bytesRead } = await file.read(buffer, 0, Math.min(buffer.length, size - offset), offset);
+    if (bytesRead === 0) break;
+    const bytes = buffer.subarray(0, bytesRead);
+    hash.update(bytes);
+    await each(bytes);
+    offset += bytesRead;
+  }
+  return { size: offset, sha256: hash.digest("hex") };
+}
+
+/** Every folder on the way to it is a folder, and no link to one. */
+export async function requirePlainFolders(root: string, path: string): Promise<void> {
+  for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) {
+    const found = await lstat(join(root, folder)).catch(() => undefined);
+    if (!found?.isDirectory()) throw new Error(`${folder} in the backup is no folder.`);
+  }
+}
+
+export interface LineWriter {
+  write(value: unknown): Promise<void>;
+  /** Resolves with the digest of what was written, once it is on disk. */
+  end(): Promise<string>;
+}
+
+/** JSON values, one to a line, compressed. */
+export function writeLines(path: string): LineWriter {
+  const hash = createHash("sha256");
+  const gzip = createGzip({ level: 6 });
+  const meter = new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      hash.update(bytes);
+      done(null, bytes);
+    },
+  });
+  const file = createWriteStream(path, { flags: "wx", mode: 0o600, flush: true });
+  // One failure ends all three; it is told by whoever waits next.
+  const done = finished(file);
+  done.catch(() => {});
+  for (const stream of [gzip, meter]) stream.on("error", (error) => file.destroy(error));
+  file.on("error", () => gzip.destroy());
+  gzip.pipe(meter).pipe(file);
+  return {
+    async write(value) {
+      if (gzip.write(`${JSON.stringify(value)}\n`)) return;
+      await Promise.race([done, new Promise((resolve) => gzip.once("drain", resolve))]);
+    },
+    async end() {
+      gzip.end();
+      await done;
+      return hash.digest("hex");
+    },
+  };
+}
+
+export async function* readLines(path: string): AsyncGenerator<unknown> {
+  const gunzip = createGunzip();
+  const file = createReadStream(path);
+  file.on("error", (error) => gunzip.destroy(error));
+  const decoder = new TextDecoder();
+  let parts: string[] = [];
+  let length = 0;
+  for await (const bytes of file.pipe(gunzip) as AsyncIterable<Buffer>) {
+    const [head = "", ...rest] = decoder.decode(bytes, { stream: true }).split("\n");
+    parts.push(head);
+    length += head.length;
+    if (length > longestLine) throw new Error(`${path} has a line that no backup has.`);
+    for (const piece of rest) {
+      yield JSON.parse(parts.join(""));
+      parts = [piece];
+      length = piece.length;
+    }
+  }
+}

@@ -1,0 +1,59 @@
+/** Room on the file system of the data folder: below the floor nothing is started and nothing is taken. */
+import { statfs } from "node:fs/promises";
+import { ApiError } from "@millrace/contract";
+import type { Clock } from "./domain/clock.ts";
+
+/** The file system is asked at most this often. */
+const askEvery = 1000;
+
+export class Disk {
+  readonly #folder: string;
+  readonly #floor: number;
+  readonly #clock: Clock;
+  #asked = Number.NEGATIVE_INFINITY;
+  #free = Promise.resolve(Number.POSITIVE_INFINITY);
+
+  constructor(folder: string, floor: number, clock: Clock) {
+    this.#folder = folder;
+    this.#floor = floor;
+    this.#clock = clock;
+  }
+
+  /** In bytes, for this user. */
+  free(): Promise<number> {
+    const now = this.#clock.monotonic();
+    if (now - this.#asked >= askEvery) {
+      this.#asked = now;
+      // A file system that does not say counts as roomy: a write finds out.
+      this.#free = statfs(this.#folder).then(
+        ({ bavail, bsize }) => bavail * bsize,
+        () => Number.POSITIVE_INFINITY,
+      );
+    }
+    return this.#free;
+  }
+
+  async isLow(): Promise<boolean> {
+    return this.#floor > 0 && (await this.free()) < this.#floor;
+  }
+
+  /** Refuses what would need room. */
+  async requireRoom(): Promise<void> {
+    if (!(await this.isLow())) return;
+    throw new ApiError(
+      "insufficient_storage",
+      `The server's disk has ${mebibytes(await this.free())} MiB left, and takes nothing below ${mebibytes(this.#floor)} MiB (MILLRACE_DISK_FLOOR). Its operator must free some space; then try again.`,
+    );
+  }
+}
+
+const mebibytes = (bytes: number) => Math.floor(bytes / 1024 ** 2);
+
+/** SQLite's names for a write that found no room: in the database, in its log, in the index of that log. */
+const sqliteFull = new Set([13, 778, 1546, 4874]);
+
+/** Whether a failure means that a disk is full: that of files, of the embedded store or of the database. */
+export function isDiskFull(error: unknown): boolean {
+  const { code, errcode } = error as { code?: string; errcode?: number };
+  return code === "ENOSPC" || code === "EDQUOT" || code === "53100" || sqliteFull.has(errcode ?? 0);
+}

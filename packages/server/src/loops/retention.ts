@@ -1,0 +1,74 @@
+/** Removes what is older than its time: logs, idempotency keys, audit rows, invitations. A little at a time. */
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "pino";
+import { type Clock, day, iso } from "../domain/clock.ts";
+import { jobIdAt } from "../domain/job-ids.ts";
+import { attemptKey } from "../engines/engine.ts";
+import { deleteAuditBefore } from "../store/audit.ts";
+import { deleteKeysBefore } from "../store/idempotency-keys.ts";
+import { deleteSettledInvitations } from "../store/invitations.ts";
+import { jobsWithOldLogs, markLogsRemoved } from "../store/jobs.ts";
+import type { Db, Store } from "../store/store.ts";
+
+export interface RetentionContext {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Folders of attempts, by their keys. */
+  readonly jobsDir: string;
+  /** Days; 0 keeps for ever. */
+  readonly logDays: number;
+  readonly auditDays: number;
+}
+
+/** Rows in one write, so that none is long. */
+const batch = 500;
+const keyDays = 7;
+const invitationDays = 30;
+
+export async function removeOldRows({ store, clock, auditDays }: RetentionContext): Promise<void> {
+  const now = clock.now();
+  const removeAll = async (remove: (db: Db) => Promise<number>) => {
+    while ((await store.write(remove)) === batch) {
+      // As long as a batch was full.
+    }
+  };
+  await removeAll((db) => deleteKeysBefore(db, jobIdAt(now - keyDays * day), batch));
+  await removeAll((db) => deleteSettledInvitations(db, iso(now - invitationDays * day), batch));
+  if (auditDays > 0) await removeAll((db) => deleteAuditBefore(db, iso(now - auditDays * day), batch));
+}
+
+/**
+ * The folder first, the mark after it: a server that dies in between leaves a job whose log is empty, which the next
+ * pass marks; the other way round it would leave folders that nobody looks for any more.
+ */
+export async function removeOldLogs(context: RetentionContext): Promise<void> {
+  const { store, clock, logDays } = context;
+  if (logDays === 0) return;
+  const before = iso(clock.now() - logDays * day);
+  let last = { finished_at: "", id: "" };
+  for (;;) {
+    const jobs = await jobsWithOldLogs(store.db, before, last, batch);
+    const removed: string[] = [];
+    for (const job of jobs) if (await removeFolders(context, job)) removed.push(job.id);
+    if (removed.length > 0) await store.write((db) => markLogsRemoved(db, removed, iso(clock.now())));
+    const end = jobs.at(-1);
+    if (!end || jobs.length < batch) return;
+    last = end;
+  }
+}
+
+async function removeFolders(
+  { jobsDir, log }: RetentionContext,
+  { id, attempt }: { id: string; attempt: number },
+): Promise<boolean> {
+  try {
+    for (let number = 1; number <= attempt; number++)
+      await rm(join(jobsDir, attemptKey(id, number)), { recursive: true, force: true });
+    return true;
+  } catch (error) {
+    log.warn({ err: error, job: id }, "an old log could not be removed; it is tried again later");
+    return false;
+  }
+}

@@ -1,0 +1,75 @@
+/** What this server counts between two looks of a scraper. What the store knows is read from it when somebody asks. */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { Counter, Histogram } from "./series.ts";
+import type { Family } from "./text.ts";
+
+const requestBounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const waitBounds = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
+const runBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
+
+export class ServerMetrics {
+  /** By the id of the team; it becomes the name when somebody asks. */
+  readonly jobsEnded = new Counter("millrace_jobs_ended_total", "Jobs that ended since the server started.");
+  readonly ticksSkipped = new Counter(
+    "millrace_task_ticks_skipped_total",
+    "Ticks of tasks that fired no job, since the team's queue was full.",
+  );
+  readonly dispatch = new Histogram(
+    "millrace_job_dispatch_seconds",
+    "From the creation of a job to its first start.",
+    waitBounds,
+  );
+  readonly jobDuration = new Histogram(
+    "millrace_job_duration_seconds",
+    "From the start of a job to its end.",
+    runBounds,
+  );
+  readonly requests = new Counter("millrace_http_requests_total", "Answered requests.");
+  readonly requestDuration = new Histogram("millrace_http_request_seconds", "Time to answer a request.", requestBounds);
+  readonly storeWrite = new Histogram(
+    "millrace_store_write_seconds",
+    "From asking for a write to its commit being on disk.",
+    requestBounds,
+  );
+  /** Open log sockets. */
+  followers = 0;
+  readonly #lag = monitorEventLoopDelay({ resolution: 100 });
+
+  constructor() {
+    this.#lag.enable();
+  }
+
+  families(): Family[] {
+    const { jobsEnded, ticksSkipped, dispatch, jobDuration, requests, requestDuration, storeWrite } = this;
+    const series = [jobsEnded, ticksSkipped, dispatch, jobDuration, requests, requestDuration, storeWrite];
+    return [
+      ...series.map((one) => one.family()),
+      gauge("millrace_log_followers", "Open log sockets.", this.followers),
+      gauge("nodejs_eventloop_lag_p50_seconds", "Median event-loop lag since the last scrape.", this.#percentile(50)),
+      gauge("nodejs_eventloop_lag_p99_seconds", "Event-loop lag since the last scrape.", this.#percentile(99)),
+      gauge("nodejs_eventloop_lag_max_seconds", "Longest event-loop lag since the last scrape.", this.#longestLag()),
+    ];
+  }
+
+  close(): void {
+    this.#lag.disable();
+  }
+
+  /** The timer's own interval is no lag. */
+  #percentile = (percent: number) => seconds(this.#lag.count === 0 ? 0 : this.#lag.percentile(percent));
+
+  #longestLag(): number {
+    const longest = seconds(this.#lag.count === 0 ? 0 : this.#lag.max);
+    this.#lag.reset();
+    return longest;
+  }
+}
+
+const seconds = (nanoseconds: number) => Math.max(0, nanoseconds - 100e6) / 1e9;
+
+export const gauge = (name: string, help: string, value: number): Family => ({
+  name,
+  help,
+  type: "gauge",
+  samples: [{ labels: {}, value }],
+});

@@ -1,0 +1,172 @@
+/** A store of the first version, with data in it, under this program: migrated, backed up and restored. */
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { createClient, routes } from "@millrace/contract";
+import { pino } from "pino";
+import { readLog, waitForEnd } from "../../../e2e/support/jobs.ts";
+import { startPostgres, type TestPostgres } from "../../../e2e/support/postgres.ts";
+import { readConfig } from "../src/config.ts";
+import { createAdminToken } from "../src/domain/tokens.ts";
+import { backup, restore } from "../src/main.ts";
+import { startServer } from "../src/server.ts";
+import { migrate } from "../src/store/migrations.ts";
+import { openStore } from "../src/store/open-store.ts";
+import type { Db } from "../src/store/store.ts";
+
+const time = "2025-01-01T00:00:00.000Z";
+const ids = {
+  ended: "01941f29-7c00-7000-8000-000000000001",
+  waiting: "01941f29-7c00-7000-8000-000000000002",
+  task: "01941f29-7c00-7000-8000-000000000003",
+};
+
+describe("a store of the first version", () => {
+  let postgres: TestPostgres;
+  let root: string;
+  before(async () => {
+    postgres = await startPostgres();
+    root = await mkdtemp(join(tmpdir(), "millrace-upgrade-"));
+  });
+  after(async () => {
+    await postgres.stop();
+    await rm(root, { recursive: true });
+  });
+
+  const config = (dataDir: string, databaseUrl: string) =>
+    readConfig(
+      {},
+      {
+        PATH: process.env["PATH"],
+        MILLRACE_DATA_DIR: dataDir,
+        MILLRACE_DATABASE_URL: databaseUrl,
+        MILLRACE_PORT: "0",
+        MILLRACE_MAX_WORKERS: "2",
+      },
+    );
+
+  for (const kind of ["SQLite", "PostgreSQL"]) {
+    it(`on ${kind} keeps everything: jobs are listed, those that waited run, quotas are open, admin is one`, async () => {
+      const dataDir = join(root, kind);
+      const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
+      await makeFirst(dataDir, databaseUrl);
+      await assertUpgraded(dataDir, databaseUrl);
+    });
+
+    it(`on ${kind} is backed up as it is, and its backup is restored and migrated`, async () => {
+      const dataDir = join(root, `${kind}-old`);
+      const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
+      await makeFirst(dataDir, databaseUrl);
+      const folder = join(root, `${kind}-backup`);
+      const quiet = () => {};
+      const manifest = await backup(config(dataDir, databaseUrl), folder, { withKey: false, onProgress: quiet });
+      assert.equal(manifest.schemaVersion, 1);
+      const other = kind === "SQLite" ? await postgres.createDatabase() : "";
+      const restored = join(root, `${kind}-restored`);
+      await restore(config(restored, other), folder, { cancelQueued: false, onProgress: quiet });
+      await assertUpgraded(restored, other);
+    });
+  }
+
+  async function assertUpgraded(dataDir: string, databaseUrl: string): Promise<void> {
+    const server = await startServer(config(dataDir, databaseUrl), pino({ level: "silent" }));
+    try {
+      const token = await createAdminToken(server.store, {}, Date.now());
+      const client = createClient({ url: server.url, token, team: "main" });
+      const jobs = await client.call(routes.listJobs, { query: { limit: 100 } });
+      const [task, waiting, ended] = jobs;
+      assert.deepEqual([task?.id, waiting?.id, ended?.id], [ids.task, ids.waiting, ids.ended]);
+      assert.deepEqual([ended?.status, ended?.exit_code, ended?.tags], ["FAILED", 3, []]);
+      assert.deepEqual([ended?.query, ended?.environment], ["echo 'ended' # ü\n", { A: "1" }]);
+      assert.equal(await readLog(client, ids.ended), "as it was\n");
+      assert.deepEqual([task?.status, task?.next_run], ["TASK", "2040-01-01T00:00:00.000Z"]);
+      assert.equal((await waitForEnd(client, ids.waiting)).status, "COMPLETE");
+      assert.equal(await readLog(client, ids.waiting), "ran\n");
+      const { db } = server.store;
+      const team = await db.selectFrom("teams").selectAll().where("name", "=", "main").executeTakeFirstOrThrow();
+      assert.deepEqual([team.max_running, team.max_queued], [null, null]);
+      const users = await db.selectFrom("users").select(["username", "is_admin"]).orderBy("id").execute();
+      assert.deepEqual(users, [
+        { username: "admin", is_admin: 1 },
+        { username: "somebody", is_admin: 0 },
+      ]);
+      // The next id of everything is new.
+      const file = await client.upload(routes.uploadFile, new Blob(["x"]), "x");
+      assert.equal(file.id, 8);
+    } finally {
+      await server.stop();
+    }
+  }
+
+  /** As the program of that version left it. */
+  async function makeFirst(dataDir: string, databaseUrl: string): Promise<void> {
+    await mkdir(join(dataDir, "jobs", `${ids.ended}.1`), { recursive: true });
+    await writeFile(join(dataDir, "jobs", `${ids.ended}.1`, "log"), "as it was\n");
+    const blob = "00000000-0000-4000-8000-000000000007";
+    await mkdir(join(dataDir, "files", "00"), { recursive: true });
+    await writeFile(join(dataDir, "files", "00", blob), "f");
+    const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 1));
+    await store.write(async (db) => {
+      const insert = inserter(db);
+      await insert("users", { username: "admin", first_name: "", last_name: "", created_at: time });
+      await insert("users", { username: "somebody", first_name: "", last_name: "", created_at: time });
+      await insert("teams", { name: "main", created_at: time });
+      for (const user_id of [1, 2]) await insert("memberships", { team_id: 1, user_id, role: "admin" });
+      const cluster = {
+        name: "local",
+        engine: "local",
+        isolation: "none",
+        max_workers: 2,
+        is_active: 1,
+        is_default: 1,
+      };
+      await insert("clusters", cluster);
+      const file = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", blob, created_at: time };
+      await insert("files", { id: 7, ...file, attached_at: time });
+      const queue = { cluster_id: 1, priority: 5, slots: 1, passed_over: 0 };
+      await insert(
+        "jobs",
+        job(ids.ended, "FAILED", "echo 'ended' # ü\n", { attempt: 1, exit_code: 3, environment: "A=1" }),
+      );
+      await insert("jobs", job(ids.waiting, "QUEUED", "echo ran"));
+      await insert("queue", { job_id: ids.waiting, ...queue });
+      await insert("jobs", job(ids.task, "TASK", "echo tick"));
+      await insert("tasks", { job_id: ids.task, next_run: "2040-01-01T00:00:00.000Z", fired: 0 });
+    });
+    if (databaseUrl) await store.write((db) => countOn(db));
+    await store.close();
+  }
+});
+
+const inserter = (db: Db) => (table: string, row: object) =>
+  db
+    .insertInto(table as "users")
+    .values(row as never)
+    .execute();
+
+/** PostgreSQL does not count an id that was given. */
+const countOn = (db: Db) =>
+  db.selectNoFrom((eb) => eb.fn("setval", [eb.val("files_id_seq"), eb.val(7)]).as("next")).execute();
+
+const job = (id: string, status: string, query: string, rest: object = {}) => ({
+  id,
+  team_id: 1,
+  user_id: 1,
+  cluster_id: 1,
+  name: "old.sh",
+  status,
+  attempt: 0,
+  spec: JSON.stringify({
+    ...{ id, name: "old.sh", created_at: time, query, query_type: "SHELL", workers: 1, python_version: null },
+    ...{ requirements: null, repository: null, files: [], priority: 5, compute_cluster_id: 1, credentials_name: null },
+    ...{ start_after: null, cron_expression: status === "TASK" ? "0 0 1 1 *" : null, reset: false, params: {} },
+    ...{ parent_job_id: null, rerun_from_job_id: null, run_group_id: id },
+  }),
+  environment: "",
+  metrics: "{}",
+  created_at: time,
+  finished_at: status === "FAILED" ? new Date().toISOString() : null,
+  ...rest,
+});
