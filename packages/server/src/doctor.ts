@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./doctor/file-system.ts";
 import type { Finding } from "./doctor/finding.ts";
 import { checkStore } from "./doctor/store.ts";
+import type { IsolationLevel } from "./engines/engine.ts";
 import { type Interpreter, Interpreters } from "./engines/local/interpreters.ts";
 import { openIsolation } from "./engines/local/open-isolation.ts";
 import { findPrograms } from "./engines/local/programs.ts";
@@ -23,8 +24,7 @@ export const diagnose = async (config: Config): Promise<Finding[]> =>
       checkDisk(config),
       checkInodes(config),
       checkPrograms(config),
-      checkPython(config),
-      checkIsolation(config),
+      checkJobs(config),
     ])
   ).flat();
 
@@ -75,7 +75,7 @@ async function isOnPath(name: string, path: string): Promise<boolean> {
   );
 }
 
-async function checkPython({ jobEnvironment, isolation }: Config): Promise<Finding> {
+async function checkPython({ jobEnvironment }: Config, level: IsolationLevel | undefined): Promise<Finding> {
   const topic = "python";
   const found = await new Interpreters(jobEnvironment["PATH"] ?? "").list();
   const versions = found.map(({ version }) => version).join(", ");
@@ -84,7 +84,7 @@ async function checkPython({ jobEnvironment, isolation }: Config): Promise<Findi
     return { level: "warn", topic, message, next: "install python3 and python3-venv" };
   }
   // At level uid a job is another user, who must come to the interpreter on foot.
-  const hidden = isolation === "uid" ? await hiddenFromOthers(found) : [];
+  const hidden = level === "uid" ? await hiddenFromOthers(found) : [];
   if (hidden.length === 0) return { level: "ok", topic, message: versions };
   const message = `${versions}; jobs cannot reach ${hidden.map(({ path }) => path).join(", ")}`;
   return { level: "warn", topic, message, next: "install Python below /usr or /opt, or open the folders above it" };
@@ -102,8 +102,13 @@ async function isOpenToOthers(path: string): Promise<boolean> {
   return path === dirname(path) || isOpenToOthers(dirname(path));
 }
 
+async function checkJobs(config: Config): Promise<Finding[]> {
+  const { level, finding } = await checkIsolation(config);
+  return [await checkPython(config, level), finding];
+}
+
 /** Tries the levels out in a folder of its own, as a start would. */
-async function checkIsolation(config: Config): Promise<Finding> {
+async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel; finding: Finding }> {
   const topic = "isolation";
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {
@@ -111,17 +116,18 @@ async function checkIsolation(config: Config): Promise<Finding> {
     await mkdir(join(dataDir, "jobs"));
     const { isolation, missing } = await openIsolation(options, await findPrograms(config.jobEnvironment));
     isolation.close();
-    if (isolation.level === "bwrap") return { level: "ok", topic, message: "bwrap: each job in a sandbox" };
-    if (isolation.level === "uid")
-      return { level: "ok", topic, message: "uid: each job as a user of its own", next: missing.join(" ") };
-    return {
-      level: "warn",
-      topic,
-      message: `none: jobs run as the user of the server. ${missing.join(" ")}`,
-      next: "install bubblewrap, or let only people in whom you trust with this machine",
-    };
+    const { level } = isolation;
+    if (level === "bwrap") return { level, finding: { level: "ok", topic, message: "bwrap: each job in a sandbox" } };
+    if (level === "uid") {
+      const message = `uid: each job as a user of its own. ${missing.join(" ")}`;
+      return { level, finding: { level: "ok", topic, message } };
+    }
+    const message = `none: jobs run as the user of the server. ${missing.join(" ")}`;
+    const next = "install bubblewrap, or let only people in whom you trust with this machine";
+    return { level, finding: { level: "warn", topic, message, next } };
   } catch (error) {
-    return { level: "error", topic, message: (error as Error).message, next: "set MILLRACE_ISOLATION to auto" };
+    const { message } = error as Error;
+    return { finding: { level: "error", topic, message, next: "set MILLRACE_ISOLATION to auto" } };
   } finally {
     await rm(dataDir, { recursive: true, force: true });
   }

@@ -149,15 +149,19 @@ describe("old virtualenvs", () => {
   let envsDir: string;
   before(async () => {
     server = await startInProcess();
-    envsDir = join(server.dataDir, "envs");
+    // Not the server's own: its sweep would look there too.
+    envsDir = await mkdtemp(join(tmpdir(), "millrace-envs-"));
   });
-  after(() => server.dispose());
+  after(async () => {
+    await server.dispose();
+    await rm(envsDir, { recursive: true, force: true });
+  });
 
   const make = async (name: string, daysAgo: number) => {
     await mkdir(join(envsDir, name, "bin"), { recursive: true });
-    await writeFile(join(envsDir, name, ".ready"), "");
+    await writeFile(join(envsDir, `${name}.ready`), "");
     const used = Date.now() / 1000 - daysAgo * 86_400;
-    await utimes(join(envsDir, name, ".ready"), used, used);
+    await utimes(join(envsDir, `${name}.ready`), used, used);
   };
   const sweep = (envDays = 30) =>
     removeOldEnvironments({
@@ -167,7 +171,7 @@ describe("old virtualenvs", () => {
       envsDir,
       envDays,
     });
-  const left = async () => (await readdir(envsDir)).filter((name) => !name.endsWith(".lock") && name !== "home").sort();
+  const left = async () => (await readdir(envsDir)).filter((name) => !/\.(lock|ready)$/.test(name)).sort();
 
   it("go after so long without use, those in use or half built do not", async () => {
     await make("old", 31);

@@ -1,4 +1,4 @@
-/** Removes virtualenvs that no job has used for a long time. Each use sets the time of the file `.ready` in it. */
+/** Removes virtualenvs that no job has used for a long time. Each use sets the time of the mark beside it, `<name>.ready`. */
 import { execFile } from "node:child_process";
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,6 +18,7 @@ export interface EnvironmentsContext {
 }
 
 const trash = ".trash";
+const mark = ".ready";
 
 /**
  * Under the lock that jobs take to build and to use it, the time is looked at again and the folder gets another name: a
@@ -25,7 +26,7 @@ const trash = ".trash";
  * seconds since the epoch.
  */
 const putAway = `
-[ "$(stat -c %Y "$1/.ready")" -lt "$2" ] && mv -T "$1" "$1${trash}"
+[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && mv -T "$1" "$1${trash}" && rm "$1${mark}"
 `;
 
 export async function removeOldEnvironments(context: EnvironmentsContext): Promise<void> {
@@ -36,8 +37,8 @@ export async function removeOldEnvironments(context: EnvironmentsContext): Promi
   // A job that runs may be using whatever was used since it began.
   const oldest = await oldestAttempt(store.db);
   const cutoff = Math.min(clock.now() - envDays * day, oldest ? Date.parse(oldest) : Number.POSITIVE_INFINITY);
-  for (const name of names) {
-    const used = await stat(join(envsDir, name, ".ready")).catch(() => undefined);
+  for (const name of names.filter((entry) => entry.endsWith(mark)).map((entry) => entry.slice(0, -mark.length))) {
+    const used = await stat(join(envsDir, name + mark)).catch(() => undefined);
     if (used && used.mtimeMs < cutoff) await remove(context, name, cutoff);
   }
 }

@@ -17,13 +17,20 @@ if [ -n "$named" ]; then
 fi
 MILLRACE_VENV=$envs/$key
 
-# Written before the mark is looked at: whoever removes old environments takes the mark away, and then looks for users.
+# Under the lock, shared or not: whoever removes old environments takes it alone, and looks at the time of the mark.
 use() {
-  echo "$MILLRACE_VENV" >venv
-  [ -e "$MILLRACE_VENV.ready" ] || return 1
+  [ -e "$MILLRACE_VENV.ready" ] || return
   true >"$MILLRACE_VENV.ready"
+  echo "$MILLRACE_VENV" >venv || exit
   [ -z "$1" ] || echo "$1"
   exit 0
+}
+
+# Takes the lock, shared (-s) or alone (-x). The kernel drops it when its last holder ends, however it ends.
+take() {
+  flock "$1" -n 9 && return
+  echo "Waiting for another job that builds the same virtualenv"
+  until flock "$1" -w 1 9; do cancelled; done
 }
 
 # Strangers' files become the server's, and nobody else can change them.
@@ -33,15 +40,11 @@ seal() {
   chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R go-w,a+rX "$MILLRACE_VENV"
 }
 
-[ ! -e "$MILLRACE_VENV.ready" ] || use "Using cached virtualenv"
-
-# The kernel drops the lock when its last holder ends, however it ends.
 exec 9>"$MILLRACE_VENV.lock"
-if ! flock -n 9; then
-  echo "Waiting for another job that builds the same virtualenv"
-  until flock -w 1 9; do cancelled; done
-  [ ! -e "$MILLRACE_VENV.ready" ] || use "Using cached virtualenv"
-fi
+take -s
+use "Using cached virtualenv"
+take -x
+use "Using cached virtualenv"
 rm -rf "$MILLRACE_VENV"
 mkdir "$MILLRACE_VENV" || exit
 [ -z "$owner" ] || chown "$owner:$owner" "$MILLRACE_VENV" || exit
