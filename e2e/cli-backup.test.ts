@@ -150,6 +150,8 @@ describe("millrace backup and restore", () => {
       const said = await cli.run("restore", backup, ...where(dataDir, databaseUrl));
       assert.deepEqual([said.code, said.stdout], [0, `${dataDir}\n`], said.stderr);
       assert.match(said.stderr, /1 jobs were running and are FAILED; \d+ wait and will run; 0 that waited/);
+      // As both commands say: the key is kept elsewhere, and brought along.
+      await cp(join(server.dataDir, "secret.key"), join(dataDir, "secret.key"));
       const restored = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
       await assertRestored(restored, known, before);
       await endJobs(restored);
@@ -161,7 +163,6 @@ describe("millrace backup and restore", () => {
     const server = await startServer({ databaseUrl });
     const known = await populate(server);
     await server.stop("SIGKILL");
-    await writeFile(join(server.dataDir, "secret.key"), "the key\n", { mode: 0o600 });
     const backup = join(root, "from-postgres");
     const taken = await cli.run("backup", backup, "--with-key", ...where(server.dataDir, databaseUrl));
     assert.equal(taken.code, 0, taken.stderr);
@@ -169,7 +170,8 @@ describe("millrace backup and restore", () => {
 
     const dataDir = join(root, "to-sqlite");
     await cli.print("restore", backup, ...where(dataDir));
-    assert.equal(await readFile(join(dataDir, "secret.key"), "utf8"), "the key\n");
+    const key = (folder: string) => readFile(join(folder, "secret.key"), "utf8");
+    assert.equal(await key(dataDir), await key(server.dataDir));
     await assertRestored(await startServer({ dataDir }), known, []);
 
     const canceling = join(root, "to-cancel");

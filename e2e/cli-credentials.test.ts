@@ -7,10 +7,11 @@ import { type Credentials, routes } from "@millrace/contract";
 import { ClientSuite } from "./support/client-suite.ts";
 import { readJob, shell, waitForEnd } from "./support/jobs.ts";
 import { Millrace, until } from "./support/millrace.ts";
-import { millrace } from "./support/server.ts";
+import { millrace, repository } from "./support/server.ts";
 
 describe("millrace credentials", () => {
-  const suite = ClientSuite.use();
+  // One of the tests runs this command line inside a job.
+  const suite = ClientSuite.use({ MILLRACE_JOB_PATHS: repository });
   const commandLine = Millrace.useWith(suite);
   let cli: Millrace;
   before(async () => {

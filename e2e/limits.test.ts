@@ -1,9 +1,11 @@
 /** Jobs over their limits end and say which; the server and everybody else go on. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
 import { createJob, python, runJob, shell, waitForStatus } from "./support/jobs.ts";
-import { TestServer } from "./support/server.ts";
+import { millrace, TestServer } from "./support/server.ts";
 
 const isRoot = process.getuid?.() === 0;
 const limits = {
@@ -56,6 +58,15 @@ for (const { name, options, skip } of settings) {
       assert.ok(usage.samples.length >= 2, JSON.stringify(usage));
       assert.ok((usage.cpu_seconds ?? 0) > 0.2, JSON.stringify(usage));
       assert.ok((usage.peak_memory_bytes ?? 0) > 1_000_000, JSON.stringify(usage));
+      const env = {
+        ...server.settings,
+        DATACHAIN_STUDIO_URL: server.url,
+        DATACHAIN_STUDIO_TOKEN: await server.token(),
+      };
+      const words = ["job", "usage", id, "--team", "main"];
+      const { stdout, stderr } = await promisify(execFile)(millrace, words, { env });
+      assert.equal(stdout.trim().split("\n").length, usage.samples.length, stdout);
+      assert.match(stderr, /s of processor time, at most [\d.]+ MB of memory/);
     });
   });
 }

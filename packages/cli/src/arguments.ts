@@ -413,6 +413,12 @@ export const commands = {
     arguments: jobId,
     flags: { ...connection, json },
   },
+  "job usage": {
+    summary: "Show what a job uses of processors and memory, during the run and after it",
+    details: "Samples are taken every second at first, and more seldom the longer the job runs.",
+    arguments: jobId,
+    flags: { ...connection, json },
+  },
   "job cancel": {
     summary: "Cancel a job that waits or runs, or stop a task",
     arguments: jobId,

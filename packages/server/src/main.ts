@@ -12,6 +12,7 @@ import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
 import { setAdminPassword } from "./domain/users.ts";
+import { keyFilePath } from "./key-file.ts";
 import { type Rotation, rotateKey } from "./key-rotation.ts";
 import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore, storeFile } from "./store/open-store.ts";
@@ -94,10 +95,11 @@ type Progress = (text: string) => void;
 export async function backup(
   config: Config,
   folder: string,
-  options: { withKey: boolean; onProgress: Progress },
+  { withKey, onProgress }: { withKey: boolean; onProgress: Progress },
 ): Promise<Manifest> {
   await requireStore(config);
-  return takeBackup(config, resolve(folder), { ...options, now: systemClock.now });
+  const keyFile = withKey ? keyFilePath(config) : undefined;
+  return takeBackup(config, resolve(folder), { keyFile, onProgress, now: systemClock.now });
 }
 
 export const restore = (

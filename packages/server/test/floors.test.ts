@@ -39,7 +39,7 @@ const floors: Record<string, readonly string[]> = {
     "metrics",
     "store",
   ],
-  "main.ts": ["backup", "config.ts", "doctor.ts", "domain", "key-rotation.ts", "server.ts", "store"],
+  "main.ts": ["backup", "config.ts", "doctor.ts", "domain", "key-file.ts", "key-rotation.ts", "server.ts", "store"],
 };
 
 /** What each package may import of ours. */

@@ -2,7 +2,7 @@
 import { type Job, type JobInput, routes } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { fetchJob, findJobId } from "../job/find.ts";
-import { clusterColumns, jobColumns, jobFields } from "../job/view.ts";
+import { clusterColumns, jobColumns, jobFields, sizeText, usageColumns } from "../job/view.ts";
 import type { Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
@@ -80,6 +80,19 @@ const show: Handler<"job show"> = async ({ flags, arguments: { ID } }, output) =
   return 0;
 };
 
+const usage: Handler<"job usage"> = async ({ flags, arguments: { ID } }, output) => {
+  const connection = await connect(flags);
+  const id = await findJobId(connection, ID);
+  const used = await connection.client.call(routes.getJobUsage, { params: { job_id: id }, query: {} });
+  if (flags.json) output.json(used);
+  else if (used.samples.length === 0) output.note("No samples: the job has not begun, or it was over within a second");
+  else {
+    output.table(usageColumns, used.samples);
+    output.note(`${used.cpu_seconds} s of processor time, at most ${sizeText(used.peak_memory_bytes ?? 0)} of memory`);
+  }
+  return 0;
+};
+
 const cancel: Handler<"job cancel"> = async ({ flags, arguments: { ID } }, output) => {
   const connection = await connect(flags);
   const id = await findJobId(connection, ID);
@@ -103,6 +116,7 @@ export const handlers: HandlersOf<"job"> = {
   "job logs": logs,
   "job ls": ls,
   "job show": show,
+  "job usage": usage,
   "job cancel": cancel,
   "job clusters": clusters,
 };

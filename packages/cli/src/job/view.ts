@@ -1,5 +1,5 @@
 /** Jobs and clusters as people and programs read them. */
-import type { Cluster, Job, JobStatus, Step } from "@millrace/contract";
+import type { Cluster, Job, JobStatus, Step, UsageSample } from "@millrace/contract";
 import type { Column, Style } from "../output.ts";
 
 const statusStyles: Partial<Record<JobStatus, Style>> = {
@@ -44,6 +44,17 @@ export const clusterColumns: Column<Cluster>[] = [
     full: ({ busy_workers, active_workers, max_workers }) => `${busy_workers}/${active_workers}/${max_workers}`,
   },
   { title: "DEFAULT", full: (cluster) => (cluster.default ? "yes" : "no") },
+];
+
+export const usageColumns: Column<UsageSample>[] = [
+  { title: "AT", full: ({ at }) => at },
+  { title: "CPU SECONDS", full: (sample) => String(sample.cpu_seconds) },
+  {
+    title: "MEMORY",
+    full: (sample) => String(sample.memory_bytes),
+    short: (sample) => sizeText(sample.memory_bytes),
+  },
+  { title: "PROCESSES", full: (sample) => String(sample.processes) },
 ];
 
 /** Every field of a job that says something, in the order in which people ask. */

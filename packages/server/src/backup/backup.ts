@@ -10,7 +10,8 @@ import { copyPlain, readLines, writeLines } from "./archive-files.ts";
 import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
 
 export interface BackupOptions {
-  readonly withKey: boolean;
+  /** The file of the keys that encrypt values; undefined: it stays out. */
+  readonly keyFile: string | undefined;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
@@ -117,7 +118,7 @@ async function sizeOfFiles(location: StoreLocation, part: string): Promise<numbe
   return bytes;
 }
 
-async function copyFiles(location: StoreLocation, part: string, { withKey, onProgress }: BackupOptions) {
+async function copyFiles(location: StoreLocation, part: string, { keyFile, onProgress }: BackupOptions) {
   const lines = writeLines(join(part, names.digests));
   let files = 0;
   let bytes = 0;
@@ -131,8 +132,8 @@ async function copyFiles(location: StoreLocation, part: string, { withKey, onPro
     return true;
   };
   for await (const wanted of filesOf(location, part)) await copy(wanted);
-  const key = { from: join(location.dataDir, names.key), path: names.key };
-  return { withKey: withKey && (await copy(key)), files, bytes, sha256: await lines.end() };
+  const withKey = keyFile !== undefined && (await copy({ from: keyFile, path: names.key }));
+  return { withKey, files, bytes, sha256: await lines.end() };
 }
 
 /** One call for the whole file system; where it is not to be had, the lists and the manifest are on disk at least. */

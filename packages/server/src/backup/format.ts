@@ -71,9 +71,11 @@ const uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 export const uuidPattern = new RegExp(`^${uuid}$`);
 
 /** What attempts leave that is worth keeping. */
-export const attemptFiles = ["log", "exit"] as const;
+export const attemptFiles = ["log", "exit", "usage"] as const;
 
-const known = new RegExp(`^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:log|exit)|secret\\.key)$`);
+const known = new RegExp(
+  `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${attemptFiles.join("|")})|secret\\.key)$`,
+);
 
 /** Throws for a name that could lead anywhere else: a backup may come from a stranger. */
 export function checkEntry(value: unknown): Entry {

@@ -1,5 +1,5 @@
 /** Teams in the store. */
-import type { Insertable, Updateable } from "kysely";
+import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
 import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
@@ -12,8 +12,12 @@ const nameOf = prepared<{ id: number }>()((db, value) =>
 );
 export const teamNameOf = async (db: Db, id: number): Promise<string> => (await nameOf(db, { id })).rows[0]?.name ?? "";
 
+type ListedTeam = Pick<Selectable<Tables["teams"]>, "id" | "name" | "max_running" | "max_queued" | "created_at"> & {
+  members: number;
+};
+
 /** By name, each with the number of its members; only these ids, or all. */
-export function listTeams(db: Db, ids?: readonly number[]) {
+export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]> {
   const query = db
     .selectFrom("teams")
     .leftJoin("memberships", "memberships.team_id", "teams.id")
