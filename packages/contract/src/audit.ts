@@ -46,4 +46,5 @@ export const listAudit = defineRoute({
     ),
   }),
   response: Type.Array(AuditEntry),
+  errors: ["not_found"],
 });

@@ -115,6 +115,8 @@ function routeErrors(route: Route): ErrorCode[] {
     codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
+  // A part of a path may be longer than any path can have.
+  if (route.params) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
   return [...new Set(codes)];
 }
