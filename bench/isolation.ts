@@ -81,7 +81,7 @@ async function runInside(
   readable: readonly string[],
 ): Promise<void> {
   const folder = new AttemptFolder(join(root, "jobs"), `bare.${++counter}`);
-  const uid = isolation.takeUser();
+  const uid = isolation.takeUser(folder);
   folder.make();
   folder.makeInside(uid);
   folder.writeInput("env", "", uid);
@@ -92,5 +92,5 @@ async function runInside(
   await once(child, "exit");
   if ((await readFile(folder.file("exit"), "utf8")) !== "0\n") throw new Error("the bare process failed");
   await folder.remove();
-  if (uid !== undefined) isolation.freeUser(uid);
+  if (uid !== undefined) isolation.freeUser(uid, folder);
 }

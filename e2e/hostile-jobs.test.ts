@@ -127,6 +127,36 @@ function hostileJobs({ level, user }: Setting): void {
     for (const pid of left) process.kill(pid, "SIGKILL");
   });
 
+  it("leaves no chain of processes behind, of which each forks the next and ends", async () => {
+    const mark = `chain${Math.floor(Math.random() * 1e9)}`;
+    const chain = `import os, sys, time
+if os.fork(): sys.exit(0)
+os.setsid()
+os.environ.clear()
+end = time.time() + 8
+while time.time() < end:
+    if os.fork(): os._exit(0)
+    time.sleep(0.0003)
+`;
+    await run(shell(`cat > ${mark}.py <<'EOF'\n${chain}EOF\nexec python3 ${mark}.py`));
+    const seen = new Set<number>();
+    for (let look = 0; look < 40; look++) for (const pid of await processesWith(`${mark}.py`)) seen.add(pid);
+    // Without isolation the mark in the environment of the first of them may do, or not.
+    if (holds) assert.equal(seen.size, 0, `processes ${[...seen].join(", ")}`);
+  });
+
+  it("cannot make its log longer than anybody can read", async () => {
+    const { job } = await run(shell(`python3 -c 'import os; os.ftruncate(1, 8 << 40)'`));
+    const { size } = await stat(join(server.dataDir, "jobs", `${job.id}.1`, "log"));
+    assert.ok(size <= 20 * 1024 ** 3, `${size} bytes`);
+  });
+
+  it("can use several processes, as Python does", async () => {
+    const script = `python3 -c 'import multiprocessing as m; print(m.Lock(), sum(m.Pool(2).map(abs, [-1, -2])))'`;
+    const { log } = await run(shell(script));
+    assert.match(log, /3\n$/);
+  });
+
   it("cannot have the server or its programs run with variables of the job's", async () => {
     // The loader writes a file for every program that starts with these: as whoever the program is.
     const spy = join(witness, "loader");

@@ -38,7 +38,7 @@ export const logRemoved = (id: string, at: string) =>
 function logSecrets(keys: KeyRing, { id, attempt, environment, secrets }: JobSecretsRow): Buffer[] {
   const given = secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
   const own = environment === "" ? [] : secretsOfEnvironment(decryptEnvironment(keys, id, environment));
-  return spellings([...given, ...own, ...tokensOfJob(keys, { jobId: id, attempt })]);
+  return spellings([...tokensOfJob(keys, { jobId: id, attempt }), ...given, ...own]);
 }
 
 /** What a job leaves as its metrics is shown as its log is. A secret that is a number becomes a text. */

@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { it } from "node:test";
+import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JobSpec } from "../src/engines/engine.ts";
 import { isAlive } from "../src/engines/local/processes.ts";
+import { JobUsers } from "../src/engines/local/users.ts";
 import { engineConformance } from "./engine-conformance.ts";
 import { localFixture } from "./support/local-engine.ts";
 
@@ -91,4 +93,68 @@ it("a job gets no descriptor that the server was started with", async () => {
   await once(child, "exit");
   closeSync(leaked);
   assert.equal(output, "/dev/null\n");
+});
+
+describe("users of jobs", () => {
+  const range = { first: 58_000, last: 58_003 };
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-users-"));
+    for (const name of ["one", "two"]) await mkdir(join(folder, name));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+  const open = (name: string, inUse: [number, string][] = []) =>
+    new JobUsers(range, join(folder, name), new Map(inUse), join(folder, "registry.db"));
+
+  it("are given to one attempt at a time, and back by that attempt only; the last is nobody's", () => {
+    const users = open("one");
+    const taken = ["a", "b", "c"].map((key) => users.take(key));
+    assert.deepEqual(taken, [58_000, 58_001, 58_002]);
+    assert.throws(() => users.take("d"), /All user ids from 58000 to 58003 are in use/);
+    users.give(58_001, "somebody else");
+    assert.throws(() => users.take("d"), /in use/);
+    users.give(58_001, "b");
+    users.give(58_001, "b");
+    assert.equal(users.take("d"), 58_001);
+    assert.throws(() => users.take("e"), /in use/);
+    users.close();
+  });
+
+  it("that folders of an earlier life need are not given away, though the registry was lost", async () => {
+    await rm(join(folder, "registry.db"), { force: true });
+    const users = open("one", [[58_000, "old"]]);
+    assert.deepEqual([users.take("a"), users.take("b")], [58_001, 58_002]);
+    users.give(58_000, "old");
+    assert.equal(users.take("c"), 58_000);
+    users.close();
+  });
+
+  it("of a living server are nobody else's", async () => {
+    await rm(join(folder, "registry.db"), { force: true });
+    const [one, two] = [open("one"), open("two")];
+    const taken = [one.take("a"), one.take("b"), one.take("c")];
+    assert.throws(() => two.take("x"), /in use/);
+    assert.equal(new Set(taken).size, 3);
+    one.close();
+    two.close();
+  });
+});
+
+it("a cancellation does not reach the namespace that got the number of one that is gone", async () => {
+  const fixture = await localFixture("bwrap");
+  const engine = await fixture.open();
+  await engine.submit({ ...job("while [ -e query.sh ]; do sleep 0.05; done"), key: "other.1" });
+  while (fixture.folder("other.1").sandbox() === undefined) await sleep(5);
+  const { namespace } = fixture.folder("other.1").sandbox() ?? { namespace: "" };
+  // The state of an attempt that waits between two phases: its last sandbox is gone, and its number is another's now.
+  const waiting = fixture.folder("waiting.1");
+  waiting.make();
+  waiting.write("sandbox", `{ "child-pid": 4194303, "pid-namespace": ${namespace} }`);
+  await engine.cancel("waiting.1", false);
+  await sleep(200);
+  assert.equal((await engine.observe("other.1", fixture.bootId)).state, "RUNNING");
+  await engine.cancel("other.1", true);
+  while (fixture.folder("other.1").exit() === undefined) await sleep(5);
+  await engine.close();
+  await fixture.stop();
 });

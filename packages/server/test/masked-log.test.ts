@@ -186,4 +186,12 @@ describe("secrets of a job", () => {
     assert.ok(lines.some((line) => line.includes("\n")) && lines.some((line) => line.includes("\\n")));
     assert.doesNotThrow(() => spellings(["lone \ud800 surrogate"]));
   });
+
+  it("are bounded, whatever a job was given: nobody's settings hold up the server", () => {
+    const many = [...Array(30_000).keys()].map((n) => `line-${n} é/!`).join("\n");
+    const found = spellings([many, "a-value-of-its-own-1"]);
+    assert.ok(found.length <= 2100, String(found.length));
+    assert.ok(found.some((bytes) => bytes.equals(Buffer.from("a-value-of-its-own-1"))));
+    assert.equal(maskBytes(Buffer.from("x".repeat(100)), found).length, 100);
+  });
 });

@@ -22,10 +22,14 @@ export function secretsOfEnvironment(text: string): string[] {
   });
 }
 
+/** Each is looked for in every part of a log: more would let one job's settings hold up everybody. */
+const most = 300;
+
 /** Every text that gives one of these values away: the value, its lines, and the usual ways to escape them. */
 export function spellings(values: readonly string[]): Buffer[] {
-  const all = new Set(values.flatMap((value) => [value, ...lines(value)]).flatMap(escapes));
-  return [...all].map((text) => Buffer.from(text)).filter((bytes) => bytes.length >= minBytes);
+  const texts = [...new Set([...values, ...values.flatMap(lines)])].slice(0, most);
+  const all = [...new Set(texts.flatMap(escapes))].map((text) => Buffer.from(text));
+  return all.filter((bytes) => bytes.length >= minBytes);
 }
 
 /** Programs print a key line by line; a short line says nothing. */

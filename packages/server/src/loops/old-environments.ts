@@ -26,7 +26,7 @@ const mark = ".ready";
  * seconds since the epoch.
  */
 const putAway = `
-[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && mv -T "$1" "$1${trash}" && rm "$1${mark}"
+[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm "$1${mark}" && mv -T "$1" "$1${trash}"
 `;
 
 export async function removeOldEnvironments(context: EnvironmentsContext): Promise<void> {

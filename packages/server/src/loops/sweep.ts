@@ -38,9 +38,9 @@ export function sweep(context: SweepContext): Loop {
       await removeOldEnvironments(context);
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
-      first = false;
       await sweepUploads(context, begun);
       await sweepFolders(context);
+      first = false;
     },
   };
 }
@@ -60,9 +60,13 @@ async function sweepUploads({ store, filesDir }: SweepContext, begun: number): P
   }
 }
 
-async function sweepFolders({ store, engine, serverId }: SweepContext): Promise<void> {
+async function sweepFolders({ store, engine, serverId, log }: SweepContext): Promise<void> {
   // The folders first: an attempt that begins in between is then in the second list.
   const keys = await engine.find();
   const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
-  for (const key of keys) if (!open.has(key)) await engine.cleanup(key);
+  for (const key of keys.filter((candidate) => !open.has(candidate))) {
+    await engine
+      .cleanup(key)
+      .catch((error) => log.warn({ err: error, attempt: key }, "a job's folder was not cleaned"));
+  }
 }

@@ -16,11 +16,13 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  readSync,
   statSync,
+  truncateSync,
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { opendir, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
@@ -164,6 +166,10 @@ export class AttemptFolder {
     return statSync(this.log, { throwIfNoEntry: false })?.size ?? 0;
   }
 
+  cutLog(size: number): void {
+    truncateSync(this.log, size);
+  }
+
   /** Who owns the attempt: nobody yet, a supervisor, or a server that withdrew it. */
   claim(): "none" | "supervisor" | "server" {
     try {
@@ -230,9 +236,11 @@ export class AttemptFolder {
   #readUntrusted(path: string, limit: number): string {
     const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      const { size } = fstatSync(file);
-      if (!fstatSync(file).isFile() || size > limit) throw new Error("not a small file");
-      return readFileSync(file, "utf8");
+      if (!fstatSync(file).isFile()) throw new Error("not a plain file");
+      const bytes = Buffer.alloc(limit + 1);
+      const length = readSync(file, bytes, 0, limit + 1, 0);
+      if (length > limit) throw new Error("not a small file");
+      return bytes.toString("utf8", 0, length);
     } finally {
       closeSync(file);
     }
@@ -261,12 +269,26 @@ export class AttemptFolder {
 
 /** What a job left may be deeper than a path can say, and closed to its own owner; no link in it is followed. */
 async function removeTree(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch {
-    const run = promisify(execFile);
+  if (await isSmall(path)) return rm(path, { recursive: true, force: true });
+  const run = promisify(execFile);
+  const words = ["-rf", "--one-file-system", "--", path];
+  await run("rm", words).catch(async () => {
     await run("chmod", ["-R", "u+rwx", "--", path]).catch(() => {});
-    await run("rm", ["-rf", "--one-file-system", "--", path]);
+    await run("rm", words);
+  });
+}
+
+/** A few files, or one. More are removed by a program of their own: in here, a million would hold up everything else. */
+const few = 20;
+
+async function isSmall(path: string): Promise<boolean> {
+  try {
+    if (!lstatSync(path).isDirectory()) return true;
+    let count = 0;
+    for await (const entry of await opendir(path)) if (entry.isDirectory() || ++count > few) return false;
+    return true;
+  } catch (error) {
+    return codeOf(error) === "ENOENT";
   }
 }
 

@@ -30,6 +30,8 @@ export class AttemptProcesses {
   of(folder: AttemptFolder): number[] {
     const info = folder.sandbox();
     if (!info) return this.#search.all(belonging(sort([folder]))).pids;
+    // The kernel gives the number of a namespace that is gone to the next one.
+    if (namespaceOf(info.pid) !== info.namespace) return [];
     // All but the first: it only waits for the others, and hears nothing but KILL.
     return this.#search.all(byNamespace(new Set([info.namespace]))).pids.filter((pid) => pid !== info.pid);
   }
@@ -46,6 +48,12 @@ export class AttemptProcesses {
     const belongs = belonging(sorted);
     const { pids, unclear } = ended ? this.#search.left(belongs) : this.#search.all(belongs);
     return { pids: [...first, ...pids], unclear };
+  }
+
+  /** Those that have a user of their own, and no namespace that holds them together. */
+  ofUsers(folders: readonly AttemptFolder[]): AttemptFolder[] {
+    const { users } = sort(folders);
+    return folders.filter((folder) => users.has(folder.owner()));
   }
 
   /** Shells of ours that are about to begin a phase of these attempts, which shows by their folder. */

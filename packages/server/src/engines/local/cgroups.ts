@@ -48,6 +48,7 @@ export class Cgroups {
     for (const group of groups) mkdirSync(group, { recursive: true });
     const memoryFile = this.#version === 2 ? "memory.max" : "memory.limit_in_bytes";
     if (memory > 0) writeFileSync(join(this.#folders.memory, key, memoryFile), String(memory));
+    if (memory > 0) this.#limitSwap(key, memory);
     if (processes > 0) writeFileSync(join(this.#folders.pids, key, "pids.max"), String(processes));
     return groups.map((group) => join(group, "cgroup.procs"));
   }
@@ -60,6 +61,15 @@ export class Cgroups {
         memory_bytes: this.#memoryBytes(key),
         processes: Number(this.#read("pids", key, "pids.current")),
       };
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Whether nothing of the attempt lives, by the kernel's own list; undefined: it has no groups. */
+  isEmpty(key: string): boolean | undefined {
+    try {
+      return this.#read("pids", key, "cgroup.procs") === "";
     } catch {
       return undefined;
     }
@@ -82,6 +92,17 @@ export class Cgroups {
       } catch {
         // Gone already, or a process is still dying in it: the next start removes it.
       }
+    }
+  }
+
+  /** What goes to swap is memory too. A machine without such an account has no swap, or does not count it. */
+  #limitSwap(key: string, memory: number): void {
+    const [file, value] =
+      this.#version === 2 ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(memory)];
+    try {
+      writeFileSync(join(this.#folders.memory, key, file), value);
+    } catch {
+      // Not counted here.
     }
   }
 

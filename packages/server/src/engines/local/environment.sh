@@ -19,7 +19,7 @@ MILLRACE_VENV=$envs/$key
 
 # Under the lock, shared or not: whoever removes old environments takes it alone, and looks at the time of the mark.
 use() {
-  [ -e "$MILLRACE_VENV.ready" ] || return
+  [ -e "$MILLRACE_VENV.ready" ] && [ -d "$MILLRACE_VENV" ] || return
   true >"$MILLRACE_VENV.ready"
   echo "$MILLRACE_VENV" >venv || exit
   [ -z "$1" ] || echo "$1"
@@ -36,8 +36,8 @@ take() {
 # Strangers' files become the server's, and nobody else can change them.
 seal() {
   [ -z "$owner" ] && return
-  evict
-  chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R go-w,a+rX "$MILLRACE_VENV"
+  evict || return
+  chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R u-s,g-s,go-w,a+rX "$MILLRACE_VENV"
 }
 
 exec 9>"$MILLRACE_VENV.lock"
@@ -48,7 +48,8 @@ use "Using cached virtualenv"
 rm -rf "$MILLRACE_VENV"
 mkdir "$MILLRACE_VENV" || exit
 [ -z "$owner" ] || chown "$owner:$owner" "$MILLRACE_VENV" || exit
-if (build); then
+# Strangers do not get the lock: they could let go of it.
+if (build) 9>&-; then
   if seal; then
     sync -f "$MILLRACE_VENV" 2>/dev/null
     true >"$MILLRACE_VENV.ready"

@@ -1,6 +1,8 @@
 /**
  * What stands between a job and the machine: how its commands are started, and whom its files belong to. Three levels, each with the same interface; docs/security.md says what each promises.
  */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import type { IsolationLevel } from "../engine.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 import { infoDescriptor, type Sandbox } from "./sandbox.ts";
@@ -21,11 +23,13 @@ export interface Inside {
 export interface Isolation {
   readonly level: IsolationLevel;
   /** The user of a new attempt; undefined: the server's own. */
-  takeUser(): number | undefined;
+  takeUser(folder: AttemptFolder): number | undefined;
   /** A command in front of another that runs it with a job's rights, to see what jobs can reach; empty: they see what we see. */
   readonly asJob: readonly string[];
   /** Nothing of this user is left. */
-  freeUser(uid: number): void;
+  freeUser(uid: number, folder: AttemptFolder): void;
+  /** Ends everything of the attempt's user at once; nothing where the user is not, or no more, the attempt's. */
+  endUser(folder: AttemptFolder): Promise<void>;
   /** The job's temporary folder as the job knows it; undefined: the machine's. */
   temporary(folder: AttemptFolder): string | undefined;
   /** Shell lines that put the command into the place of the shell that runs them, in the attempt's folder. */
@@ -63,6 +67,7 @@ export class NoIsolation implements Isolation {
 
   takeUser(): undefined {}
   freeUser(): void {}
+  async endUser(): Promise<void> {}
   temporary(): undefined {}
   close(): void {}
   evict(): string {
@@ -98,6 +103,16 @@ const becoming = (setpriv: string, uid: number) => [
   "--inh-caps=-all",
 ];
 
+/** One call, in which the kernel reaches every process of the user, whatever they fork meanwhile. */
+const endEverything = "kill -KILL -1 2>/dev/null; true";
+
+async function endUser({ programs, users }: UserOptions, folder: AttemptFolder): Promise<void> {
+  const uid = folder.owner();
+  if (!users.isHeldBy(uid, folder.key)) return;
+  const [program = "", ...rest] = [...becoming(programs.setpriv, uid), "/bin/sh", "-c", endEverything];
+  await promisify(execFile)(program, rest, { env: { PATH: "/usr/bin:/bin" } });
+}
+
 export interface UserOptions {
   readonly programs: Programs & { readonly setpriv: string };
   readonly users: JobUsers;
@@ -118,12 +133,16 @@ export class UserIsolation implements Isolation {
     return becoming(programs.setpriv, range.last);
   }
 
-  takeUser(): number {
-    return this.#options.users.take();
+  takeUser(folder: AttemptFolder): number {
+    return this.#options.users.take(folder.key);
   }
 
-  freeUser(uid: number): void {
-    this.#options.users.give(uid);
+  freeUser(uid: number, folder: AttemptFolder): void {
+    this.#options.users.give(uid, folder.key);
+  }
+
+  endUser(folder: AttemptFolder): Promise<void> {
+    return endUser(this.#options, folder);
   }
 
   temporary(folder: AttemptFolder): string {
@@ -135,7 +154,9 @@ export class UserIsolation implements Isolation {
   }
 
   evict(folder: AttemptFolder): string {
-    return `${words(...becoming(this.#options.programs.setpriv, folder.owner()))} /bin/sh -c 'kill -KILL -1'`;
+    // The limit on the user's processes must not keep out the one that ends them.
+    const kill = words(...becoming(this.#options.programs.setpriv, folder.owner()), "/bin/sh", "-c", endEverything);
+    return `(ulimit -p unlimited; exec ${kill}) 9>&-`;
   }
 
   enter({ folder, command }: Inside): string {
@@ -165,12 +186,16 @@ export class SandboxIsolation implements Isolation {
     this.#options = options;
   }
 
-  takeUser(): number | undefined {
-    return this.#options.users?.users.take();
+  takeUser(folder: AttemptFolder): number | undefined {
+    return this.#options.users?.users.take(folder.key);
   }
 
-  freeUser(uid: number): void {
-    this.#options.users?.users.give(uid);
+  freeUser(uid: number, folder: AttemptFolder): void {
+    this.#options.users?.users.give(uid, folder.key);
+  }
+
+  async endUser(folder: AttemptFolder): Promise<void> {
+    if (this.#options.users) await endUser(this.#options.users, folder);
   }
 
   temporary(): string {

@@ -32,9 +32,11 @@ export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number)
   if (limits.seconds > 0 && now - begun > limits.seconds * 1000) {
     return over(`${limits.seconds} seconds`, "MILLRACE_JOB_SECONDS");
   }
-  if (limits.log > 0 && folder.logSize() > limits.log) return over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG");
-  return undefined;
+  return overLog(folder, limits);
 }
+
+export const overLog = (folder: AttemptFolder, limits: JobLimits): string | undefined =>
+  limits.log > 0 && folder.logSize() > limits.log ? over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG") : undefined;
 
 /** How long it takes to count grows with what is counted, so the pauses between do too. */
 const countingShare = 20;

@@ -10,7 +10,7 @@ import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Usage } from "./cgroups.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
-import { DiskWatch, type JobLimits, overLimit, overMemory } from "./limits.ts";
+import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
 import { insideScripts, queryFile, scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
@@ -113,18 +113,19 @@ export class LocalEngine implements Engine {
       requirements,
       groups,
       openFiles: limits.openFiles,
+      fileBytes: limits.log > 0 && limits.disk > 0 ? Math.max(limits.log, limits.disk) : 0,
       processes: groups.length === 0 && uid !== undefined ? limits.processes : 0,
     });
     folder.write("plan", plan);
   }
 
   #takeUser(folder: AttemptFolder): number | undefined {
-    const uid = this.#isolation.takeUser();
+    const uid = this.#isolation.takeUser(folder);
     try {
       folder.makeInside(uid);
       return uid;
     } catch (error) {
-      if (uid !== undefined) this.#isolation.freeUser(uid);
+      if (uid !== undefined) this.#isolation.freeUser(uid, folder);
       throw error;
     }
   }
@@ -211,6 +212,13 @@ export class LocalEngine implements Engine {
   #whyEnded(folder: AttemptFolder, code: number): string | null {
     const limit = folder.limit();
     if (limit !== "") return limit;
+    const tooLong = overLog(folder, this.#options.limits);
+    if (tooLong !== undefined) {
+      // Its last act may have been to make it longer than anybody can read.
+      folder.cutLog(this.#options.limits.log);
+      folder.write("limit", tooLong);
+      return tooLong;
+    }
     return code !== 0 && this.#cgroups?.ranOutOfMemory(folder.key) ? overMemory(this.#options.limits) : null;
   }
 
@@ -242,15 +250,28 @@ export class LocalEngine implements Engine {
     const folders = keys.map((key) => this.#folder(key));
     const ended = folders.every((folder) => folder.exit() !== undefined);
     for (const deadline = performance.now() + sweepMs; ; ) {
+      const alive = await this.#endUsers(folders);
       const { pids, unclear } = this.#left(folders, ended);
-      if (pids.length === 0 && !unclear) return [];
+      if (pids.length === 0 && alive.length === 0 && !unclear) return [];
       if (performance.now() > deadline) {
-        return folders.filter((folder) => this.#left([folder], ended).pids.length > 0).map(({ key }) => key);
+        const left = folders.filter((folder) => this.#left([folder], ended).pids.length > 0);
+        return [...new Set([...alive, ...left])].map(({ key }) => key);
       }
       signalAll(pids, "SIGKILL");
       // A killed process is gone when its memory is freed; one that forks meanwhile is found next time round.
       await sleep(pids.length === 0 ? 1 : 5);
     }
+  }
+
+  /**
+   * A chain of processes that fork and end is never where a list of all processes says: users are ended as a whole, by
+   * the kernel, and counted by it where it does. Returns those that still have something.
+   */
+  async #endUsers(folders: readonly AttemptFolder[]): Promise<AttemptFolder[]> {
+    const thisBoot = folders.filter((folder) => folder.supervisor()?.bootId === this.#options.bootId);
+    const unsure = this.#processes.ofUsers(thisBoot).filter(({ key }) => this.#cgroups?.isEmpty(key) !== true);
+    for (const folder of unsure) await this.#isolation.endUser(folder);
+    return unsure.filter(({ key }) => this.#cgroups?.isEmpty(key) === false);
   }
 
   async watch(key: string): Promise<void> {
@@ -311,7 +332,7 @@ export class LocalEngine implements Engine {
     this.#disk.forget(key);
     await folder.clean();
     this.#cgroups?.remove(key);
-    if (uid > 0 && uid !== process.getuid?.()) this.#isolation.freeUser(uid);
+    if (uid > 0) this.#isolation.freeUser(uid, folder);
   }
 
   async close(): Promise<void> {

@@ -81,9 +81,9 @@ function userOptions({ users: range, dataDir }: IsolationOptions, programs: Prog
 }
 
 /** Owners of working folders: of running jobs, and of those whose folders are not cleaned yet. */
-function usersInUse(dataDir: string): Set<number> {
+function usersInUse(dataDir: string): Map<number, string> {
   const keys = readdirSync(join(dataDir, "jobs"));
-  return new Set(keys.map((key) => new AttemptFolder(join(dataDir, "jobs"), key).owner()));
+  return new Map(keys.map((key) => [new AttemptFolder(join(dataDir, "jobs"), key).owner(), key]));
 }
 
 /** The nearest folder above the data folder that strangers cannot pass. The data folder itself is opened for that. */
@@ -141,7 +141,7 @@ function accountFiles(dataDir: string) {
 /** Starts a command inside, exactly as for a job. */
 async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
   const folder = new AttemptFolder(dataDir, `try-out.${process.pid}`);
-  const uid = isolation.takeUser();
+  const uid = isolation.takeUser(folder);
   try {
     folder.make();
     folder.makeInside(uid);
@@ -153,6 +153,6 @@ async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
     throw new Error(`A command could not be started inside: ${stderr?.trim() || message}`);
   } finally {
     await folder.remove();
-    if (uid !== undefined) isolation.freeUser(uid);
+    if (uid !== undefined) isolation.freeUser(uid, folder);
   }
 }

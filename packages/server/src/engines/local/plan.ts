@@ -26,6 +26,8 @@ export interface PlanInput {
   readonly groups: readonly string[];
   /** Per process; 0: as it is. */
   readonly openFiles: number;
+  /** The largest file that it may make; 0: as it is. */
+  readonly fileBytes: number;
   /** Of the job's user, where no group counts them; 0: as it is. */
   readonly processes: number;
 }
@@ -53,9 +55,10 @@ export function writePlan(input: PlanInput): string {
 const define = (name: string, body: string) => `${name}() {\n${body}\n}\n`;
 
 /** What holds for a phase and everything it starts. */
-function confine({ groups, openFiles, processes }: PlanInput): string {
+function confine({ groups, openFiles, fileBytes, processes }: PlanInput): string {
   const lines = groups.map((file) => `  echo 0 >${quote(file)} || exit`);
   if (openFiles > 0) lines.push(`  ulimit -n ${openFiles} 2>/dev/null`);
+  if (fileBytes > 0) lines.push(`  ulimit -f ${Math.ceil(fileBytes / 512)} 2>/dev/null`);
   if (processes > 0) lines.push(`  ulimit -p ${processes} 2>/dev/null`);
   return [...lines, "  true"].join("\n");
 }

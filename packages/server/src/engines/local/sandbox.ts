@@ -50,7 +50,7 @@ export class Sandbox {
       ...["--die-with-parent", "--new-session", "--info-fd", String(infoDescriptor)],
       ...this.#system,
       ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
-      ...["--proc", "/proc", "--dev", "/dev"],
+      ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"],
       ...temporary(path, mounted),
       ...parents(mounted),
       ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),

@@ -28,9 +28,11 @@ export class JobUsers {
   readonly #folder: string;
   readonly #registry: DatabaseSync;
   readonly #free: number[];
+  /** Which attempt has which. */
+  readonly #holders: Map<number, string>;
 
-  /** `inUse`: users of attempts that an earlier life of this server left. */
-  constructor(range: UserRange, dataDir: string, inUse: ReadonlySet<number>, file = registryFile) {
+  /** `inUse`: users of attempts that an earlier life of this server left, by their keys. */
+  constructor(range: UserRange, dataDir: string, inUse: ReadonlyMap<number, string>, file = registryFile) {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     this.#range = range;
     this.#folder = realpathSync(dataDir);
@@ -38,22 +40,46 @@ export class JobUsers {
     this.#registry.exec(
       "create table if not exists users (uid integer primary key, folder text not null, pid integer not null, start_time text not null)",
     );
-    this.#free = this.#reclaim().filter((uid) => !inUse.has(uid));
+    // After a restart of the machine the registry may be empty: what our folders still need is ours first.
+    const insert = this.#registry.prepare("insert or ignore into users values (?, ?, ?, ?)");
+    for (const uid of [...inUse.keys()].filter((candidate) => this.#inRange(candidate)))
+      insert.run(uid, ...this.#self());
+    const own = this.#reclaim();
+    this.#holders = new Map([...inUse].filter(([uid]) => own.includes(uid)));
+    this.#free = own.filter((uid) => !inUse.has(uid));
   }
 
-  take(): number {
+  take(key: string): number {
     if (this.#free.length === 0) this.#free.push(...this.#claim());
     const uid = this.#free.shift();
-    if (uid !== undefined) return uid;
+    if (uid !== undefined) {
+      this.#holders.set(uid, key);
+      return uid;
+    }
     throw new Error(
       `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): by running jobs of this and other servers on this machine.`,
     );
   }
 
-  /** Nothing of this user is left. */
-  give(uid: number): void {
-    const { first, last } = this.#range;
-    if (uid >= first && uid <= last && !this.#free.includes(uid)) this.#free.push(uid);
+  /** Nothing of this user is left. Only for the attempt that has it: it may have passed to another meanwhile. */
+  give(uid: number, key: string): void {
+    if (this.#holders.get(uid) !== key) return;
+    this.#holders.delete(uid);
+    this.#free.push(uid);
+  }
+
+  /** Whether it is this attempt's: another server may have got it after a restart of the machine. */
+  isHeldBy(uid: number, key: string): boolean {
+    return this.#holders.get(uid) === key;
+  }
+
+  /** The last one is no job's: with it we look at what jobs can reach. */
+  #inRange(uid: number): boolean {
+    return uid >= this.#range.first && uid < this.#range.last;
+  }
+
+  #self(): [string, number, string] {
+    return [this.#folder, process.pid, startTimeOf(process.pid) ?? ""];
   }
 
   close(): void {
@@ -63,9 +89,8 @@ export class JobUsers {
   /** What this data folder had before. */
   #reclaim(): number[] {
     const update = this.#registry.prepare("update users set pid = ?, start_time = ? where folder = ? returning uid");
-    const { first, last } = this.#range;
     const rows = update.all(process.pid, startTimeOf(process.pid) ?? "", this.#folder) as unknown as Row[];
-    return rows.map(({ uid }) => uid).filter((uid) => uid >= first && uid <= last);
+    return rows.map(({ uid }) => uid).filter((uid) => this.#inRange(uid));
   }
 
   /** Some that nobody has; where there are none, some whose server is gone and that no process has. */
@@ -75,12 +100,12 @@ export class JobUsers {
       const rows = this.#registry.prepare("select * from users").all() as unknown as Row[];
       const taken = new Map(rows.map((row) => [row.uid, row]));
       const wanted: number[] = [];
-      for (let uid = this.#range.first; uid <= this.#range.last && wanted.length < batch; uid++) {
+      for (let uid = this.#range.first; uid < this.#range.last && wanted.length < batch; uid++) {
         if (!taken.has(uid)) wanted.push(uid);
       }
       if (wanted.length === 0) wanted.push(...this.#abandoned(rows).slice(0, batch));
       const insert = this.#registry.prepare("insert or replace into users values (?, ?, ?, ?)");
-      for (const uid of wanted) insert.run(uid, this.#folder, process.pid, startTimeOf(process.pid) ?? "");
+      for (const uid of wanted) insert.run(uid, ...this.#self());
       this.#registry.exec("commit");
       return wanted;
     } catch (error) {
@@ -91,9 +116,8 @@ export class JobUsers {
 
   #abandoned(rows: readonly Row[]): number[] {
     const alive = usersOfProcesses();
-    const { first, last } = this.#range;
     return rows
-      .filter(({ uid, folder }) => uid >= first && uid <= last && folder !== this.#folder && !alive.has(uid))
+      .filter(({ uid, folder }) => this.#inRange(uid) && folder !== this.#folder && !alive.has(uid))
       .filter(({ pid, start_time }) => !isAlive({ pid, startTime: start_time }))
       .map(({ uid }) => uid);
   }
