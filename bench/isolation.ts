@@ -83,7 +83,7 @@ async function runInside(
   const folder = new AttemptFolder(join(root, "jobs"), `bare.${++counter}`);
   const uid = isolation.takeUser(folder);
   folder.make();
-  folder.makeInside(uid);
+  folder.makeInside(uid, true);
   folder.writeInput("env", "", uid);
   folder.writeScript("script", script, uid);
   const lines = isolation.enter({ folder, readable, command });

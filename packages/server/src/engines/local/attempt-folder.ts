@@ -10,6 +10,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  existsSync,
   fstatSync,
   linkSync,
   lstatSync,
@@ -22,11 +23,12 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { opendir, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
 import type { Exit } from "../engine.ts";
+import type { Group } from "./cgroups.ts";
 import type { Identity } from "./processes.ts";
 
 /** In the order in which they run; names of files and of functions in a plan. */
@@ -84,12 +86,12 @@ export class AttemptFolder {
    * The folders that the job finds: input to read, work and tmp to write. A user of its own must be able to pass the
    * attempt's folder, and nobody else's user may look into these.
    */
-  makeInside(uid: number | undefined): void {
+  makeInside(uid: number | undefined, withTmp: boolean): void {
     const folders = [
-      ["input", uid === undefined ? 0o700 : 0o750],
-      ["work", 0o700],
-      ["tmp", 0o700],
-    ] as const;
+      ["input", uid === undefined ? 0o700 : 0o750] as const,
+      ["work", 0o700] as const,
+      ...(withTmp ? [["tmp", 0o700] as const] : []),
+    ];
     if (uid !== undefined) chmodSync(this.path, 0o711);
     for (const [name, mode] of folders) {
       makeFolder(this.file(name), mode);
@@ -147,14 +149,15 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
+  /** The control group of the attempt; undefined: it has none. */
+  group(): Group | undefined {
+    const [name, oomKills, cpuSeconds] = this.#text("group").split(" ");
+    return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
+  }
+
   /** Why the attempt was made to end; empty: it was not. */
   limit(): string {
     return this.#text("limit");
-  }
-
-  /** It has ended, or was cleaned away: nothing of it will begin any more. */
-  isOver(): boolean {
-    return this.owner() === -1 || this.exit() !== undefined;
   }
 
   /** When the supervisor began; undefined: it has not. */
@@ -258,6 +261,8 @@ export class AttemptFolder {
 
   /** Only a file that is not there is empty; a disk that cannot be read is no answer. */
   #text(name: string): string {
+    // Asked first: most are not there most of the time, and an error costs ten times the question.
+    if (!existsSync(this.file(name))) return "";
     try {
       return readFileSync(this.file(name), "utf8");
     } catch (error) {
@@ -269,7 +274,7 @@ export class AttemptFolder {
 
 /** What a job left may be deeper than a path can say, and closed to its own owner; no link in it is followed. */
 async function removeTree(path: string): Promise<void> {
-  if (await isSmall(path)) return rm(path, { recursive: true, force: true });
+  if (isSmall(path)) return rm(path, { recursive: true, force: true });
   const run = promisify(execFile);
   const words = ["-rf", "--one-file-system", "--", path];
   await run("rm", words).catch(async () => {
@@ -278,18 +283,13 @@ async function removeTree(path: string): Promise<void> {
   });
 }
 
-/** A few files, or one. More are removed by a program of their own: in here, a million would hold up everything else. */
-const few = 20;
-
-async function isSmall(path: string): Promise<boolean> {
-  try {
-    if (!lstatSync(path).isDirectory()) return true;
-    let count = 0;
-    for await (const entry of await opendir(path)) if (entry.isDirectory() || ++count > few) return false;
-    return true;
-  } catch (error) {
-    return codeOf(error) === "ENOENT";
-  }
+/**
+ * A file, or a folder without folders in it whose own size tells of few entries. What is more is removed by a program of
+ * its own: in here, a million files would hold up everything else.
+ */
+function isSmall(path: string): boolean {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  return !found?.isDirectory() || (found.nlink <= 2 && found.size <= 16 * 1024 && (found.mode & 0o700) === 0o700);
 }
 
 function makeFolder(path: string, mode: number): void {

@@ -52,8 +52,7 @@ export class AttemptProcesses {
 
   /** Those that have a user of their own, and no namespace that holds them together. */
   ofUsers(folders: readonly AttemptFolder[]): AttemptFolder[] {
-    const { users } = sort(folders);
-    return folders.filter((folder) => users.has(folder.owner()));
+    return folders.filter((folder) => hasOwnUser(folder) && !folder.sandbox());
   }
 
   /** Shells of ours that are about to begin a phase of these attempts, which shows by their folder. */
@@ -62,12 +61,16 @@ export class AttemptProcesses {
   }
 }
 
+function hasOwnUser(folder: AttemptFolder): boolean {
+  const owner = folder.owner();
+  return owner > 0 && owner !== process.getuid?.();
+}
+
 function sort(folders: readonly AttemptFolder[]): Sorted {
   const sorted: Sorted = { sandboxed: [], users: new Set(), marked: [] };
   for (const folder of folders) {
-    const owner = folder.owner();
     if (folder.sandbox()) sorted.sandboxed.push(folder);
-    else if (owner > 0 && owner !== process.getuid?.()) sorted.users.add(owner);
+    else if (hasOwnUser(folder)) sorted.users.add(folder.owner());
     else sorted.marked.push(folder.key);
   }
   return sorted;

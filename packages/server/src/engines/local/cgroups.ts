@@ -1,8 +1,10 @@
 /**
- * One control group per attempt, where the machine lets us make them: memory and processes are then limited by the
- * kernel, and what an attempt uses is read off. Version 1 of the interface has a tree per controller, version 2 one.
+ * A control group for every running attempt, where the machine lets us make them: memory and processes are then limited
+ * by the kernel, and what an attempt uses is read off. Making a group costs as much as starting a process, so groups are
+ * used again, and what they have counted is taken off. Version 1 of the interface has a tree per controller, version 2
+ * one for all.
  */
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { UsageSample } from "@millrace/contract";
@@ -13,123 +15,160 @@ export interface CgroupLimits {
   readonly processes: number;
 }
 
+/** A group while an attempt has it, with what it had counted before. */
+export interface Group {
+  readonly name: string;
+  readonly oomKills: number;
+  readonly cpuSeconds: number;
+}
+
 /** Of this moment. */
 export type Usage = Omit<UsageSample, "at">;
 
 const root = "/sys/fs/cgroup";
 
 /** Where this data folder's attempts have their groups, per controller; version 2 has the same one for all. */
-type Folders = Readonly<Record<"memory" | "pids" | "cpu", string>>;
+type Folders = Readonly<Record<"pids" | "cpu", string>> & {
+  /** Absent where memory has no limit: to have it counted makes a process slower by a quarter. */
+  readonly memory?: string;
+};
 
 export class Cgroups {
   readonly #folders: Folders;
   readonly #version: 1 | 2;
+  readonly #limits: CgroupLimits;
+  readonly #free: string[] = [];
 
-  /** Undefined where groups cannot be made: limits are then sampled. Groups of attempts that are over are removed. */
-  static open(dataDir: string, isOver: (key: string) => boolean): Cgroups | undefined {
+  /** Undefined where groups cannot be made: limits are then sampled. Groups that nobody needs are removed. */
+  static open(dataDir: string, limits: CgroupLimits, inUse: ReadonlySet<string>): Cgroups | undefined {
     const name = `millrace-${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
     try {
-      const groups = isVersion2() ? new Cgroups(2, openVersion2(name)) : new Cgroups(1, openVersion1(name));
-      groups.#removeOld(isOver);
+      const groups = isVersion2()
+        ? new Cgroups(2, openVersion2(name, limits), limits)
+        : new Cgroups(1, openVersion1(name, limits), limits);
+      groups.#removeOld(inUse);
       return groups;
     } catch {
       return undefined;
     }
   }
 
-  private constructor(version: 1 | 2, folders: Folders) {
+  private constructor(version: 1 | 2, folders: Folders, limits: CgroupLimits) {
     this.#version = version;
     this.#folders = folders;
+    this.#limits = limits;
   }
 
-  /** Makes the groups of an attempt; what writes its pid into these files is in them, with all it starts. */
-  make(key: string, { memory, processes }: CgroupLimits): string[] {
-    const groups = this.#groups(key);
-    for (const group of groups) mkdirSync(group, { recursive: true });
+  /** A group that nobody has, and nothing is in. */
+  take(): Group {
+    const name = this.#free.pop() ?? this.#make();
+    return { name, oomKills: this.#folders.memory ? this.#oomKills(name) : 0, cpuSeconds: this.#cpuSeconds(name) };
+  }
+
+  /** What writes a 0 into these files is in the group, with all that it starts. */
+  entries({ name }: Group): string[] {
+    return this.#paths(name).map((path) => join(path, "cgroup.procs"));
+  }
+
+  /** Its attempt is over. One that still has something in it is removed by the next start. */
+  give({ name }: Group): void {
+    if (this.isEmpty({ name }) && !this.#free.includes(name)) this.#free.push(name);
+  }
+
+  #make(): string {
+    const name = randomUUID();
+    const { memory, processes } = this.#limits;
+    for (const path of this.#paths(name)) mkdirSync(path, { recursive: true });
     const memoryFile = this.#version === 2 ? "memory.max" : "memory.limit_in_bytes";
-    if (memory > 0) writeFileSync(join(this.#folders.memory, key, memoryFile), String(memory));
-    if (memory > 0) this.#limitSwap(key, memory);
-    if (processes > 0) writeFileSync(join(this.#folders.pids, key, "pids.max"), String(processes));
-    return groups.map((group) => join(group, "cgroup.procs"));
+    if (this.#folders.memory) {
+      writeFileSync(join(this.#folders.memory, name, memoryFile), String(memory));
+      this.#limitSwap(join(this.#folders.memory, name), memory);
+    }
+    if (processes > 0) writeFileSync(join(this.#folders.pids, name, "pids.max"), String(processes));
+    return name;
   }
 
-  /** Undefined where the attempt has no groups. */
-  usage(key: string): Usage | undefined {
+  /** Undefined where the group is gone. */
+  usage({ name, cpuSeconds }: Group): (Omit<Usage, "memory_bytes"> & { memory_bytes?: number }) | undefined {
     try {
       return {
-        cpu_seconds: this.#cpuSeconds(key),
-        memory_bytes: this.#memoryBytes(key),
-        processes: Number(this.#read("pids", key, "pids.current")),
+        cpu_seconds: Math.max(0, this.#cpuSeconds(name) - cpuSeconds),
+        processes: Number(this.#read("pids", name, "pids.current")),
+        ...(this.#folders.memory ? { memory_bytes: this.#memoryBytes(name) } : {}),
       };
     } catch {
       return undefined;
     }
   }
 
-  /** Whether nothing of the attempt lives, by the kernel's own list; undefined: it has no groups. */
-  isEmpty(key: string): boolean | undefined {
+  /** Whether nothing in it lives, by the kernel's own list; undefined: the group is gone. */
+  isEmpty({ name }: Pick<Group, "name">): boolean | undefined {
     try {
-      return this.#read("pids", key, "cgroup.procs") === "";
+      return this.#read("pids", name, "cgroup.procs") === "";
     } catch {
       return undefined;
     }
   }
 
   /** Whether the kernel has ended a process of this attempt for want of memory. */
-  ranOutOfMemory(key: string): boolean {
-    const file = this.#version === 2 ? "memory.events" : "memory.oom_control";
+  ranOutOfMemory({ name, oomKills }: Group): boolean {
     try {
-      return Number(/^oom_kill (\d+)/m.exec(this.#read("memory", key, file))?.[1] ?? 0) > 0;
+      return this.#oomKills(name) > oomKills;
     } catch {
       return false;
     }
   }
 
-  remove(key: string): void {
-    for (const group of this.#groups(key)) {
+  #oomKills(name: string): number {
+    const file = this.#version === 2 ? "memory.events" : "memory.oom_control";
+    return Number(/^oom_kill (\d+)/m.exec(this.#read("memory", name, file))?.[1] ?? 0);
+  }
+
+  #remove(name: string): void {
+    for (const path of this.#paths(name)) {
       try {
-        rmdirSync(group);
+        rmdirSync(path);
       } catch {
-        // Gone already, or a process is still dying in it: the next start removes it.
+        // A process is still dying in it: the next start removes it.
       }
     }
   }
 
   /** What goes to swap is memory too. A machine without such an account has no swap, or does not count it. */
-  #limitSwap(key: string, memory: number): void {
+  #limitSwap(path: string, memory: number): void {
     const [file, value] =
       this.#version === 2 ? ["memory.swap.max", "0"] : ["memory.memsw.limit_in_bytes", String(memory)];
     try {
-      writeFileSync(join(this.#folders.memory, key, file), value);
+      writeFileSync(join(path, file), value);
     } catch {
       // Not counted here.
     }
   }
 
-  #groups(key: string): string[] {
-    return [...new Set(Object.values(this.#folders))].map((folder) => join(folder, key));
+  #paths(name: string): string[] {
+    return [...new Set(Object.values(this.#folders))].map((folder) => join(folder, name));
   }
 
-  #read(controller: keyof Folders, key: string, file: string): string {
-    return readFileSync(join(this.#folders[controller], key, file), "utf8");
+  #read(controller: keyof Folders, name: string, file: string): string {
+    return readFileSync(join(this.#folders[controller] ?? "", name, file), "utf8");
   }
 
-  #cpuSeconds(key: string): number {
-    if (this.#version === 1) return Number(this.#read("cpu", key, "cpuacct.usage")) / 1e9;
-    return Number(/^usage_usec (\d+)/m.exec(this.#read("cpu", key, "cpu.stat"))?.[1] ?? 0) / 1e6;
+  #cpuSeconds(name: string): number {
+    if (this.#version === 1) return Number(this.#read("cpu", name, "cpuacct.usage")) / 1e9;
+    return Number(/^usage_usec (\d+)/m.exec(this.#read("cpu", name, "cpu.stat"))?.[1] ?? 0) / 1e6;
   }
 
   /** Without what the kernel would drop at once if it wanted the memory. */
-  #memoryBytes(key: string): number {
-    const used = Number(this.#read("memory", key, this.#version === 2 ? "memory.current" : "memory.usage_in_bytes"));
-    const idle = /^(?:total_)?inactive_file (\d+)/m.exec(this.#read("memory", key, "memory.stat"))?.[1];
+  #memoryBytes(name: string): number {
+    const used = Number(this.#read("memory", name, this.#version === 2 ? "memory.current" : "memory.usage_in_bytes"));
+    const idle = /^(?:total_)?inactive_file (\d+)/m.exec(this.#read("memory", name, "memory.stat"))?.[1];
     return Math.max(0, used - Number(idle ?? 0));
   }
 
-  #removeOld(isOver: (key: string) => boolean): void {
+  #removeOld(inUse: ReadonlySet<string>): void {
     for (const folder of new Set(Object.values(this.#folders))) {
       for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        if (entry.isDirectory() && isOver(entry.name)) this.remove(entry.name);
+        if (entry.isDirectory() && !inUse.has(entry.name)) this.#remove(entry.name);
       }
     }
   }
@@ -144,7 +183,7 @@ function isVersion2(): boolean {
 }
 
 /** Below the server's own group: what holds for the server holds for its jobs together. */
-function openVersion1(name: string): Folders {
+function openVersion1(name: string, { memory }: CgroupLimits): Folders {
   const own = ownGroups();
   const folder = (controller: string) => {
     const path = join(root, controller, own.get(controller) ?? "/", name);
@@ -152,11 +191,11 @@ function openVersion1(name: string): Folders {
     accessSync(path, constants.W_OK);
     return path;
   };
-  return { memory: folder("memory"), pids: folder("pids"), cpu: folder("cpuacct") };
+  return { pids: folder("pids"), cpu: folder("cpuacct"), ...(memory > 0 ? { memory: folder("memory") } : {}) };
 }
 
 /** A group that has groups with controllers below it may hold no process itself: the server moves into one of them. */
-function openVersion2(name: string): Folders {
+function openVersion2(name: string, { memory }: CgroupLimits): Folders {
   const own = join(root, ownGroups().get("") ?? "/").replace(/\/millrace-server$/, "");
   mkdirSync(join(own, "millrace-server"), { recursive: true });
   writeFileSync(join(own, "millrace-server/cgroup.procs"), String(process.pid));
@@ -164,7 +203,7 @@ function openVersion2(name: string): Folders {
   const folder = join(own, name);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids +cpu");
-  return { memory: folder, pids: folder, cpu: folder };
+  return { pids: folder, cpu: folder, ...(memory > 0 ? { memory: folder } : {}) };
 }
 
 /** The groups of this process by controller; version 2 has the empty name. */

@@ -1,5 +1,5 @@
 /** Runs jobs on the machine of the server. */
-import { chmodSync } from "node:fs";
+import { chmodSync, readdirSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -27,6 +27,8 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted"> {
   readonly onChange: (key: string, what: string) => void;
 }
 
+/** An attempt is first looked at when it is this old. */
+const youngMs = 500;
 /** A process that cannot be killed, as one that waits for a dead disk, must not hold up everything else. */
 const sweepMs = 2000;
 
@@ -68,7 +70,8 @@ export class LocalEngine implements Engine {
     this.#isolation = isolation;
     this.missing = missing;
     this.capabilities = { isolation: isolation.level };
-    this.#cgroups = Cgroups.open(options.dataDir, (key) => this.#folder(key).isOver());
+    const groups = readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []);
+    this.#cgroups = Cgroups.open(options.dataDir, options.limits, new Set(groups));
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
     const script = join(import.meta.dirname, "starter.sh");
     this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder, what) =>
@@ -102,7 +105,7 @@ export class LocalEngine implements Engine {
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const { limits } = this.#options;
-    const groups = this.#cgroups?.make(spec.key, limits) ?? [];
+    const groups = this.#joinGroup(folder);
     const plan = writePlan({
       spec,
       folder,
@@ -119,10 +122,18 @@ export class LocalEngine implements Engine {
     folder.write("plan", plan);
   }
 
+  /** Files that take the attempt in; none where there are no groups. */
+  #joinGroup(folder: AttemptFolder): string[] {
+    const group = this.#cgroups?.take();
+    if (!group) return [];
+    folder.write("group", `${group.name} ${group.oomKills} ${group.cpuSeconds}`);
+    return this.#cgroups?.entries(group) ?? [];
+  }
+
   #takeUser(folder: AttemptFolder): number | undefined {
     const uid = this.#isolation.takeUser(folder);
     try {
-      folder.makeInside(uid);
+      folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
       return uid;
     } catch (error) {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
@@ -219,7 +230,8 @@ export class LocalEngine implements Engine {
       folder.write("limit", tooLong);
       return tooLong;
     }
-    return code !== 0 && this.#cgroups?.ranOutOfMemory(folder.key) ? overMemory(this.#options.limits) : null;
+    const group = code === 0 ? undefined : folder.group();
+    return group && this.#cgroups?.ranOutOfMemory(group) ? overMemory(this.#options.limits) : null;
   }
 
   async withdraw(key: string): Promise<boolean> {
@@ -268,18 +280,25 @@ export class LocalEngine implements Engine {
    * the kernel, and counted by it where it does. Returns those that still have something.
    */
   async #endUsers(folders: readonly AttemptFolder[]): Promise<AttemptFolder[]> {
-    const thisBoot = folders.filter((folder) => folder.supervisor()?.bootId === this.#options.bootId);
-    const unsure = this.#processes.ofUsers(thisBoot).filter(({ key }) => this.#cgroups?.isEmpty(key) !== true);
+    const isEmpty = (folder: AttemptFolder) => {
+      const group = folder.group();
+      return group && this.#cgroups?.isEmpty(group);
+    };
+    // Of another boot nothing can be left, and the user may be somebody else's by now.
+    const unsure = this.#processes
+      .ofUsers(folders)
+      .filter((folder) => folder.supervisor()?.bootId === this.#options.bootId && isEmpty(folder) !== true);
     for (const folder of unsure) await this.#isolation.endUser(folder);
-    return unsure.filter(({ key }) => this.#cgroups?.isEmpty(key) === false);
+    return unsure.filter((folder) => isEmpty(folder) === false);
   }
 
   async watch(key: string): Promise<void> {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
-    if (begun === undefined || folder.exit()) return;
-    const { limits } = this.#options;
     const now = Date.now();
+    // Most are over before it is worth a look.
+    if (begun === undefined || now - begun < youngMs || folder.exit()) return;
+    const { limits } = this.#options;
     const used = isDue(this.#sampled.get(key), begun, now) ? this.#sample(folder, now) : undefined;
     const tooMuch = !this.#cgroups && limits.memory > 0 && (used?.memory_bytes ?? 0) > limits.memory;
     const why =
@@ -292,7 +311,12 @@ export class LocalEngine implements Engine {
   }
 
   #sample(folder: AttemptFolder, now: number): Usage {
-    const used = this.#cgroups?.usage(folder.key) ?? usageOf(this.#processes.of(folder));
+    const group = folder.group();
+    const counted = group && this.#cgroups?.usage(group);
+    const used = {
+      ...(counted?.memory_bytes === undefined ? usageOf(this.#processes.of(folder)) : {}),
+      ...counted,
+    } as Usage;
     appendSample(folder.file("usage"), { at: new Date(now).toISOString(), ...used });
     this.#sampled.set(folder.key, now);
     return used;
@@ -327,11 +351,12 @@ export class LocalEngine implements Engine {
   async cleanup(key: string): Promise<void> {
     const folder = this.#folder(key);
     const uid = folder.owner();
+    const group = folder.group();
     this.#asked.delete(key);
     this.#sampled.delete(key);
     this.#disk.forget(key);
     await folder.clean();
-    this.#cgroups?.remove(key);
+    if (group) this.#cgroups?.give(group);
     if (uid > 0) this.#isolation.freeUser(uid, folder);
   }
 

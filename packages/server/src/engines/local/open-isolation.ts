@@ -144,7 +144,7 @@ async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
   const uid = isolation.takeUser(folder);
   try {
     folder.make();
-    folder.makeInside(uid);
+    folder.makeInside(uid, true);
     folder.writeInput("env", "", uid);
     const lines = isolation.enter({ folder, readable: [], command: "/bin/sh -c 'test -w . && cat ../input/env'" });
     await promisify(execFile)("/bin/sh", ["-c", `MILLRACE_VENV=\n${lines}`], { cwd: folder.path, timeout: 20_000 });
