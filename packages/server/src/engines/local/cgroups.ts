@@ -29,7 +29,7 @@ const root = "/sys/fs/cgroup";
 
 /** Where this data folder's attempts have their groups, per controller; version 2 has the same one for all. */
 type Folders = Readonly<Record<"pids" | "cpu", string>> & {
-  /** Absent where memory has no limit: to have it counted makes a process slower by a quarter. */
+  /** Absent where memory has no limit. */
   readonly memory?: string;
 };
 
@@ -39,8 +39,12 @@ export class Cgroups {
   readonly #limits: CgroupLimits;
   readonly #free: string[] = [];
 
-  /** Undefined where groups cannot be made: limits are then sampled. Groups that nobody needs are removed. */
+  /**
+   * Undefined where groups cannot be made, and limits are then sampled; or where there is nothing to limit: to be in a
+   * group makes a process slower. Groups that nobody needs are removed.
+   */
   static open(dataDir: string, limits: CgroupLimits, inUse: ReadonlySet<string>): Cgroups | undefined {
+    if (limits.memory === 0 && limits.processes === 0) return undefined;
     const name = `millrace-${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
     try {
       const groups = isVersion2()
