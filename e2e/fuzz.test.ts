@@ -39,7 +39,7 @@ describe("the API under a fuzzer", { skip: await whyNoVirtualenv(virtualenv), ti
     const env = { MILLRACE_MAX_WORKERS: "1", MILLRACE_TEAM_QUEUED: "0", MILLRACE_LOGIN_RATE: "1000000" };
     server = await TestServer.start({ env: { ...env, MILLRACE_LOG_LEVEL: "error" } });
     // Holds the only slot: what the fuzzer makes up is text that nobody should run.
-    await createJob(await server.client(), shell("sleep 100000"));
+    await createJob(await server.client(), shell("while [ -e job.sh ]; do sleep 1; done"));
   });
   after(async () => {
     const client = await server.client();
