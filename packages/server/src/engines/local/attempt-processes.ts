@@ -25,11 +25,17 @@ interface Sorted {
 
 export class AttemptProcesses {
   readonly #search = new ProcessSearch();
+  readonly #holds: (folder: AttemptFolder) => boolean;
+
+  /** `holds`: whether an attempt's user is its own still; after a restart of the machine another server may have got it. */
+  constructor(holds: (folder: AttemptFolder) => boolean) {
+    this.#holds = holds;
+  }
 
   /** Those that a cancellation asks to end. */
   of(folder: AttemptFolder): number[] {
     const info = folder.sandbox();
-    if (!info) return this.#search.all(belonging(sort([folder]))).pids;
+    if (!info) return this.#search.all(belonging(this.#sort([folder]))).pids;
     // The kernel gives the number of a namespace that is gone to the next one.
     if (namespaceOf(info.pid) !== info.namespace) return [];
     // All but the first: it only waits for the others, and hears nothing but KILL.
@@ -38,7 +44,7 @@ export class AttemptProcesses {
 
   /** What is left of attempts; `ended`: their scripts' first processes are gone. */
   left(folders: readonly AttemptFolder[], ended: boolean): Found {
-    const sorted = sort(folders);
+    const sorted = this.#sort(folders);
     // With the first process of a namespace the kernel ends all others, and it is not gone before they are.
     const first = sorted.sandboxed.flatMap((folder) => {
       const info = folder.sandbox();
@@ -52,7 +58,11 @@ export class AttemptProcesses {
 
   /** Those that have a user of their own, and no namespace that holds them together. */
   ofUsers(folders: readonly AttemptFolder[]): AttemptFolder[] {
-    return folders.filter((folder) => hasOwnUser(folder) && !folder.sandbox());
+    return folders.filter((folder) => hasOwnUser(folder) && this.#holds(folder) && !folder.sandbox());
+  }
+
+  #sort(folders: readonly AttemptFolder[]): Sorted {
+    return sort(folders.filter((folder) => !hasOwnUser(folder) || folder.sandbox() || this.#holds(folder)));
   }
 
   /** Shells of ours that are about to begin a phase of these attempts, which shows by their folder. */

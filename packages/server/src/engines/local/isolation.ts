@@ -28,6 +28,8 @@ export interface Isolation {
   readonly asJob: readonly string[];
   /** Nothing of this user is left. */
   freeUser(uid: number, folder: AttemptFolder): void;
+  /** Whether the attempt's user is its own still. */
+  holdsUser(folder: AttemptFolder): boolean;
   /** Ends everything of the attempt's user at once; nothing where the user is not, or no more, the attempt's. */
   endUser(folder: AttemptFolder): Promise<void>;
   /** The job's temporary folder as the job knows it; undefined: the machine's. */
@@ -68,6 +70,9 @@ export class NoIsolation implements Isolation {
   takeUser(): undefined {}
   freeUser(): void {}
   async endUser(): Promise<void> {}
+  holdsUser(): boolean {
+    return true;
+  }
   temporary(): undefined {}
   close(): void {}
   evict(): string {
@@ -141,6 +146,10 @@ export class UserIsolation implements Isolation {
     this.#options.users.give(uid, folder.key);
   }
 
+  holdsUser(folder: AttemptFolder): boolean {
+    return this.#options.users.isHeldBy(folder.owner(), folder.key);
+  }
+
   endUser(folder: AttemptFolder): Promise<void> {
     return endUser(this.#options, folder);
   }
@@ -192,6 +201,10 @@ export class SandboxIsolation implements Isolation {
 
   freeUser(uid: number, folder: AttemptFolder): void {
     this.#options.users?.users.give(uid, folder.key);
+  }
+
+  holdsUser(folder: AttemptFolder): boolean {
+    return this.#options.users?.users.isHeldBy(folder.owner(), folder.key) ?? true;
   }
 
   async endUser(folder: AttemptFolder): Promise<void> {

@@ -43,7 +43,7 @@ export class LocalEngine implements Engine {
   readonly #isolation: Isolation;
   readonly #cgroups: Cgroups | undefined;
   readonly #starter: Starter;
-  readonly #processes = new AttemptProcesses();
+  readonly #processes: AttemptProcesses;
   readonly #disk = new DiskWatch();
   /** Attempts whose processes have been asked to end. */
   readonly #asked = new Set<string>();
@@ -68,6 +68,7 @@ export class LocalEngine implements Engine {
     this.#jobsDir = join(options.dataDir, "jobs");
     this.#tools = tools;
     this.#isolation = isolation;
+    this.#processes = new AttemptProcesses((folder) => isolation.holdsUser(folder));
     this.missing = missing;
     this.capabilities = { isolation: isolation.level };
     const groups = readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []);
@@ -284,7 +285,7 @@ export class LocalEngine implements Engine {
       const group = folder.group();
       return group && this.#cgroups?.isEmpty(group);
     };
-    // Of another boot nothing can be left, and the user may be somebody else's by now.
+    // Of another boot nothing can be left.
     const unsure = this.#processes
       .ofUsers(folders)
       .filter((folder) => folder.supervisor()?.bootId === this.#options.bootId && isEmpty(folder) !== true);
