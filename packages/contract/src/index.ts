@@ -94,6 +94,7 @@ export {
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
 export { openapiDocument } from "./openapi.ts";
+export { type PipelineStatus, pipelineStatuses } from "./pipelines.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
 export type { ActionFeedback } from "./schema.ts";
 export type { Team } from "./teams.ts";
