@@ -32,6 +32,7 @@ import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 import { timedStore } from "./store/timed-store.ts";
 import { hasAdministratorWithPassword } from "./store/users.ts";
+import { TeamStores } from "./team-stores/team-stores.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -99,6 +100,7 @@ async function begin(config: Config, log: Logger, clock: Clock, ground: Ground):
       parts.stopping.abort();
       await app.close();
       await Promise.all(stopLoops.map((stop) => stop()));
+      await parts.settled();
       await parts.engine.close();
       await release();
     },
@@ -151,6 +153,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
+  const teamStores = new TeamStores(config.dataDir, (view) => engine.confine(view));
+  const collecting = new Map<string, Promise<void>>();
   const { isolation } = engine.capabilities;
   log.info({ isolation }, "jobs are isolated at this level");
   for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
@@ -176,6 +180,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     metrics,
     disk,
     quotas,
+    teamStores,
   };
   const http: HttpContext = {
     ...shared,
@@ -193,8 +198,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     },
   };
   const loops = [
-    observeJobs({ ...shared, serverId, hints, cancelGrace: config.cancelGrace }),
-    dispatchJobs({ ...shared, serverId, bootId }),
+    observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
+    dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
@@ -205,7 +210,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const setUrl = (value: string) => {
     url = value;
   };
-  return { engine, http, loops, stopping, setReady, setUrl };
+  const settled = () => Promise.all(collecting.values());
+  return { engine, http, loops, stopping, settled, setReady, setUrl };
 }
 
 const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({

@@ -3,13 +3,16 @@
 import {
   type DatasetVersionRow,
   linkJob,
+  markRemoved,
   putDependencies,
   putVersion,
   versionIdOf,
 } from "../store/dataset-versions.ts";
 import { ensureNamespace, ensureProject, type FullName, putDataset } from "../store/datasets.ts";
 import type { Db } from "../store/store.ts";
+import { touchTeamStore } from "../store/team-stores.ts";
 import { readVersion } from "./dataset-names.ts";
+import type { Collected } from "./found-versions.ts";
 
 type Fixed = "id" | "dataset_id" | "team_id" | "major" | "minor" | "patch";
 
@@ -23,6 +26,18 @@ export interface Found {
   readonly versions: readonly FoundVersion[];
   /** Which job made or reused which version, by uuid. */
   readonly jobs: readonly { readonly jobId: string; readonly uuid: string; readonly isCreator: boolean }[];
+}
+
+/** What a job did to its team's datasets, in the write that accepts its result. */
+export async function recordCollected(
+  db: Db,
+  jobId: string,
+  { teamId, versions, jobs, removed }: Collected & { readonly teamId: number },
+  now: string,
+): Promise<void> {
+  await recordVersions(db, teamId, { versions, jobs: jobs.map((job) => ({ ...job, jobId })) });
+  await markRemoved(db, teamId, removed, now);
+  await touchTeamStore(db, teamId, now);
 }
 
 /** Idempotent: found again, nothing changes. Runs inside the write that says why they are there. */

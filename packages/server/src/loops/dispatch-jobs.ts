@@ -3,19 +3,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDiskFull } from "../disk.ts";
 import { iso } from "../domain/clock.ts";
 import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
+import { homeOf } from "../domain/dataset-names.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
-import { readSpec } from "../domain/job-documents.ts";
+import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
+import { usesLibrary, withLibrary } from "../domain/library.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
-import { attemptKey, CannotStart, type JobSpec } from "../engines/engine.ts";
+import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout, waitingSince } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
-import { teamNameOf } from "../store/teams.ts";
+import { libraryVersionOf, teamNameOf } from "../store/teams.ts";
+import { usernameOf } from "../store/users.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
@@ -26,6 +30,9 @@ export interface DispatchContext extends JobLoopContext {
   readonly filePath: (blob: string) => string;
   /** Where jobs reach this server. */
   readonly publicUrl: () => string;
+  readonly teamStores: TeamStores;
+  /** Of the dataset library, for teams that have not chosen one. */
+  readonly libraryVersion: string;
 }
 
 /** A job that begins, with the variables of its credentials as they are now: read once, in the write that claims it. */
@@ -242,6 +249,8 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
   const spec = readSpec(job);
   const files = await filesOfJob(context.store.db, spec.files);
   if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
+  const uses = usesLibrary(spec);
+  const { library_version, username } = await whoseStore(context.store.db, job, uses);
   return {
     key,
     jobId: job.id,
@@ -252,12 +261,28 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
     environment: await environmentOf(context, claimed),
     params: spec.params,
     pythonVersion: spec.python_version,
-    requirements: spec.requirements,
+    requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
     repository: spec.repository,
     reset: spec.reset,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
+    store: uses ? storeUse(context, job, spec, username) : null,
   };
 }
+
+/** Asked only for jobs that use the library. */
+const whoseStore = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
+  uses
+    ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
+    : { library_version: null, username: "" };
+
+const storeUse = ({ teamStores }: DispatchContext, job: JobRow, spec: JobSpecFields, username: string): StoreUse => ({
+  ...teamStores.use(job.team_id),
+  home: homeOf(username),
+  createdAt: spec.created_at,
+  workers: spec.workers,
+  runGroupId: spec.run_group_id ?? job.id,
+  rerunFromJobId: spec.rerun_from_job_id,
+});
 
 /** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
 async function environmentOf(context: DispatchContext, { job, credentials }: Claimed): Promise<Record<string, string>> {

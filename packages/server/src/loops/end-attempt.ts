@@ -2,8 +2,10 @@
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import { iso } from "../domain/clock.ts";
+import type { Collected } from "../domain/found-versions.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { queueRow } from "../domain/jobs.ts";
+import { recordCollected } from "../domain/record-versions.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
 import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
@@ -25,6 +27,8 @@ export interface Result {
   /** Whether an end that came after a cancellation's signal is its doing. */
   readonly signalled: boolean;
   readonly changes: Updateable<Tables["jobs"]>;
+  /** What it did to its team's datasets; absent: it did not work with them. */
+  readonly collected?: Collected & { readonly teamId: number };
 }
 
 /** Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest. */
@@ -70,9 +74,10 @@ function announce({ log, signals, metrics }: EndContext, { fence, changes }: Res
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
-  { fence, status, signalled, changes }: Result,
+  { fence, status, signalled, changes, collected }: Result,
 ): Promise<JobEnd | undefined> {
   if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
+  if (collected) await recordCollected(db, fence.id, collected, iso(clock.now()));
   const job = await getJob(db, fence.id);
   const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};

@@ -50,3 +50,16 @@ export const linkJob = (db: Db, jobId: string, versionId: number, isCreator: boo
     .values({ job_id: jobId, version_id: versionId, is_creator: isCreator ? 1 : 0 })
     .onConflict((c) => c.doNothing())
     .execute();
+
+/** Their numbers are never given again, so their rows stay. */
+export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
+  for (let at = 0; at < uuids.length; at += 500) {
+    await db
+      .updateTable("dataset_versions")
+      .set({ status: 8, removed_at: now })
+      .where("team_id", "=", teamId)
+      .where("uuid", "in", uuids.slice(at, at + 500))
+      .where("removed_at", "is", null)
+      .execute();
+  }
+}

@@ -12,6 +12,10 @@ const nameOf = prepared<{ id: number }>()((db, value) =>
 );
 export const teamNameOf = async (db: Db, id: number): Promise<string> => (await nameOf(db, { id })).rows[0]?.name ?? "";
 
+export const libraryVersionOf = async (db: Db, id: number): Promise<string | null> =>
+  (await db.selectFrom("teams").select("library_version").where("id", "=", id).executeTakeFirst())?.library_version ??
+  null;
+
 type ListedTeam = Pick<Selectable<Tables["teams"]>, "id" | "name" | "max_running" | "max_queued" | "created_at"> & {
   members: number;
 };

@@ -32,13 +32,14 @@ import type { Group } from "./cgroups.ts";
 import type { Identity } from "./processes.ts";
 
 /** In the order in which they run; names of files and of functions in a plan. */
-export const phases = ["repository", "files", "environment", "query"] as const;
+export const phases = ["repository", "files", "environment", "datasets", "query"] as const;
 export type Phase = (typeof phases)[number];
 
 const labels: Record<Phase, string> = {
   repository: "Clone the repository",
   files: "Place the files",
   environment: "Prepare the environment",
+  datasets: "Open the team's datasets",
   query: "Run the query",
 };
 
@@ -153,6 +154,11 @@ export class AttemptFolder {
   group(): Group | undefined {
     const [name, oomKills, cpuSeconds] = this.#text("group").split(" ");
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
+  }
+
+  /** The virtualenv of the attempt; null: none, or not yet. */
+  environment(): string | null {
+    return this.#text("venv").trim() || null;
   }
 
   /** Why the attempt was made to end; empty: it was not. */

@@ -1,0 +1,66 @@
+/**
+ * Reads back what a job did to its team's datasets, before its result is accepted: whoever sees that a job has ended sees
+ * what it made. A server that dies meanwhile does it again: the attempt is open until then.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Collected, readCollected } from "../domain/found-versions.ts";
+import { StoreUnusable } from "../team-stores/keeper.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
+import type { Result } from "./end-attempt.ts";
+import type { JobLoopContext } from "./loop.ts";
+
+export interface CollectContext extends JobLoopContext {
+  readonly teamStores: TeamStores;
+}
+
+/** Numbers that the library has for how a job ended. */
+const ends = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
+const tries = 3;
+
+export interface CollectedJob {
+  readonly teamId: number;
+  readonly jobId: string;
+  readonly startedAt: string;
+  readonly canceled: boolean;
+  readonly result: Result;
+}
+
+/** The result as it is to be accepted. A store that cannot be read fails the job: what it made, nobody can tell. */
+export async function collectDatasets(context: CollectContext, job: CollectedJob): Promise<Result> {
+  const { result } = job;
+  try {
+    const collected = await collect(context, job);
+    const metrics = collected.metrics === null || "metrics" in result.changes ? {} : { metrics: collected.metrics };
+    return { ...result, changes: { ...result.changes, ...metrics }, collected: { teamId: job.teamId, ...collected } };
+  } catch (error) {
+    if (!(error instanceof StoreUnusable))
+      context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
+    const why =
+      error instanceof StoreUnusable ? error.message : "What the job did to the team's datasets could not be read.";
+    const error_message = result.status === "FAILED" ? (result.changes.error_message ?? why) : why;
+    return { ...result, status: "FAILED", changes: { ...result.changes, error_message } };
+  }
+}
+
+async function collect({ teamStores, log }: CollectContext, job: CollectedJob): Promise<Collected> {
+  const { teamId, jobId, startedAt, canceled, result } = job;
+  const request = {
+    jobId,
+    startedAt: libraryTime(startedAt),
+    finishedAt: libraryTime(result.changes.finished_at ?? new Date().toISOString()),
+    status: canceled ? ends.CANCELED : ends[result.status],
+    errorMessage: result.changes.error_message ?? "",
+  };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return readCollected(await teamStores.collect(teamId, request));
+    } catch (error) {
+      if (attempt >= tries || error instanceof StoreUnusable) throw error;
+      log.warn({ err: error, job: jobId }, "datasets are read back again");
+      await sleep(500 * attempt);
+    }
+  }
+}
+
+/** As the library writes times, so that they sort with its own. */
+const libraryTime = (time: string) => time.replace("T", " ").replace("Z", "000");
