@@ -4,6 +4,9 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/node_modules/.bin
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
+# A program that is started on its own.
+child=src/team-stores/child.ts
+[ -e "$child" ] || child=
 
 # What this package imports of ours must be built before its types can be.
 for name in contract server; do
@@ -13,9 +16,9 @@ for name in contract server; do
 done
 
 rm -rf dist
-"$tools/esbuild" "$entry" --bundle --splitting --format=esm --platform=node --target=node24 --packages=external \
+"$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node --target=node24 --packages=external \
   --log-level=warning --outdir=dist || exit
-find src -name '*.sh' -exec cp {} dist/ \;
+find src \( -name '*.sh' -o -name '*.py' \) -exec cp {} dist/ \;
 
 config=tsconfig.build.json
 trap 'rm -f "$config"' EXIT

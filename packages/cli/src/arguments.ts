@@ -243,10 +243,20 @@ export const commands = {
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
   "team set": {
-    summary: "Rename a team; administrators of the server also set its quotas",
+    summary: "Rename a team, choose its library version; administrators of the server also set its quotas",
     details: "Settings and scripts that name the team must be told the new name; links to its jobs change.",
     arguments: {},
-    flags: { name: { kind: "text", value: "NAME", help: "New name" }, ...quotas, ...connection, json },
+    flags: {
+      name: { kind: "text", value: "NAME", help: "New name" },
+      "library-version": {
+        kind: "text",
+        value: "VERSION",
+        help: "Of datachain, for jobs that name none; empty: the server's default",
+      },
+      ...quotas,
+      ...connection,
+      json,
+    },
   },
   "team members": { summary: "List the members of a team", arguments: {}, flags: { ...connection, json } },
   "team add-member": {
@@ -280,6 +290,22 @@ export const commands = {
     summary: "Revoke an invitation",
     arguments: { ID: { help: "As `millrace team invitations` shows it" } },
     flags: connection,
+  },
+  "team dataset-copies": {
+    summary: "List the daily copies of a team's dataset store",
+    arguments: {},
+    flags: { ...connection, json },
+  },
+  "team restore-datasets": {
+    summary: "Put a copy in the place of a team's dataset store",
+    details:
+      "For a store that a script has spoilt. None of the team's jobs may run; versions made after the copy are gone.",
+    arguments: {},
+    flags: {
+      copy: { kind: "text", value: "TIME", help: "As `millrace team dataset-copies` shows it (default: the newest)" },
+      ...connection,
+      json,
+    },
   },
   "token create": {
     summary: "Print a new token of yours, which reaches no further than the one you use",

@@ -3,6 +3,7 @@ import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
+import * as datasetCopies from "./dataset-copies.ts";
 import * as datasets from "./datasets.ts";
 import * as files from "./files.ts";
 import * as invitations from "./invitations.ts";
@@ -46,6 +47,8 @@ export const routes = {
   readInvitation: invitations.readInvitation,
   joinTeam: invitations.joinTeam,
   signUp: invitations.signUp,
+  listDatasetCopies: datasetCopies.listDatasetCopies,
+  restoreDatasetCopy: datasetCopies.restoreDatasetCopy,
   listAudit: audit.listAudit,
   listJobs: jobs.listJobs,
   createJob: jobs.createJob,
@@ -75,6 +78,7 @@ export type { DeviceLogin, WhoAmI } from "./auth.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
+export type { DatasetCopy } from "./dataset-copies.ts";
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
 export type { UploadedFile } from "./files.ts";

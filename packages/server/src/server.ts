@@ -23,6 +23,7 @@ import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
+import { keepStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
@@ -202,6 +203,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
+    keepStores({ ...shared, ...storeKeeping(config) }),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {
@@ -213,6 +215,12 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const settled = () => Promise.all(collecting.values());
   return { engine, http, loops, stopping, settled, setReady, setUrl };
 }
+
+const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) => ({
+  storeCopies,
+  storeTidyHours,
+  storePauseDays,
+});
 
 const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({
   jobsDir: join(dataDir, "jobs"),

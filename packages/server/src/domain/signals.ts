@@ -38,6 +38,8 @@ export class Signals {
   readonly observe = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
+  /** A job has worked with its team's dataset store. */
+  readonly stores = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

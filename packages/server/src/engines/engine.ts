@@ -68,13 +68,19 @@ export type Observation =
   /** The engine cannot be asked now; never taken for LOST. */
   | { readonly state: "UNKNOWN" };
 
+/** An interpreter, and what it needs to run. */
+export interface Python {
+  readonly path: string;
+  readonly folders: readonly string[];
+}
+
 interface Exited {
   readonly state: "EXITED";
   readonly steps: readonly Step[];
   readonly exit: Exit;
   readonly metrics: string | null;
-  /** The virtualenv that it ran in; null: none. */
-  readonly environment: string | null;
+  /** The interpreter that worked with the team's datasets; null: none did. */
+  readonly python: Python | null;
   /** The limit that it went over, in words for the job's owner; null: it ended by itself. */
   readonly overLimit: string | null;
 }

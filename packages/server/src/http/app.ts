@@ -7,6 +7,7 @@ import { auditRoutes } from "./audit.ts";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { credentialsRoutes } from "./credentials.ts";
+import { datasetCopyRoutes } from "./dataset-copies.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
 import { installErrors, sendError, validationError } from "./errors.ts";
 import { fileRoutes } from "./files.ts";
@@ -65,6 +66,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   tokenRoutes(app, context);
   userRoutes(app, context);
   teamRoutes(app, context);
+  datasetCopyRoutes(app, context);
   membershipRoutes(app, context);
   invitationRoutes(app, context);
   auditRoutes(app, context);

@@ -7,6 +7,7 @@ import type { JobsContext } from "../domain/jobs.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface HttpContext extends JobsContext {
@@ -19,6 +20,7 @@ export interface HttpContext extends JobsContext {
   /** Of the program. */
   readonly version: string;
   readonly disk: Disk;
+  readonly teamStores: TeamStores;
   readonly filePath: (blob: string) => string;
   /** False while starting and stopping. */
   readonly ready: () => boolean;

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Collected, readCollected } from "../domain/found-versions.ts";
+import type { Python } from "../engines/engine.ts";
 import { StoreUnusable } from "../team-stores/keeper.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
@@ -22,6 +23,8 @@ export interface CollectedJob {
   readonly jobId: string;
   readonly startedAt: string;
   readonly canceled: boolean;
+  /** Which worked with them. */
+  readonly python: Python | null;
   readonly result: Result;
 }
 
@@ -53,7 +56,7 @@ async function collect({ teamStores, log }: CollectContext, job: CollectedJob): 
   };
   for (let attempt = 1; ; attempt++) {
     try {
-      return readCollected(await teamStores.collect(teamId, request));
+      return readCollected(await teamStores.collect(teamId, request, job.python));
     } catch (error) {
       if (attempt >= tries || error instanceof StoreUnusable) throw error;
       log.warn({ err: error, job: jobId }, "datasets are read back again");

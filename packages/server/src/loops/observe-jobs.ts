@@ -142,9 +142,11 @@ function collectLater(context: ObserveContext, end: Ended): void {
   const key = keyOf(end.attempt);
   const { job_id: jobId, team_id: teamId, created_at: startedAt } = end.attempt;
   const canceled = end.attempt.status === "CANCELING" && end.attempt.signalled_at !== null;
+  const python = end.observation.state === "EXITED" ? end.observation.python : null;
   const collecting = resultOf(context, end)
-    .then((result) => collectDatasets(context, { teamId, jobId, startedAt, canceled, result }))
+    .then((result) => collectDatasets(context, { teamId, jobId, startedAt, canceled, python, result }))
     .then((result) => accept(context, [end], [result]))
+    .then(() => context.signals.stores.wake())
     .catch((error) =>
       context.log.error({ err: error, attempt: key }, "the result could not be written; it is tried again"),
     )

@@ -63,3 +63,26 @@ export async function markRemoved(db: Db, teamId: number, uuids: readonly string
       .execute();
   }
 }
+
+/** Versions whose rows lie in the team's store. */
+export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
+  (
+    await db
+      .selectFrom("dataset_versions")
+      .select("uuid")
+      .where("team_id", "=", teamId)
+      .where("rows_table", "is not", null)
+      .where("removed_at", "is", null)
+      .execute()
+  ).map(({ uuid }) => uuid);
+
+export async function markRestored(db: Db, teamId: number, uuids: readonly string[]): Promise<void> {
+  for (let at = 0; at < uuids.length; at += 500) {
+    await db
+      .updateTable("dataset_versions")
+      .set({ status: 4, removed_at: null })
+      .where("team_id", "=", teamId)
+      .where("uuid", "in", uuids.slice(at, at + 500))
+      .execute();
+  }
+}

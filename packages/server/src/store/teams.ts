@@ -16,7 +16,10 @@ export const libraryVersionOf = async (db: Db, id: number): Promise<string | nul
   (await db.selectFrom("teams").select("library_version").where("id", "=", id).executeTakeFirst())?.library_version ??
   null;
 
-type ListedTeam = Pick<Selectable<Tables["teams"]>, "id" | "name" | "max_running" | "max_queued" | "created_at"> & {
+type ListedTeam = Pick<
+  Selectable<Tables["teams"]>,
+  "id" | "name" | "max_running" | "max_queued" | "library_version" | "created_at"
+> & {
   members: number;
 };
 
@@ -25,7 +28,7 @@ export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]
   const query = db
     .selectFrom("teams")
     .leftJoin("memberships", "memberships.team_id", "teams.id")
-    .select(["teams.id", "name", "max_running", "max_queued", "created_at"])
+    .select(["teams.id", "name", "max_running", "max_queued", "library_version", "created_at"])
     .select((eb) => eb.fn.count<number>("memberships.user_id").as("members"))
     .groupBy("teams.id")
     .orderBy("name");

@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { unusableExit } from "./exit-codes.ts";
 import { collect } from "./programs/collect.ts";
 import { copyStore } from "./programs/copy-store.ts";
+import { listVersions } from "./programs/list-versions.ts";
 import { Unusable, unusable } from "./unusable.ts";
 
 interface Told {
@@ -15,6 +16,7 @@ interface Told {
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   collect: ({ request, ...files }) => collect(files, request),
   "copy-store": ({ request, ...files }) => copyStore(files, request),
+  "list-versions": listVersions,
 };
 
 /** SQLite's own words for what is wrong with a file, or who holds it. */

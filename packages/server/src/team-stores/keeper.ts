@@ -71,7 +71,7 @@ export class Keeper {
 
   /** A command that is not ours, as `datachain gc`; resolves with what it printed. */
   async run(folder: TeamFolder, command: Command): Promise<string> {
-    const view = { group: folder.group(), readable: command.readable, writable: [folder.data] };
+    const view = { group: folder.group(), readable: command.readable, writable: [folder.data, ...command.writable] };
     const child = start([...this.#confine(view), ...command.words], command.environment, command.seconds);
     const parts: Buffer[] = [];
     child.stdout.on("data", (part: Buffer) => {
@@ -96,6 +96,7 @@ export interface Command {
   readonly words: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly readable: readonly string[];
+  readonly writable: readonly string[];
   readonly seconds: number;
 }
 

@@ -9,7 +9,7 @@ const foreign = "type in ('view', 'trigger') or (type = 'table' and sql like 'cr
 /** Memory that SQLite may take, in bytes. */
 const heap = 512 * 1024 * 1024;
 /** How long to wait for a job that writes, in milliseconds. */
-const patience = 20_000;
+const patience = 60_000;
 
 export interface StoreFiles {
   readonly metadata: string;

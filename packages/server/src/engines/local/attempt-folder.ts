@@ -27,7 +27,7 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
-import type { Exit } from "../engine.ts";
+import type { Exit, Python } from "../engine.ts";
 import type { Group } from "./cgroups.ts";
 import type { Identity } from "./processes.ts";
 
@@ -156,9 +156,18 @@ export class AttemptFolder {
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
   }
 
-  /** The virtualenv of the attempt; null: none, or not yet. */
-  environment(): string | null {
-    return this.#text("venv").trim() || null;
+  /** Which interpreter works with the team's datasets, unless the environment has one. */
+  writePython(python: Python): void {
+    this.write("python", JSON.stringify(python));
+  }
+
+  /** The interpreter that works with the team's datasets; null: none does, or the environment is not there yet. */
+  python(): Python | null {
+    const text = this.#text("python");
+    const venv = this.#text("venv").trim();
+    if (text === "") return null;
+    const { path, folders } = JSON.parse(text) as Python;
+    return venv === "" ? { path, folders } : { path: join(venv, "bin/python"), folders: [venv, ...folders] };
   }
 
   /** Why the attempt was made to end; empty: it was not. */

@@ -94,7 +94,7 @@ def main():
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
     gone = (
-        "An administrator can bring back last night's copy: millrace admin restore-datasets TEAM. "
+        "An admin of the team can bring back last night's copy: millrace team restore-datasets. "
         "The job was not run: it would have begun with an empty store."
     )
     try:

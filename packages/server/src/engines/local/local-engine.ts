@@ -87,8 +87,10 @@ export class LocalEngine implements Engine {
 
   async submit(spec: JobSpec): Promise<void> {
     const folder = this.#folder(spec.key);
-    const requirements = spec.requirements?.trim() || undefined;
-    const interpreter = await this.#interpreter(spec, folder, requirements !== undefined);
+    const wanted = spec.requirements?.trim() || undefined;
+    const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
+    // An interpreter that has the library, and nothing more is asked for: no environment is needed.
+    const requirements = wanted === `datachain==${interpreter?.library}` ? undefined : wanted;
     folder.make();
     // Finding the interpreter took a moment: the attempt may have been withdrawn meanwhile.
     if (folder.claim() !== "none") return;
@@ -104,6 +106,7 @@ export class LocalEngine implements Engine {
     requirements: string | undefined,
   ): void {
     const uid = this.#takeUser(folder);
+    if (spec.store && interpreter) folder.writePython(interpreter);
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const { limits } = this.#options;
@@ -219,7 +222,7 @@ export class LocalEngine implements Engine {
     const exit = folder.exit();
     const steps = folder.steps(exit);
     if (exit) {
-      const told = { metrics: folder.metrics(), environment: folder.environment() };
+      const told = { metrics: folder.metrics(), python: folder.python() };
       return { state: "EXITED", steps, exit, ...told, overLimit: this.#whyEnded(folder, exit.code) };
     }
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };

@@ -170,30 +170,31 @@ export function namedFiles(requirements: string): string[] {
   });
 }
 
-const readVenv = "  read -r MILLRACE_VENV <venv || exit\n";
+/** Of the environment, where there is one. */
+const python = ({ requirements, interpreter }: PlanInput) =>
+  requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "");
+const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "");
 
 /** With the job's own interpreter: the library that it has is what the store must suit. */
 function datasetsPhase(input: PlanInput): string {
   const { folder, spec, isolation, interpreter } = input;
   const rest = words(script(input, "datasets.py"), folder.file(`input/${storeFile}`));
-  const command = `"$MILLRACE_VENV/bin/python" -I ${rest}`;
+  const command = `${python(input)} -I ${rest}`;
   return (
-    readVenv +
+    venvOf(input) +
     isolation.enter({ folder, readable: interpreter?.folders ?? [], store: spec.store ?? undefined, command })
   );
 }
 
 function queryPhase(input: PlanInput): string {
-  const { spec, folder, isolation, interpreter, requirements, scriptName } = input;
+  const { spec, folder, isolation, interpreter, scriptName } = input;
   const command =
     spec.queryType === "PYTHON"
-      ? `${requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "")} ${quote(scriptName)}`
+      ? `${python(input)} ${quote(scriptName)}`
       : // A script that names its interpreter gets it.
         words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
   const readable = interpreter?.folders ?? [];
-  return (
-    (requirements ? readVenv : "") + isolation.enter({ folder, readable, store: spec.store ?? undefined, command })
-  );
+  return venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command });
 }
 
 /** Lines that a shell reads before it starts a phase. Later names win. */

@@ -21,15 +21,14 @@ const created = 1;
 const failed = 3;
 const complete = 4;
 
-export function collect(files: StoreFiles, request: CollectRequest) {
+export function collect(files: Pick<StoreFiles, "metadata">, request: CollectRequest) {
   const metadata = openDatabase(files.metadata, "write");
   check(metadata);
   settle(metadata, request);
   metadata.exec("begin");
   const linked = versionsOfJob(metadata, request.jobId);
   const ids = new Set([...linked.keys(), ...needsOf(metadata, [...linked.keys()]).flatMap(({ id }) => id ?? [])]);
-  const rows = openDatabase(files.rows, "read");
-  const found = [...ids].flatMap((id) => describe(metadata, rows, id) ?? []);
+  const found = [...ids].flatMap((id) => describe(metadata, id) ?? []);
   return {
     versions: found,
     jobs: [...linked].map(([id, isCreator]) => ({ uuid: uuidOf(metadata, id), isCreator })),
@@ -98,7 +97,7 @@ function needsOf(db: DatabaseSync, ids: readonly bigint[]): Needed[] {
 const isTemporary = (name: string) => /^(session_|ds_query_|lst__)/.test(name);
 
 /** Undefined: not for the registry. */
-function describe(db: DatabaseSync, rows: DatabaseSync, id: bigint) {
+function describe(db: DatabaseSync, id: bigint) {
   const row = db
     .prepare(
       `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace
@@ -117,7 +116,7 @@ function describe(db: DatabaseSync, rows: DatabaseSync, id: bigint) {
     // As text: they may be beyond what a number holds.
     ...{ num_objects: text("num_objects"), size: text("size") },
     ...Object.fromEntries([...texts, ...others].map((key) => [key, text(key)])),
-    rows_table: columnsOf(rows, table).size > 0 ? table : null,
+    rows_table: table,
     needs: needsOf(db, [id]).map(({ uuid, uri }) => (uri === undefined ? { uuid } : { uri })),
   };
 }
