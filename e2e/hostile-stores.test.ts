@@ -4,9 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Job, routes } from "@millrace/contract";
-import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
+import { whyNoDatachain, withLibrary, withReachableLibrary } from "./support/datachain-install.ts";
 import { createJob, python, readLog, waitForEnd } from "./support/jobs.ts";
 import { TestServer } from "./support/server.ts";
 
@@ -38,7 +39,7 @@ ${line}
 `);
 
 /** What is put in the place of the store, and what the job that does it is told. */
-const attacks: Record<string, { script: string; says: RegExp }> = {
+const attacks: Record<string, { script: string; says: RegExp; heals?: true }> = {
   "a view that never ends, instead of a table": {
     script: onStore("drop table dataset_version_jobs", `create view dataset_version_jobs as ${endless}`),
     says: /holds a view \(dataset_version_jobs\)/,
@@ -72,6 +73,8 @@ const attacks: Record<string, { script: string; says: RegExp }> = {
   "tables without the columns that matter": {
     script: onStore("drop table datasets_dependencies", "create table datasets_dependencies (id integer)"),
     says: /has no column source_dataset_version_id.*not known to Millrace/,
+    // The library adds columns that its tables lack.
+    heals: true,
   },
 };
 
@@ -82,17 +85,24 @@ for (const level of ["bwrap", "uid"] as const) {
   describe(`a spoilt dataset store at ${level}`, { skip, concurrency: 2 }, () => {
     let server: TestServer;
     let token: string;
+    let interpreter: Awaited<ReturnType<typeof withReachableLibrary>>;
     before(async () => {
+      interpreter = await withReachableLibrary();
+      const { PATH } = level === "uid" ? interpreter.env : withLibrary;
       server = await TestServer.start({
-        env: { ...withLibrary, MILLRACE_ISOLATION: level, MILLRACE_MAX_WORKERS: "4" },
+        env: { PATH, MILLRACE_ISOLATION: level, MILLRACE_MAX_WORKERS: "4" },
       });
       token = await server.token();
     });
-    after(() => server.dispose());
+    after(async () => {
+      await server.dispose();
+      await rm(interpreter.folder, { recursive: true });
+    });
 
     const clientOf = (team: string) => createClient({ url: server.url, token, team });
     const run = async (client: Client, query: string): Promise<Job> =>
       waitForEnd(client, (await createJob(client, python(query))).id);
+    const quick = spoiling("pass");
     const good = "import datachain as dc\ndc.read_values(n=[1, 2]).save('good')\n";
 
     /** A team of its own whose store works and has been copied. */
@@ -105,7 +115,7 @@ for (const level of ["bwrap", "uid"] as const) {
       return { client, name };
     }
 
-    for (const [what, { script, says }] of Object.entries(attacks)) {
+    for (const [what, { script, says, heals }] of Object.entries(attacks)) {
       if (level === "uid" && !atUser.includes(what)) continue;
       it(`${what}: the job fails and says why; so does the next; a copy brings the store back`, async () => {
         const { client, name } = await teamWithCopy();
@@ -113,13 +123,17 @@ for (const level of ["bwrap", "uid"] as const) {
         assert.equal(spoilt.status, "FAILED");
         assert.match(spoilt.error_message ?? "", says);
 
-        const next = await run(client, good);
-        assert.equal(next.status, "FAILED");
+        const next = await run(client, quick);
+        assert.equal(next.status, heals ? "COMPLETE" : "FAILED");
         const told = `${next.error_message}\n${await readLog(client, next.id)}`;
-        assert.match(told, /dataset store|jobs|datasets/);
+        if (!heals)
+          assert.match(
+            told,
+            /The team's dataset store (cannot be used|is damaged|is gone|could not be read).*restore-datasets/s,
+          );
 
         await client.call(routes.restoreDatasetCopy, { params: { team_name: name }, body: {} });
-        const after = await run(client, good);
+        const after = await run(client, quick);
         assert.equal(after.status, "COMPLETE", after.error_message ?? "");
         // Another team never noticed.
         assert.equal((await run(clientOf("main"), "print(1)")).status, "COMPLETE");

@@ -40,7 +40,8 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
       context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
     const why =
       error instanceof StoreUnusable ? error.message : "What the job did to the team's datasets could not be read.";
-    const error_message = result.status === "FAILED" ? (result.changes.error_message ?? why) : why;
+    const own = result.status === "FAILED" ? result.changes.error_message : null;
+    const error_message = own ? `${own} ${why}` : why;
     return { ...result, status: "FAILED", changes: { ...result.changes, error_message } };
   }
 }
