@@ -53,6 +53,8 @@ export class TeamFolder {
   make(): void {
     if (this.exists()) return;
     mkdirSync(this.path, { recursive: true, mode: 0o711 });
+    // One that a restored backup brought along is closed.
+    chmodSync(this.path, 0o711);
     const draft = this.file("data.new");
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft, { mode: 0o700 });

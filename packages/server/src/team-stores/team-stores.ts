@@ -18,6 +18,7 @@ export class TeamStores {
   constructor(dataDir: string, confine: Confine) {
     this.#storesDir = join(dataDir, "team-stores");
     mkdirSync(this.#storesDir, { recursive: true, mode: 0o711 });
+    chmodSync(this.#storesDir, 0o711);
     this.#keeper = new Keeper(confine);
   }
 
@@ -67,6 +68,7 @@ export class TeamStores {
   async restore(teamId: number, moment: string): Promise<string[]> {
     const folder = this.#folder(teamId);
     const copy = join(folder.file("copies"), moment);
+    folder.make();
     const fresh = await openScratch(folder, "data.new");
     for (const file of ["metadata.db", "rows.db"]) {
       await copyFile(join(copy, file), join(fresh, file));
