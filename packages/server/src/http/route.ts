@@ -38,7 +38,7 @@ export class JsonText {
   }
 }
 
-/** An answer that goes out as MessagePack; times in it are dates. */
+/** An answer that goes out as MessagePack. */
 export class MessagePack {
   readonly bytes: Buffer;
   constructor(value: unknown) {

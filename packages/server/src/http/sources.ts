@@ -5,6 +5,7 @@ import { basename, join } from "node:path";
 import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import type { HttpContext } from "./context.ts";
+import { packedTime } from "./message-pack.ts";
 import { MessagePack, register } from "./route.ts";
 
 /** Entries of one answer. */
@@ -34,7 +35,7 @@ function readSource(source: string, folders: readonly string[]): string {
 interface Entry {
   readonly name: string;
   readonly dir_type: 0 | 1;
-  readonly last_modified: Date | null;
+  readonly last_modified: ReturnType<typeof packedTime> | null;
   readonly size: number | null;
 }
 
@@ -84,6 +85,6 @@ async function linked(path: string, name: string, isAllowed: (real: string) => b
 const fileEntry = (name: string, { mtime, size }: { mtime: Date; size: number }): Entry => ({
   name,
   dir_type: 0,
-  last_modified: mtime,
+  last_modified: packedTime(mtime),
   size,
 });
