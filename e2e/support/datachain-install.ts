@@ -10,6 +10,8 @@ const version = "0.62.0";
 const virtualenv = { name: `datachain-${version}`, requirement: `datachain[remote]==${version}` };
 
 export const datachain = programIn(virtualenv, "datachain");
+/** The interpreter that has the library. */
+export const datachainPython = programIn(virtualenv, "python");
 export const whyNoDatachain = () => whyNoVirtualenv(virtualenv);
 
 /** Settings of a server whose jobs find an interpreter that has the library: no environment is built for them. */

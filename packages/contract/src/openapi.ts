@@ -37,7 +37,7 @@ export function openapiDocument(routes: readonly Route[]): Json {
 }
 
 function operation(route: Route, components: Json): Json {
-  const type = route.plainText ? "text/plain" : "application/json";
+  const type = route.answersAs ?? "application/json";
   const content: Json = { [type]: { schema: reference(route.response, components) } };
   for (const [type, description] of Object.entries(route.alsoAnswers ?? {})) {
     content[type] = { schema: { type: "string", description } };
@@ -121,6 +121,10 @@ function routeErrors(route: Route): ErrorCode[] {
   return [...new Set(codes)];
 }
 
+/** In which form a route refuses: what reads MessagePack reads nothing else. */
+export const errorsAs = ({ answersAs }: Pick<Route, "answersAs">) =>
+  answersAs === "application/msgpack" ? answersAs : "application/json";
+
 function refusals(route: Route): Json {
   const byStatus: Record<string, string[]> = {};
   for (const code of routeErrors(route)) {
@@ -132,7 +136,7 @@ function refusals(route: Route): Json {
   return Object.fromEntries(
     Object.entries(byStatus).map(([status, meanings]) => [
       status,
-      { description: meanings.join(" "), content: { "application/json": { schema } } },
+      { description: meanings.join(" "), content: { [errorsAs(route)]: { schema } } },
     ]),
   );
 }

@@ -158,6 +158,18 @@ export const settings = {
     description: "days after which an uploaded file that no job took along is removed",
     parse: integer(1, 36_500),
   }),
+  exportRows: setting({
+    env: "MILLRACE_EXPORT_ROWS",
+    fallback: "200000",
+    description: "rows in one file of an export of a dataset",
+    parse: integer(1, 10_000_000),
+  }),
+  exportHours: setting({
+    env: "MILLRACE_EXPORT_HOURS",
+    fallback: "24",
+    description: "hours after which the files of an export are removed, and their URLs end",
+    parse: integer(1, 8760),
+  }),
   logDays: setting({
     env: "MILLRACE_LOG_DAYS",
     fallback: "90",

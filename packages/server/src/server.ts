@@ -9,7 +9,7 @@ import type { Logger } from "pino";
 import { refuseUnfinished } from "./backup/unfinished-restore.ts";
 import type { Config } from "./config.ts";
 import { Disk } from "./disk.ts";
-import { type Clock, systemClock } from "./domain/clock.ts";
+import { type Clock, day, systemClock } from "./domain/clock.ts";
 import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
 import { Signals } from "./domain/signals.ts";
@@ -22,6 +22,7 @@ import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
+import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
 import { keepStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
@@ -166,6 +167,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   let url = "";
   const publicUrl = () => url;
   const disk = new Disk(config.dataDir, config.diskFloor, clock);
+  const exports = exportPlace(config);
   const quotas = { running: config.teamRunning, queued: config.teamQueued };
   const shared = {
     config,
@@ -182,6 +184,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     disk,
     quotas,
     teamStores,
+    exports,
   };
   const http: HttpContext = {
     ...shared,
@@ -204,6 +207,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
     keepStores({ ...shared, ...storeKeeping(config) }),
+    exportDatasets(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {
@@ -230,6 +234,12 @@ const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Con
   envDays,
   auditDays,
 });
+
+function exportPlace({ dataDir, exportRows, exportHours }: Config) {
+  const folder = join(dataDir, "exports");
+  const path = (id: string, file: number) => join(folder, id, String(file));
+  return { folder, path, rowsPerFile: exportRows, life: (exportHours * day) / 24 };
+}
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;

@@ -40,6 +40,8 @@ export class Signals {
   readonly tasks = new Signal();
   /** A job has worked with its team's dataset store. */
   readonly stores = new Signal();
+  /** An export was asked for. */
+  readonly exports = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

@@ -8,8 +8,10 @@ import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { credentialsRoutes } from "./credentials.ts";
 import { datasetCopyRoutes } from "./dataset-copies.ts";
+import { datasetRoutes } from "./datasets.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
 import { installErrors, sendError, validationError } from "./errors.ts";
+import { exportRoutes } from "./exports.ts";
 import { fileRoutes } from "./files.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { jobRoutes } from "./jobs.ts";
@@ -25,6 +27,7 @@ import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
+import { sourceRoutes } from "./sources.ts";
 import { systemRoutes } from "./system.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -53,6 +56,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   app.decorateRequest("caller", null);
+  app.decorateRequest("bodyText", "");
   installErrors(app);
   readBodies(app);
   logRequests(app, context);
@@ -60,6 +64,9 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   logRoutes(app, context);
   logSocket(app, context);
   clusterRoutes(app, context);
+  datasetRoutes(app, context);
+  exportRoutes(app, context);
+  sourceRoutes(app, context);
   credentialsRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
@@ -97,11 +104,12 @@ const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "w
 
 /** An empty body is no body, whatever its content type says: the client sends that type with every request. */
 function readBodies(app: FastifyInstance): void {
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => {
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     if (body === "") return done(null, undefined);
     try {
       if (depthOf(body as string) > maxDepth) return done(invalid("body", `at most ${maxDepth} levels of nesting`));
       const value: unknown = JSON.parse(body as string);
+      if (request.routeOptions.config.keepsNumbers) request.bodyText = body as string;
       // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
       if ((body as string).includes("\\u0000") && holdsNul(value))
         return done(invalid("body", "text without NUL characters"));

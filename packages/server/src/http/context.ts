@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { Config } from "../config.ts";
 import type { Disk } from "../disk.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ExportRules } from "../domain/exports.ts";
 import type { JobsContext } from "../domain/jobs.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
@@ -21,6 +22,7 @@ export interface HttpContext extends JobsContext {
   readonly version: string;
   readonly disk: Disk;
   readonly teamStores: TeamStores;
+  readonly exports: ExportRules & { readonly path: (id: string, file: number) => string };
   readonly filePath: (blob: string) => string;
   /** False while starting and stopping. */
   readonly ready: () => boolean;

@@ -2,7 +2,7 @@
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { chooseCopy, pauseTeam, recordRestored, resumeTeam } from "../domain/dataset-copies.ts";
-import { StoreUnusable } from "../team-stores/keeper.ts";
+import { StoreUnusable } from "../team-stores/team-stores.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 

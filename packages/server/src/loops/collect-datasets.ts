@@ -5,8 +5,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Collected, readCollected } from "../domain/found-versions.ts";
 import type { Python } from "../engines/engine.ts";
-import { StoreUnusable } from "../team-stores/keeper.ts";
-import type { TeamStores } from "../team-stores/team-stores.ts";
+import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
 import type { JobLoopContext } from "./loop.ts";
 

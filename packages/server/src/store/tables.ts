@@ -1,5 +1,5 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { JobStatus, PipelineStatus, Role } from "@millrace/contract";
+import type { ExportStatus, JobStatus, PipelineStatus, Role } from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -295,7 +295,7 @@ interface ExportsTable {
   id: string;
   team_id: number;
   version_id: number;
-  status: "pending" | "running" | "complete" | "failed" | "removed";
+  status: ExportStatus;
   num_files: number;
   files_done: number;
   error: string | null;

@@ -1,9 +1,12 @@
 /** The child: reads one task from its standard input, does it, writes the answer to its standard output, ends. */
 import { text } from "node:stream/consumers";
 import { unusableExit } from "./exit-codes.ts";
+import { openDatabase } from "./open-store.ts";
 import { collect } from "./programs/collect.ts";
 import { copyStore } from "./programs/copy-store.ts";
+import { editDataset } from "./programs/edit-dataset.ts";
 import { listVersions } from "./programs/list-versions.ts";
+import { removeVersions } from "./programs/remove-versions.ts";
 import { Unusable, unusable } from "./unusable.ts";
 
 interface Told {
@@ -13,15 +16,28 @@ interface Told {
   readonly rows: string;
 }
 
+const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), openDatabase(rows, "write")] as const;
+
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   collect: ({ request, ...files }) => collect(files, request),
   "copy-store": ({ request, ...files }) => copyStore(files, request),
   "list-versions": listVersions,
+  // Loaded only where it is wanted: what writes files takes longer to load than a job's end may wait.
+  "export-rows": async ({ request, rows }) => {
+    const { exportRows } = await import("./programs/export-rows.ts");
+    return exportRows(openDatabase(rows, "read"), request);
+  },
+  "edit-dataset": (told) => editDataset(...opened(told), told.request),
+  "remove-versions": (told) => removeVersions(...opened(told), told.request),
 };
 
 /** SQLite's own words for what is wrong with a file, or who holds it. */
 function reasonOf(error: unknown): string | undefined {
-  if (error instanceof Unusable) return error.message;
+  // Plain errors are what programs say; all others are mistakes of theirs.
+  if (error instanceof Unusable || (error as Error).constructor === Error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) return (error as Error).message;
+  }
   const { code, errstr, message } = error as { code?: string; errstr?: string; message: string };
   return code === "ERR_SQLITE_ERROR" ? unusable(errstr ?? message).message : undefined;
 }

@@ -6,10 +6,15 @@ import type { Python } from "../engines/engine.ts";
 import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
 import type { CopyRequest } from "./programs/copy-store.ts";
+import type { EditRequest } from "./programs/edit-dataset.ts";
+import type { RowsRequest } from "./programs/export-rows.ts";
+import type { RemoveRequest } from "./programs/remove-versions.ts";
 import { TeamFolder } from "./team-folder.ts";
 
+export { StoreUnusable } from "./keeper.ts";
+
 /** Seconds that a program may take. */
-const patience = { collect: 120, copy: 3600, tidy: 3600, list: 300 };
+const patience = { collect: 120, copy: 3600, tidy: 3600, list: 300, export: 600, change: 120 };
 
 export class TeamStores {
   readonly #storesDir: string;
@@ -44,6 +49,26 @@ export class TeamStores {
     folder.markMade();
     if (python) writeFileSync(folder.file("python"), JSON.stringify(python), { mode: 0o600 });
     return found;
+  }
+
+  /** One file of a version's rows, written to `path`, which is made anew. */
+  async exportRows(teamId: number, request: RowsRequest, path: string): Promise<void> {
+    const task = { program: "export-rows", request, seconds: patience.export };
+    await this.#keeper.fill(this.#existing(teamId), task, path);
+  }
+
+  async editDataset(teamId: number, request: EditRequest): Promise<void> {
+    await this.#keeper.ask(this.#existing(teamId), { program: "edit-dataset", request, seconds: patience.change });
+  }
+
+  async removeVersions(teamId: number, request: RemoveRequest): Promise<void> {
+    await this.#keeper.ask(this.#existing(teamId), { program: "remove-versions", request, seconds: patience.change });
+  }
+
+  #existing(teamId: number): TeamFolder {
+    const folder = this.#folder(teamId);
+    if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
+    return folder;
   }
 
   /** Under the name of its moment; the oldest go. */

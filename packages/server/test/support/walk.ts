@@ -1,12 +1,16 @@
 /** Valid requests for every route of the contract, about real things of one team: what the walks over all routes send. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { type Client, createClient, type Route, routes } from "@millrace/contract";
+import { putVersion } from "./datasets.ts";
 import type { InProcessServer } from "./in-process.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
 /** Stands in the name of everything that belongs to the team: no stranger may ever read it. */
 export const mark = "markedalpha";
+/** Jobs may use it, so that it can be listed. */
+export const sourceFolder = "/usr/share";
 const password = "correct horse battery";
 
 /** What a field of this name is given: ids of real things, values that pass every check. */
@@ -37,7 +41,9 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   const set = { body: { team_name: team, name, values: { SETTING: mark } } };
   await client.call(routes.setTeamCredentials, set);
   await client.call(routes.setOwnCredentials, set);
+  const dataset = await makeDataset(server, team, name);
   const knownToStrangers: Known = {
+    ...dataset,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -55,6 +61,41 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   };
   const known = { ...knownToStrangers, current_password: password, ...(await secretsOf(client, team)) };
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
+}
+
+/** With rows of its own in the registry, though in no store, and an export of it. */
+async function makeDataset(server: InProcessServer, team: string, name: string) {
+  const [namespace, project, version] = [`@${mark}`, "default", "1.0.0"];
+  const teams = await server.store.db.selectFrom("teams").select("id").where("name", "=", team).execute();
+  const teamId = teams[0]?.id ?? 0;
+  const uuid = await putVersion(server.store, name, { namespace, project, version, teamId });
+  const { id } = await server.store.db
+    .selectFrom("dataset_versions")
+    .select("id")
+    .where("uuid", "=", uuid)
+    .executeTakeFirstOrThrow();
+  const export_id = randomUUID();
+  const made = {
+    status: "complete",
+    num_files: 0,
+    files_done: 0,
+    error: null,
+    created_at: new Date().toISOString(),
+  } as const;
+  await server.store.write((db) =>
+    db
+      .insertInto("exports")
+      .values({ id: export_id, team_id: teamId, version_id: id, ...made })
+      .execute(),
+  );
+  return {
+    namespace,
+    project,
+    version,
+    dataset: `${namespace}.${project}.${name}@${version}`,
+    export_id,
+    source: `file://${sourceFolder}`,
+  };
 }
 
 async function secretsOf(client: Client, team_name: string) {

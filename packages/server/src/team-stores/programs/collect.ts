@@ -3,8 +3,10 @@
  * back which versions it made or reused, and from what.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { columnsOf, openDatabase, requireColumns, type StoreFiles } from "../open-store.ts";
+import { openDatabase, requireColumns, type StoreFiles } from "../open-store.ts";
+import { rowsTable } from "../rows-table.ts";
 import { storageUri } from "./listing-names.ts";
+import { columnsOf, isRealTable } from "./tables.ts";
 
 export interface CollectRequest {
   readonly jobId: string;
@@ -59,36 +61,36 @@ function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: C
 }
 
 /** Complete versions that the job made (true) or found made (false). */
-function versionsOfJob(db: DatabaseSync, jobId: string): Map<bigint, boolean> {
-  const known = columnsOf(db, "dataset_version_jobs").has("is_creator");
+function versionsOfJob(db: DatabaseSync, jobId: string): Map<number, boolean> {
+  const known = isRealTable(db, "dataset_version_jobs");
   // A version of the library without that table says only who made what.
   const query = known
     ? `select v.id, j.is_creator from dataset_version_jobs j join datasets_versions v on v.id = j.dataset_version_id
        where j.job_id = ? and v.status = ${complete}`
     : `select id, 1 as is_creator from datasets_versions where job_id = ? and status = ${complete}`;
   const rows = db.prepare(query).all(jobId);
-  return new Map(rows.map(({ id, is_creator }) => [id as bigint, Boolean(Number(is_creator))]));
+  return new Map(rows.map(({ id, is_creator }) => [id as number, Boolean(Number(is_creator))]));
 }
 
 interface Needed {
   /** Of a version; undefined: of a listing. */
-  readonly id?: bigint;
+  readonly id?: number;
   readonly uuid?: string;
   readonly uri?: string;
 }
 
-const place = `datasets_versions v join datasets d on d.id = v.dataset_id join projects p on p.id = d.project_id
+const whole = `datasets_versions v join datasets d on d.id = v.dataset_id join projects p on p.id = d.project_id
   join namespaces n on n.id = p.namespace_id`;
 
-function needsOf(db: DatabaseSync, ids: readonly bigint[]): Needed[] {
+function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
   const query = db.prepare(`select v.id, v.uuid, d.name, p.name as project, n.name as namespace
-    from datasets_dependencies x join ${place.replace("datasets_versions v", "datasets_versions v on v.id = x.dataset_version_id")}
+    from datasets_dependencies x join ${whole.replace("datasets_versions v", "datasets_versions v on v.id = x.dataset_version_id")}
     where x.source_dataset_version_id = ?`);
   return ids.flatMap((id) =>
     query.all(id).flatMap((row): Needed | [] => {
       const uri = storageUri(String(row["namespace"]), String(row["project"]), String(row["name"]));
       if (uri !== undefined) return { uri };
-      return isTemporary(String(row["name"])) ? [] : { id: row["id"] as bigint, uuid: String(row["uuid"]) };
+      return isTemporary(String(row["name"])) ? [] : { id: row["id"] as number, uuid: String(row["uuid"]) };
     }),
   );
 }
@@ -97,31 +99,37 @@ function needsOf(db: DatabaseSync, ids: readonly bigint[]): Needed[] {
 const isTemporary = (name: string) => /^(session_|ds_query_|lst__)/.test(name);
 
 /** Undefined: not for the registry. */
-function describe(db: DatabaseSync, id: bigint) {
-  const row = db
-    .prepare(
-      `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace
-       from ${place} where v.id = ?`,
-    )
-    .get(id);
+function describe(db: DatabaseSync, id: number) {
+  const query = db.prepare(
+    `select v.*, d.uuid as dataset_uuid, d.name, d.description, d.attrs, p.name as project, n.name as namespace
+     from ${whole} where v.id = ?`,
+  );
+  query.setReadBigInts(true);
+  const row = query.get(id);
   if (!row || Number(row["status"]) !== complete || isTemporary(String(row["name"]))) return undefined;
-  const { namespace, project, name, version } = row;
-  const table = `ds_${namespace}_${project}_${name}_${String(version).replaceAll(".", "_")}`;
+  const called = (key: string) => String(row[key]);
+  const place = {
+    namespace: called("namespace"),
+    project: called("project"),
+    name: called("name"),
+    version: called("version"),
+  };
   const texts = ["feature_schema", "schema", "preview", "sources", "query_script", "script_output"] as const;
   const others = ["error_message", "error_stack", "content_hash", "job_id", "created_at", "finished_at"] as const;
   const text = (key: string) => (row[key] === null || row[key] === undefined ? null : String(row[key]));
   return {
-    ...{ namespace, project, name, version, uuid: row["uuid"] },
+    ...place,
+    uuid: row["uuid"],
     dataset: { uuid: row["dataset_uuid"], description: row["description"], attrs: text("attrs") },
     // As text: they may be beyond what a number holds.
     ...{ num_objects: text("num_objects"), size: text("size") },
     ...Object.fromEntries([...texts, ...others].map((key) => [key, text(key)])),
-    rows_table: table,
+    rows_table: rowsTable(place),
     needs: needsOf(db, [id]).map(({ uuid, uri }) => (uri === undefined ? { uuid } : { uri })),
   };
 }
 
-const uuidOf = (db: DatabaseSync, id: bigint) =>
+const uuidOf = (db: DatabaseSync, id: number) =>
   db.prepare("select uuid from datasets_versions where id = ?").get(id)?.["uuid"];
 
 /** Versions that the script, or another that ran beside it, removed. */
