@@ -5,7 +5,7 @@ import { routes } from "@millrace/contract";
 import { jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { readJob, waitForEnd } from "./support/jobs.ts";
+import { readJob, readLog, waitForEnd } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 
@@ -84,11 +84,7 @@ describe("the library in jobs", { skip }, () => {
         query_type: "PYTHON",
       },
     });
-    for (;;) {
-      const { logs } = await suite.api.call(routes.getJobLogs, { params: { job_id: id }, query: {} });
-      if (logs.some(({ message }) => message.startsWith("saved"))) break;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+    while (!(await readLog(suite.api, id)).includes("saved")) await new Promise((resolve) => setTimeout(resolve, 100));
     await suite.api.call(routes.cancelJob, { params: { job_id: id }, body: {} });
     assert.equal((await waitForEnd(suite.api, id)).status, "CANCELED");
     assert.deepEqual(await versionsOf(id), [{ dataset_name: "@admin.default.cut", version: "1.0.0" }]);

@@ -6,6 +6,7 @@ import { spawn } from "node:child_process";
 import { createWriteStream, existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
 import type { StoreView } from "../engines/engine.ts";
 import { unusableExit } from "./exit-codes.ts";
 import type { TeamFolder } from "./team-folder.ts";
@@ -25,15 +26,21 @@ export interface Task {
   readonly seconds: number;
 }
 
-const packageRoot = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "../.." : "..");
-const script = join(import.meta.dirname, import.meta.filename.endsWith(".ts") ? "child.ts" : "child.js");
+const fromSource = import.meta.filename.endsWith(".ts");
+const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
+const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
+const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
 /** Of a program's answer, in bytes: no store that is right has more to say. */
 const answerBytes = 64 * 1024 * 1024;
-const childMemory = ["--max-old-space-size=512", "--no-warnings"];
+const childOptions = [
+  "--max-old-space-size=512",
+  "--no-warnings",
+  ...(fromSource ? ["--conditions=millrace-source"] : []),
+];
 
 /** Where a child finds its own code and the packages that it imports. */
 function codeFolders(): string[] {
-  const folders = [process.execPath, packageRoot];
+  const folders = [process.execPath, packageRoot, contractRoot];
   for (let folder = packageRoot; folder !== "/"; folder = dirname(folder)) {
     const modules = join(folder, "node_modules");
     if (existsSync(modules)) folders.push(modules);
@@ -83,7 +90,7 @@ export class Keeper {
 
   #start(folder: TeamFolder, { program, request, writable = [], seconds }: Task): Child {
     const view = { group: folder.group(), readable: this.#code, writable: [folder.data, ...writable] };
-    const words = [...this.#confine(view), process.execPath, ...childMemory, script];
+    const words = [...this.#confine(view), process.execPath, ...childOptions, script];
     const child = start(words, {}, seconds);
     const told = { program, request, metadata: folder.metadata, rows: folder.rows };
     child.stdin.on("error", () => {});
