@@ -51,8 +51,8 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     await store.write((db) => countFile(db, row));
   } catch (error) {
     // Renamed meanwhile: the next run finds it under its new name. A full disk is waited for.
-    const isMoved = (await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table;
-    if (isMoved || isDiskFull(error)) throw error;
+    if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
+    if (isDiskFull(error)) throw error;
     if (!(error instanceof StoreUnusable)) log.error({ err: error, export: row.id }, "an export failed");
     const why = error instanceof StoreUnusable ? error.message : "the server could not write it; its log says why";
     await store.write((db) => failExport(db, row.id, why));

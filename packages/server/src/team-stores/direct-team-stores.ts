@@ -28,17 +28,21 @@ export class DirectTeamStores implements TeamStores {
   }
 
   async editDataset(teamId: number, request: EditRequest): Promise<void> {
-    this.#with(teamId, (metadata, rows) => editDataset(metadata, rows, request));
+    if (this.#has(teamId)) this.#with(teamId, (metadata, rows) => editDataset(metadata, rows, request));
   }
 
   async removeVersions(teamId: number, request: RemoveRequest): Promise<void> {
-    this.#with(teamId, (metadata, rows) => removeVersions(metadata, rows, request));
+    if (this.#has(teamId)) this.#with(teamId, (metadata, rows) => removeVersions(metadata, rows, request));
+  }
+
+  #has(teamId: number): boolean {
+    const { metadata, rows } = teamStoreFiles(this.#dataDir, teamId);
+    return existsSync(metadata) && existsSync(rows);
   }
 
   #with<T>(teamId: number, work: (metadata: DatabaseSync, rows: DatabaseSync) => T): T {
     const files = teamStoreFiles(this.#dataDir, teamId);
-    if (!existsSync(files.metadata) || !existsSync(files.rows))
-      throw new StoreUnusable("The team has no store of rows");
+    if (!this.#has(teamId)) throw new StoreUnusable("The team has no store of rows");
     const opened = [files.metadata, files.rows].map((path) => new DatabaseSync(path, { timeout: 5000 }));
     try {
       for (const database of opened) database.exec("pragma trusted_schema = off");

@@ -9,7 +9,9 @@ import type { RemoveRequest } from "./programs/remove-versions.ts";
 export interface TeamStores {
   /** One file of a version's rows, written to `path` (made anew). */
   exportRows(teamId: number, request: RowsRequest, path: string): Promise<void>;
+  /** A team without a store has nothing to change. */
   editDataset(teamId: number, request: EditRequest): Promise<void>;
+  /** The same. */
   removeVersions(teamId: number, request: RemoveRequest): Promise<void>;
 }
 
