@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
+import { routes } from "@millrace/contract";
 import { openStore } from "../packages/server/src/store/open-store.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain, Result } from "./support/datachain.ts";
 import { whyNoDatachain } from "./support/datachain-install.ts";
+import { until } from "./support/millrace.ts";
 import { recordTeamStore, runWithLibrary } from "./support/team-store.ts";
 
 /** Every kind of column, with the values that are lost first. */
@@ -99,6 +101,19 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
     const clean = await suite.client();
     for (const name of ["@admin.default.kinds", "@admin.default.many"])
       assert.deepEqual(rowsIn(ok(await clean.script(show(name)))), await original(name));
+  });
+
+  test("an export that a killed server left goes on, and everybody gets all rows", async () => {
+    const ask = () => suite.api.call(routes.exportDataset, { query: { name: "@admin.default.dogs" } });
+    const before = await ask();
+    await suite.server.restart();
+    const { export_id, signed_urls } = await ask();
+    assert.deepEqual(signed_urls, before.signed_urls);
+    await until("the export is complete", async () => {
+      const { status } = await suite.api.call(routes.exportStatus, { query: { export_id } });
+      return status === "complete";
+    });
+    for (const url of signed_urls) assert.equal((await fetch(url)).status, 200);
   });
 
   test("a dataset without rows is fetched as one without rows", async () => {

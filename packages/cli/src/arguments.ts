@@ -44,6 +44,7 @@ export const groups = {
   team: "Show and change teams: members, roles, invitations, quotas",
   token: "Make, list and revoke tokens",
   job: "Run jobs, follow their logs, list and cancel them",
+  dataset: "Show datasets, their versions and where they come from; change and remove them",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
 } as const;
 
@@ -64,6 +65,10 @@ const connection = { team, url } as const;
 const json = { kind: "switch", help: "Print JSON" } as const;
 const local = { kind: "switch", help: "Use the project's settings (.datachain/config) instead of the user's" } as const;
 const own = { kind: "switch", help: "Your own set, for your jobs only, instead of the team's" } as const;
+const dataset = {
+  NAME: { help: "Dataset, short or in full; @1.2.3 may follow (default: the newest version)" },
+} as const;
+const includeRemoved = { kind: "switch", help: "Also versions that were removed" } as const;
 const jobId = { ID: { help: "Job id, or the start of a recent one (6 characters or more)" } } as const;
 
 const roleWords = ["viewer", "editor", "admin"] as const satisfies readonly Role[];
@@ -462,6 +467,59 @@ export const commands = {
     },
   },
   "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
+  "dataset ls": {
+    summary: "List datasets, each with its newest version",
+    arguments: { NAME: { optional: true, help: "Only those whose name, short or in full, begins like this" } },
+    flags: {
+      versions: { kind: "switch", help: "List all the versions of each dataset" },
+      "include-removed": includeRemoved,
+      ...connection,
+      json,
+    },
+    examples: ["millrace dataset ls", "millrace dataset ls @alice.default. --versions"],
+  },
+  "dataset show": {
+    summary: "Show a dataset: its versions, and the columns and first rows of one of them",
+    arguments: dataset,
+    flags: { "include-removed": includeRemoved, ...connection, json },
+    examples: ["millrace dataset show cats", "millrace dataset show prod.zoo.cats@1.0.2 --json"],
+  },
+  "dataset lineage": {
+    summary: "Draw what a dataset was made from, and what was made from it",
+    arguments: dataset,
+    flags: {
+      upstream: { kind: "switch", help: "Only what it was made from" },
+      downstream: { kind: "switch", help: "Only what was made from it" },
+      depth: { kind: "integer", value: "N", min: 1, max: 100, help: "At most so many steps away (default: 10)" },
+      ...connection,
+      json,
+    },
+  },
+  "dataset edit": {
+    summary: "Rename a dataset, or change what is said of it",
+    details: "Scripts that read it by its old name do not find it any more.",
+    arguments: { NAME: { help: "Dataset, short or in full" } },
+    flags: {
+      "new-name": { kind: "text", value: "NAME", help: "New name; namespace and project stay" },
+      description: { kind: "text", value: "TEXT", help: "What it is; --description= removes it" },
+      attrs: { kind: "list", value: "WORD", help: "Words, or NAME=VALUE, in the place of those it has" },
+      "no-attrs": { kind: "switch", help: "Remove all of them" },
+      ...connection,
+      json,
+    },
+  },
+  "dataset rm": {
+    summary: "Remove a version, or with --force all versions",
+    details: "The rows are gone for good; the number of a removed version is not given again.",
+    arguments: dataset,
+    flags: {
+      version: { kind: "text", value: "VERSION", help: "The same as NAME@VERSION" },
+      force: { kind: "switch", help: "Without a version: remove all of them" },
+      ...connection,
+      json,
+    },
+    examples: ["millrace dataset rm cats@1.0.2", "millrace dataset rm cats --force"],
+  },
   "credentials ls": {
     summary: "List the credentials that your jobs may name, without their values",
     arguments: {},

@@ -16,6 +16,7 @@ const modules = {
   token: () => import("./commands/token.ts"),
   audit: () => import("./commands/audit.ts"),
   job: () => import("./commands/job.ts"),
+  dataset: () => import("./commands/dataset.ts"),
   credentials: () => import("./commands/credentials.ts"),
   backup: () => import("./commands/backup.ts"),
   restore: () => import("./commands/restore.ts"),

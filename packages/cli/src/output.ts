@@ -162,7 +162,7 @@ const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n
 
 /** Names come from other people: nothing that they contain may steer the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
-const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
+export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 
 const oneLine = (text: string) => text.trim().replaceAll(/[\t\n]+/g, " ");
 

@@ -3,7 +3,7 @@ import { access, defineRoute } from "./routes.ts";
 import { oneOf, TeamName } from "./schema.ts";
 import { Type } from "./type.ts";
 
-export const exportStatuses = ["pending", "running", "complete", "failed", "removed"] as const;
+const exportStatuses = ["pending", "running", "complete", "failed", "removed"] as const;
 export type ExportStatus = (typeof exportStatuses)[number];
 
 const ExportId = Type.String({ maxLength: 64, description: "as the export gave it" });

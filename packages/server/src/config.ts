@@ -161,7 +161,7 @@ export const settings = {
   exportRows: setting({
     env: "MILLRACE_EXPORT_ROWS",
     fallback: "200000",
-    description: "rows in one file of an export of a dataset",
+    description: "rows in one file of an export of a dataset, at most: wide rows go into smaller files",
     parse: integer(1, 10_000_000),
   }),
   exportHours: setting({

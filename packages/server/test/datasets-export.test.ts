@@ -155,12 +155,26 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     const rows = await Promise.all(signed_urls.map(read));
     assert.deepEqual(
       rows.map(({ n }) => n?.length),
-      [10, 10, 5],
+      [9, 9, 7],
     );
     assert.deepEqual(
       rows.flatMap(({ n }) => n),
       Array.from({ length: 25 }, (_, index) => String(index)),
     );
+  });
+
+  it("of wide rows has more and smaller files, to judge by the first rows", async () => {
+    const preview = JSON.stringify([{ text: "x".repeat(32 * 1024 ** 2) }]);
+    await putVersion(server.store, "wide", { rows_table: "ds_nowhere", num_objects: 9, preview });
+    assert.equal((await ask("wide")).signed_urls.length, 9);
+    assert.equal((await ask("many")).signed_urls.length, 3);
+  });
+
+  it("of more rows than any team has is refused, not counted up", async () => {
+    await putVersion(server.store, "untrue", { rows_table: "ds_nowhere", num_objects: Number.MAX_SAFE_INTEGER });
+    await refused(ask("untrue"), "wrong_state", /more than 10000 files hold/);
+    await putVersion(server.store, "negative", { rows_table: "ds_nowhere", num_objects: -5 });
+    assert.deepEqual((await ask("negative")).signed_urls, []);
   });
 
   it("of no rows has no files and is complete at once", async () => {

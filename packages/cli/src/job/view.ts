@@ -113,7 +113,7 @@ function durationText(seconds: number): string {
 }
 
 /** One unit is enough to find a job again. */
-function ageText(time: string, now: number): string {
+export function ageText(time: string, now: number): string {
   const age = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (age < 60) return `${age}s ago`;
   if (age < 3600) return `${Math.floor(age / 60)}m ago`;

@@ -60,12 +60,12 @@ function readVersionOf(text: string): Version {
 }
 
 /** Listings of storage and what a session leaves behind are the library's own. */
-export const isInternal = ({ namespace, name }: Pick<FullName, "namespace" | "name">) =>
+const isInternal = ({ namespace, name }: Pick<FullName, "namespace" | "name">) =>
   name.startsWith("session_") || (namespace === "system" && name.startsWith("lst__"));
 
 const isLive = ({ status }: { readonly status: number }) => status === versionStatus.complete;
 
-export async function getDataset(db: Db, team: Team, reference: FullName): Promise<DatasetRow> {
+async function getDataset(db: Db, team: Team, reference: FullName): Promise<DatasetRow> {
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return dataset;
   throw new ApiError(
@@ -131,14 +131,15 @@ interface Changes {
   readonly attrs?: readonly string[] | null;
 }
 
-/** What is to be changed, and whether the team's store has rows of it. */
+/** What is to be changed. */
 export interface Edit {
   readonly reference: FullName;
   readonly dataset: DatasetRow;
   readonly name?: string;
   readonly description?: string;
   readonly attrs?: readonly string[];
-  readonly hasRows: boolean;
+  /** The uuid of a version by which the team's store knows it; undefined: it has no rows there. */
+  readonly stored: string | undefined;
 }
 
 /** Null means unchanged, and so does an empty name. */
@@ -146,14 +147,15 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
   const dataset = await getDataset(db, team, reference);
   const { new_name, description, attrs } = changes;
   const name = new_name && new_name !== dataset.name ? checkName("new_name", new_name) : undefined;
-  const hasRows = (await listedVersionsOf(db, dataset.id)).some(({ rows_table }) => rows_table !== null);
+  const withRows = (await listedVersionsOf(db, dataset.id)).filter(({ rows_table }) => rows_table !== null);
+  const stored = (withRows.findLast(isLive) ?? withRows.at(-1))?.uuid;
   const edit = {
     reference,
     dataset,
     ...(name === undefined ? {} : { name }),
     ...(typeof description === "string" ? { description } : {}),
     ...(attrs ? { attrs } : {}),
-    hasRows,
+    stored,
   };
   await requireFree(db, team, edit);
   return edit;

@@ -40,8 +40,8 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
   register(app, context, routes.editDataset, async ({ principal, actor, team, body }) => {
     const reference = readNamed(body, principal.username);
     const edit = await planEdit(store.db, team, reference, body);
-    const { dataset, hasRows, reference: _, ...changes } = edit;
-    if (hasRows) await usable(teamStores.editDataset(team.id, { uuid: dataset.uuid, ...changes }));
+    const { dataset, stored, reference: _, ...changes } = edit;
+    if (stored) await usable(teamStores.editDataset(team.id, { version: stored, ...changes }));
     await store.write((db) => applyEdit(db, { team, actor, edit, now: clock.now() }, rowsTable));
     const name = edit.name ?? dataset.name;
     return new JsonText(await showDataset(store.db, team, { ...reference, name }, true));

@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import type { Logger } from "pino";
 import type { Disk } from "../disk.ts";
 import { isDiskFull } from "../disk.ts";
+import { rowsOfFile } from "../domain/exports.ts";
 import type { Signals } from "../domain/signals.ts";
 import { getVersion } from "../store/dataset-versions.ts";
 import { countFile, type ExportRow, failExport, openExports } from "../store/exports.ts";
@@ -21,7 +22,7 @@ export interface ExportsContext {
   readonly disk: Disk;
   readonly log: Logger;
   readonly teamStores: TeamStores;
-  readonly exports: { readonly rowsPerFile: number; readonly path: (id: string, file: number) => string };
+  readonly exports: { readonly path: (id: string, file: number) => string };
 }
 
 /** Files in one run: a stop waits for no more. */
@@ -47,27 +48,27 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
   const version = await getVersion(store.db, row.version_id);
   try {
     if (!version?.rows_table) throw new StoreUnusable("The version is no longer there");
-    await writeFile(context, row, { table: version.rows_table, columns: columnsOfSchema(version.schema) });
+    const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };
+    await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
     await store.write((db) => countFile(db, row));
   } catch (error) {
     // Renamed meanwhile: the next run finds it under its new name. A full disk is waited for.
-    const isMoved = (await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table;
-    if (isMoved || isDiskFull(error)) throw error;
+    if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
+    if (isDiskFull(error)) throw error;
     if (!(error instanceof StoreUnusable)) log.error({ err: error, export: row.id }, "an export failed");
     const why = error instanceof StoreUnusable ? error.message : "the server could not write it; its log says why";
     await store.write((db) => failExport(db, row.id, why));
   }
 }
 
-type Rows = Pick<Parameters<TeamStores["exportRows"]>[1], "table" | "columns">;
+type Rows = Parameters<TeamStores["exportRows"]>[1];
 
 async function writeFile({ teamStores, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<void> {
-  const { rowsPerFile, path } = exports;
-  const final = path(row.id, row.files_done);
+  const final = exports.path(row.id, row.files_done);
   const draft = `${final}.part`;
   await mkdir(dirname(final), { recursive: true, mode: 0o700 });
   await rm(draft, { force: true });
-  await teamStores.exportRows(row.team_id, { ...rows, from: row.files_done * rowsPerFile, limit: rowsPerFile }, draft);
+  await teamStores.exportRows(row.team_id, rows, draft);
   const written = await open(draft, "r");
   await written.sync().finally(() => written.close());
   await rename(draft, final);

@@ -119,13 +119,23 @@ export async function ensureProject(db: Db, namespaceId: number, name: string, m
   return (await found.executeTakeFirstOrThrow()).id;
 }
 
-/** Makes the dataset, or brings what is said of it up to date. Returns its id. */
+/**
+ * Makes the dataset, or brings what is said of it up to date. One that is known by its uuid and has another name now was
+ * renamed, unless that name is somebody else's. Returns its id.
+ */
 export async function putDataset(db: Db, row: Omit<DatasetRow, "id">): Promise<number> {
-  const { description, attrs } = row;
+  const { project_id, uuid, name, description, attrs } = row;
+  const named = db.selectFrom("datasets").select("id").where("project_id", "=", project_id).where("name", "=", name);
+  const known = db.selectFrom("datasets").select("id").where("team_id", "=", row.team_id).where("uuid", "=", uuid);
+  const renamed = (await named.executeTakeFirst()) ? undefined : await known.executeTakeFirst();
+  if (renamed) {
+    await updateDataset(db, renamed.id, { project_id, name, description, attrs });
+    return renamed.id;
+  }
   const { id } = await db
     .insertInto("datasets")
     .values(row)
-    .onConflict((c) => c.columns(["project_id", "name"]).doUpdateSet({ description, attrs }))
+    .onConflict((c) => c.columns(["project_id", "name"]).doUpdateSet({ uuid, description, attrs }))
     .returning("id")
     .executeTakeFirstOrThrow();
   return id;

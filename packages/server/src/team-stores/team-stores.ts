@@ -54,21 +54,23 @@ export class TeamStores {
   /** One file of a version's rows, written to `path`, which is made anew. */
   async exportRows(teamId: number, request: RowsRequest, path: string): Promise<void> {
     const task = { program: "export-rows", request, seconds: patience.export };
-    await this.#keeper.fill(this.#existing(teamId), task, path);
+    const folder = this.#folder(teamId);
+    if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
+    await this.#keeper.fill(folder, task, path);
   }
 
   async editDataset(teamId: number, request: EditRequest): Promise<void> {
-    await this.#keeper.ask(this.#existing(teamId), { program: "edit-dataset", request, seconds: patience.change });
+    await this.#change(teamId, "edit-dataset", request);
   }
 
   async removeVersions(teamId: number, request: RemoveRequest): Promise<void> {
-    await this.#keeper.ask(this.#existing(teamId), { program: "remove-versions", request, seconds: patience.change });
+    await this.#change(teamId, "remove-versions", request);
   }
 
-  #existing(teamId: number): TeamFolder {
+  /** A team without a store has nothing to change. */
+  async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
-    if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
-    return folder;
+    if (folder.exists()) await this.#keeper.ask(folder, { program, request, seconds: patience.change });
   }
 
   /** Under the name of its moment; the oldest go. */

@@ -1,11 +1,11 @@
 /** Changes what a team's store says of a dataset, so that jobs see what the registry says. */
 import type { DatabaseSync } from "node:sqlite";
 import { rowsTable } from "../rows-table.ts";
-import { isRealTable, quoted, realTable, transaction } from "./tables.ts";
+import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface EditRequest {
-  /** Of the dataset: a name may have changed on either side. */
-  readonly uuid: string;
+  /** The uuid of one of its versions: a name may have changed on either side. */
+  readonly version: string;
   /** What is left out stays as it is. */
   readonly name?: string;
   readonly description?: string;
@@ -15,16 +15,17 @@ export interface EditRequest {
 /** A dataset that the store does not have is nobody's there, and nothing is done. */
 export function editDataset(metadata: DatabaseSync, rows: DatabaseSync, request: EditRequest): void {
   for (const table of ["namespaces", "projects", "datasets", "datasets_versions"]) realTable(metadata, table);
-  const dataset = findDataset(metadata, request.uuid);
+  const dataset = findDataset(metadata, request.version);
   if (!dataset) return;
   const { name } = request;
   // The rows first: cut short in between, the same change made again finds them renamed and goes on.
   if (name !== undefined && name !== dataset.name) renameTables(metadata, rows, dataset, name);
+  const columns = columnsOf(metadata, "datasets");
   const changes = Object.entries({
     name,
     description: request.description,
     attrs: request.attrs && JSON.stringify(request.attrs),
-  }).filter((change): change is [string, string] => change[1] !== undefined);
+  }).filter((change): change is [string, string] => change[1] !== undefined && columns.has(change[0]));
   if (changes.length === 0) return;
   const assignments = changes.map(([column]) => `${column} = ?`).join(", ");
   metadata
@@ -40,14 +41,15 @@ interface Dataset {
   readonly name: string;
 }
 
-const findDataset = (metadata: DatabaseSync, uuid: string) =>
+const findDataset = (metadata: DatabaseSync, version: string) =>
   metadata
     .prepare(
       `select datasets.id, datasets.project_id, datasets.name, projects.name as project, namespaces.name as namespace
-      from datasets join projects on projects.id = datasets.project_id
-      join namespaces on namespaces.id = projects.namespace_id where datasets.uuid = ?`,
+      from datasets_versions join datasets on datasets.id = datasets_versions.dataset_id
+      join projects on projects.id = datasets.project_id
+      join namespaces on namespaces.id = projects.namespace_id where datasets_versions.uuid = ?`,
     )
-    .get(uuid) as Dataset | undefined;
+    .get(version) as Dataset | undefined;
 
 /** Versions that were removed have no rows; 7 and 8 are the library's numbers for them. */
 function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Dataset, name: string): void {

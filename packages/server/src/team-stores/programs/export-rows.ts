@@ -17,8 +17,8 @@ export interface RowsRequest {
   readonly limit: number;
 }
 
-/** Bytes of rows that one file may hold: beyond it the rows are too wide to be put into files of so many. */
-const largest = 1024 ** 3;
+/** Bytes of rows that one file may hold: beyond it the rows are wider than they looked, and too many for a file. */
+const largest = 512 * 1024 ** 2;
 
 export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array {
   const table = realTable(rows, request.table);
@@ -34,7 +34,10 @@ export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array
       size += sizeOf(value);
       column.data.push(value === null ? null : column.encode(value));
     }
-    if (size > largest) throw new Error(`The rows of ${table} are too large for a file of ${request.limit}`);
+    if (size > largest)
+      throw new Error(
+        `${request.limit} rows of ${table} are too large for a file; the operator can set MILLRACE_EXPORT_ROWS`,
+      );
   }
   const file = parquetWriteBuffer({
     columnData: columns.map(({ name, data }) => ({ name, data })),
