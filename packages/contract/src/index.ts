@@ -12,6 +12,7 @@ import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
+import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
 import * as sources from "./sources.ts";
 import * as system from "./system.ts";
@@ -78,6 +79,16 @@ export const routes = {
   downloadExport: exports.downloadExport,
   getLineage: lineage.getLineage,
   listSource: sources.listSource,
+  triggerPipeline: pipelines.triggerPipeline,
+  updatePipelineSettings: pipelines.updatePipelineSettings,
+  getPipeline: pipelines.getPipeline,
+  listPipelines: pipelines.listPipelines,
+  pausePipeline: pipelines.pausePipeline,
+  resumePipeline: pipelines.resumePipeline,
+  removeJobFromPipeline: pipelines.removeJobFromPipeline,
+  cancelPipeline: pipelines.cancelPipeline,
+  rerunPipeline: pipelines.rerunPipeline,
+  retryPipelineJob: pipelines.retryPipelineJob,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -115,7 +126,18 @@ export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts"
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
-export { type PipelineStatus, pipelineStatuses } from "./pipelines.ts";
+export type {
+  JobPipelineRun,
+  ListPipelinesQuery,
+  Pipeline,
+  PipelineAction,
+  PipelineInput,
+  PipelineOutput,
+  PipelineStatus,
+  TriggerPipelineInput,
+  UpdatePipelineSettingsInput,
+} from "./pipelines.ts";
+export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
 export type { ActionFeedback } from "./schema.ts";
 export type { Team } from "./teams.ts";

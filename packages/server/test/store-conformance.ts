@@ -42,6 +42,7 @@ import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
+import { pipelineConformance } from "./pipeline-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
 
 export interface StoreFixture {
@@ -650,6 +651,8 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ["unused"],
       );
     });
+
+    pipelineConformance(() => store);
   });
 }
 

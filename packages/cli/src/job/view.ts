@@ -102,7 +102,7 @@ export function tookText(job: Job, now = Date.now()): string {
   return took === undefined ? "-" : durationText(took);
 }
 
-function durationText(seconds: number): string {
+export function durationText(seconds: number): string {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)}s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole}s`;

@@ -5,6 +5,7 @@ import { request } from "node:http";
 import { type Client, createClient, type Route, routes } from "@millrace/contract";
 import { putVersion } from "./datasets.ts";
 import type { InProcessServer } from "./in-process.ts";
+import { recordMade } from "./lineage.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
 /** Stands in the name of everything that belongs to the team: no stranger may ever read it. */
@@ -41,9 +42,12 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   const set = { body: { team_name: team, name, values: { SETTING: mark } } };
   await client.call(routes.setTeamCredentials, set);
   await client.call(routes.setOwnCredentials, set);
-  const dataset = await makeDataset(server, team, name);
+  const made = {
+    ...(await makeDataset(server, team, name)),
+    ...(await makePipeline(server, client, job.id, name)),
+  };
   const knownToStrangers: Known = {
-    ...dataset,
+    ...made,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -96,6 +100,17 @@ async function makeDataset(server: InProcessServer, team: string, name: string) 
     export_id,
     source: `file://${sourceFolder}`,
   };
+}
+
+/** The job made a dataset, and a pipeline would make it anew. It is called like everything else here. */
+async function makePipeline(server: InProcessServer, client: Client, jobId: string, name: string) {
+  const job = server.store.db.selectFrom("jobs").select("team_id").where("id", "=", jobId);
+  const { team_id: teamId } = await job.executeTakeFirstOrThrow();
+  await recordMade(server.store, jobId, "walked", { namespace: "shared", teamId });
+  const datasets = ["shared.default.walked"];
+  const { pipeline_id } = (await client.call(routes.triggerPipeline, { body: { datasets, review: true } })).pipeline;
+  await server.store.write((db) => db.updateTable("pipelines").set({ name }).where("id", "=", pipeline_id).execute());
+  return { datasets, pipeline_id, pipeline_name: name };
 }
 
 async function secretsOf(client: Client, team_name: string) {

@@ -1,0 +1,76 @@
+/** What pipelines are made from: the versions that were asked for, all versions upstream of them, and who made them. */
+import { sql } from "kysely";
+import type { Db } from "./store.ts";
+
+export interface VersionNumbers {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
+
+/** One version of a dataset, or its latest; none that is not complete or was removed. */
+export function findLiveVersion(db: Db, datasetId: number, numbers: VersionNumbers | undefined) {
+  const query = db
+    .selectFrom("dataset_versions")
+    .select(["id", "version"])
+    .where("dataset_id", "=", datasetId)
+    .where("status", "=", 4)
+    .where("removed_at", "is", null);
+  if (numbers === undefined)
+    return query.orderBy("major", "desc").orderBy("minor", "desc").orderBy("patch", "desc").limit(1).executeTakeFirst();
+  const { major, minor, patch } = numbers;
+  return query.where("major", "=", major).where("minor", "=", minor).where("patch", "=", patch).executeTakeFirst();
+}
+
+/** The first version needs the second. */
+export interface VersionNeed {
+  readonly version_id: number;
+  readonly needs_version_id: number;
+}
+
+/** What these versions were made from, and what that was made from, to the beginning: by index, so that only what is found costs anything. */
+export async function needsUpstream(db: Db, ids: readonly number[]): Promise<VersionNeed[]> {
+  const query = sql<VersionNeed>`with recursive needs (version_id, needs_version_id) as (
+      select version_id, needs_version_id from dataset_dependencies
+      where version_id in (${sql.join(ids)}) and needs_version_id is not null
+      union
+      select below.version_id, below.needs_version_id
+      from needs join dataset_dependencies as below on below.version_id = needs.needs_version_id
+      where below.needs_version_id is not null
+    ) select version_id, needs_version_id from needs`;
+  return (await query.execute(db)).rows;
+}
+
+/** A version, and the job that made it; null: nobody's. */
+export interface SourceVersion {
+  readonly id: number;
+  readonly maker: string | null;
+}
+
+/** Versions asked for in one statement. */
+const askedAtOnce = 500;
+
+export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
+  const found: SourceVersion[] = [];
+  for (let at = 0; at < ids.length; at += askedAtOnce) {
+    const linked = sql`(select min(job_id) from dataset_version_jobs
+      where version_id = dataset_versions.id and is_creator = 1)`;
+    const query = sql<SourceVersion>`select id, coalesce(job_id, ${linked}) as maker from dataset_versions
+      where id in (${sql.join(ids.slice(at, at + askedAtOnce))})`;
+    found.push(...(await query.execute(db)).rows);
+  }
+  return found;
+}
+
+/** In full, for people. */
+export async function nameOfVersion(db: Db, id: number): Promise<string> {
+  const row = await db
+    .selectFrom("dataset_versions")
+    .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "version"])
+    .where("dataset_versions.id", "=", id)
+    .executeTakeFirstOrThrow();
+  return `${row.namespace}.${row.project}.${row.name}@${row.version}`;
+}
