@@ -87,7 +87,7 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false): Frame 
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);
-  return iso(nextTick(spec.cron_expression, Math.max(start - 1, now)) ?? start);
+  return iso(nextTick(spec.cron_expression, "UTC", Math.max(start - 1, now)) ?? start);
 }
 
 /** How a job waits. */
