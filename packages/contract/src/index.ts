@@ -10,6 +10,7 @@ import * as jobs from "./jobs.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
 import * as profile from "./profile.ts";
+import * as schedules from "./schedules.ts";
 import * as system from "./system.ts";
 import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
@@ -62,6 +63,11 @@ export const routes = {
   deleteOwnCredentials: credentials.deleteOwnCredentials,
   setDefaultCredentials: credentials.setDefaultCredentials,
   datasetJobVersions: datasets.datasetJobVersions,
+  createSchedule: schedules.createSchedule,
+  updateSchedule: schedules.updateSchedule,
+  deleteSchedule: schedules.deleteSchedule,
+  getSchedule: schedules.getSchedule,
+  listSchedules: schedules.listSchedules,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -96,6 +102,18 @@ export type { Member } from "./memberships.ts";
 export { openapiDocument } from "./openapi.ts";
 export { type PipelineStatus, pipelineStatuses } from "./pipelines.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
+export {
+  type CatchUpPolicy,
+  type CreatePipelineScheduleInput,
+  catchUpPolicies,
+  mostCaughtUp,
+  type OverlapPolicy,
+  overlapPolicies,
+  type PipelineSchedule,
+  type PipelineScheduleItem,
+  type PipelineScheduleUpdateOutput,
+  type UpdatePipelineScheduleInput,
+} from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
 export type { Team } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
