@@ -9,6 +9,7 @@ import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
+import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
 import * as system from "./system.ts";
@@ -63,6 +64,16 @@ export const routes = {
   deleteOwnCredentials: credentials.deleteOwnCredentials,
   setDefaultCredentials: credentials.setDefaultCredentials,
   datasetJobVersions: datasets.datasetJobVersions,
+  triggerPipeline: pipelines.triggerPipeline,
+  updatePipelineSettings: pipelines.updatePipelineSettings,
+  getPipeline: pipelines.getPipeline,
+  listPipelines: pipelines.listPipelines,
+  pausePipeline: pipelines.pausePipeline,
+  resumePipeline: pipelines.resumePipeline,
+  removeJobFromPipeline: pipelines.removeJobFromPipeline,
+  cancelPipeline: pipelines.cancelPipeline,
+  rerunPipeline: pipelines.rerunPipeline,
+  retryPipelineJob: pipelines.retryPipelineJob,
   createSchedule: schedules.createSchedule,
   updateSchedule: schedules.updateSchedule,
   deleteSchedule: schedules.deleteSchedule,
@@ -100,7 +111,18 @@ export {
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
 export { openapiDocument } from "./openapi.ts";
-export { type PipelineStatus, pipelineStatuses } from "./pipelines.ts";
+export type {
+  JobPipelineRun,
+  ListPipelinesQuery,
+  Pipeline,
+  PipelineAction,
+  PipelineInput,
+  PipelineOutput,
+  PipelineStatus,
+  TriggerPipelineInput,
+  UpdatePipelineSettingsInput,
+} from "./pipelines.ts";
+export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
 export {
   type CatchUpPolicy,

@@ -17,6 +17,8 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
+  /** A GET whose JSON body, where one is sent, is this field of the query. */
+  readonly bodyInQuery?: string;
   /** A multipart upload with one part `file`, streamed. */
   readonly upload?: true;
   readonly response: TSchema;

@@ -22,6 +22,7 @@ import { invitationPages } from "./pages/invitation.ts";
 import { jobPages } from "./pages/jobs.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
+import { pipelineRoutes } from "./pipelines.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
 import { systemRoutes } from "./system.ts";
@@ -56,6 +57,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   readBodies(app);
   logRequests(app, context);
   jobRoutes(app, context);
+  pipelineRoutes(app, context);
   logRoutes(app, context);
   logSocket(app, context);
   clusterRoutes(app, context);

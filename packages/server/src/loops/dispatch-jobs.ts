@@ -4,6 +4,7 @@ import { isDiskFull } from "../disk.ts";
 import { iso } from "../domain/clock.ts";
 import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
+import { endJob } from "../domain/end-job.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
 import { readSpec } from "../domain/job-documents.ts";
@@ -90,9 +91,9 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
   return started.length > 0;
 }
 
-/** A job that begins again has waited for something else than us. */
+/** A job that begins again has waited for something else than us, and so has a run of a pipeline. */
 function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, job: JobRow): void {
-  if (job.attempt > 1) return;
+  if (job.attempt > 1 || job.pipeline_id !== null) return;
   const waited = Math.max(0, clock.now() - Date.parse(job.created_at)) / 1000;
   metrics.dispatch.observe({ cluster: cluster.name }, waited);
 }
@@ -139,16 +140,20 @@ async function refuseTooWide(
 ): Promise<void> {
   if (!(await dequeue(db, id))) return;
   const why = `The job wants ${slots} workers, and the cluster ${cluster.name} now has ${cluster.max_workers}.`;
-  await failWaiting(db, id, why, iso(clock.now()));
+  await failWaiting(db, id, why, clock.now());
 }
 
-const failWaiting = (db: Db, id: string, why: string, now: string) =>
-  moveJob(db, {
-    id,
-    from: ["CREATED", "SCHEDULED", "QUEUED"],
-    to: "FAILED",
-    changes: { error_message: why, finished_at: now },
-  });
+const failWaiting = (db: Db, id: string, why: string, now: number) =>
+  endJob(
+    db,
+    {
+      id,
+      from: ["CREATED", "SCHEDULED", "QUEUED"],
+      to: "FAILED",
+      changes: { error_message: why, finished_at: iso(now) },
+    },
+    now,
+  );
 
 async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<Claimed | undefined> {
   if (!(await dequeue(db, id))) return undefined;
@@ -157,7 +162,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   const now = iso(context.clock.now());
   const credentials = await credentialsOf(db, context, job);
   if (credentials instanceof CredentialsUnavailable) {
-    await failWaiting(db, id, credentials.message, now);
+    await failWaiting(db, id, credentials.message, context.clock.now());
     context.signals.jobChanged(id);
     return undefined;
   }
@@ -187,9 +192,9 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
 
 /** A job whose credentials are gone holds up no other: the reason comes back instead of being thrown. */
 async function credentialsOf(db: Db, { keys }: DispatchContext, job: JobRow) {
-  const { credentials_name: name } = readSpec(job);
+  const { credentials_name: name, credentials_names: names = name === null ? [] : [name] } = readSpec(job);
   try {
-    return name === null ? {} : await gatherCredentials(db, keys, job, [name]);
+    return await gatherCredentials(db, keys, job, names);
   } catch (error) {
     if (error instanceof CredentialsUnavailable) return error;
     throw error;

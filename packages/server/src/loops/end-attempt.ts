@@ -2,8 +2,8 @@
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import { iso } from "../domain/clock.ts";
-import { readSpec } from "../domain/job-documents.ts";
-import { queueRow } from "../domain/jobs.ts";
+import { endJob } from "../domain/end-job.ts";
+import { queueRow } from "../domain/job-queue.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
 import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
@@ -74,10 +74,10 @@ async function acceptResult(
 ): Promise<JobEnd | undefined> {
   if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
   const job = await getJob(db, fence.id);
-  const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
+  const to = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
   const all = { finished_at: iso(clock.now()), ...changes, ...errors };
-  await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
+  await endJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all }, clock.now());
   const ran = Date.parse(all.finished_at ?? "") - Date.parse(job?.started_at ?? "");
   return { status: to, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
 }
@@ -92,11 +92,12 @@ export async function requeueAttempt(context: EndContext, { id, attempt: fence }
     // By trying, not by looking first: a cancellation may come between a look and a move.
     if (await moveJob(db, { id, from: ["INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {
       const job = await getJob(db, id);
-      if (job) await enqueue(db, queueRow(job, readSpec(job)));
+      if (job) await enqueue(db, queueRow(job));
       return;
     }
-    const changes = { finished_at: iso(context.clock.now()) };
-    await moveJob(db, { id, from: ["CANCELING"], to: "CANCELED", fence, changes });
+    const now = context.clock.now();
+    const changes = { finished_at: iso(now) };
+    await endJob(db, { id, from: ["CANCELING"], to: "CANCELED", fence, changes }, now);
   });
   context.signals.jobChanged(id);
   context.signals.dispatch.wake();

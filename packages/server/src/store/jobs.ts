@@ -21,6 +21,7 @@ export const shown = [
   "environment",
   "metrics",
   "steps",
+  "pipeline_id",
   "spec",
 ] as const;
 
@@ -64,18 +65,24 @@ export interface Move {
 }
 
 /** The way in which a job changes its state (markQueued beside it): guarded, along the edges of the contract. False: it was elsewhere. */
-export async function moveJob(db: Db, { id, from, to, fence, changes }: Move): Promise<boolean> {
+export async function moveJob(db: Db, move: Move): Promise<boolean> {
+  return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
+}
+
+/** The same, with the job as it is after it. Undefined: it was elsewhere. */
+export const movedJob = (db: Db, move: Move): Promise<JobRow | undefined> =>
+  moving(db, move).returningAll().executeTakeFirst();
+
+function moving(db: Db, { id, from, to, fence, changes }: Move) {
   for (const state of from) {
     if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
   }
-  let query = db
+  const query = db
     .updateTable("jobs")
     .set({ ...changes, status: to })
     .where("id", "=", id)
     .where("status", "in", from);
-  if (fence !== undefined) query = query.where("attempt", "=", fence);
-  const { numUpdatedRows } = await query.executeTakeFirst();
-  return numUpdatedRows === 1n;
+  return fence === undefined ? query : query.where("attempt", "=", fence);
 }
 
 /** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */

@@ -337,6 +337,8 @@ interface PipelinesTable {
   scopes: string;
   error_message: string | null;
   error_stack: string | null;
+  /** Runs whose jobs have not ended: at 0 it is over. Kept, so that the end of a job need not count them. */
+  open_runs: number;
   created_at: string;
   updated_at: string;
   finished_at: string | null;
