@@ -70,7 +70,8 @@ export type PipelineScheduleUpdateOutput = Static<typeof PipelineScheduleUpdateO
 
 const ScheduleName = Type.String({ minLength: 1, maxLength: 255, description: "unique in the team" });
 const ScheduleId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
-const startAfter = "ISO 8601, without an offset in the schedule's time zone; alone it runs once, with cron not before it";
+const startAfter =
+  "ISO 8601, without an offset in the schedule's time zone; alone it runs once, with cron not before it";
 const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";
 
 const CreatePipelineScheduleInput = Type.Object(

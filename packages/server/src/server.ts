@@ -22,6 +22,7 @@ import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
+import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
@@ -197,6 +198,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     dispatchJobs({ ...shared, serverId, bootId }),
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
+    fireSchedules(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {

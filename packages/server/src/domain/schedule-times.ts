@@ -66,13 +66,13 @@ interface Plan {
   readonly next: string | null;
 }
 
-/** What becomes of a tick that has come, and perhaps went by long ago with others after it. */
+/** What becomes of a tick that has come, or that went by long ago, perhaps with others after it. */
 export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
   const next = runAfter(row, now);
   const missed = { from: Date.parse(tick), to: now };
+  if (row.catch_up === "one" || now - missed.from < punctual) return { isDue: true, next };
   const newest = (count: number) =>
     row.cron_expression ? newestTicks(row.cron_expression, row.timezone, missed, count) : [];
-  if (row.catch_up === "one") return { isDue: true, next };
   if (row.catch_up === "none") return { isDue: now - (newest(1)[0] ?? missed.from) < punctual, next };
   const [, second] = newest(mostCaughtUp);
   return { isDue: true, next: second === undefined ? next : iso(second) };

@@ -5,9 +5,10 @@ import {
   invalid,
   type PipelineSchedule,
   type PipelineScheduleItem,
+  roleIncludes,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
-import { deletePipeline, findPipeline, getPipeline, type PipelineRow } from "../store/pipelines.ts";
+import { deleteTemplate, findPipeline, getPipeline, type PipelineRow } from "../store/pipelines.ts";
 import {
   deleteSchedule,
   findSchedule,
@@ -20,12 +21,14 @@ import {
 } from "../store/schedules.ts";
 import type { Db, Store } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
-import { type Actor, audit } from "./audit.ts";
+import { audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
-import { makeTemplate, pipelineDocument } from "./pipelines.ts";
-import type { Principal, Team } from "./principals.ts";
-import { firstRun, readTimes, runAfter, runsFrom } from "./schedule-times.ts";
+import { makeTemplate } from "./new-pipeline.ts";
+import { pipelineDocument } from "./pipeline-documents.ts";
+import type { Call } from "./pipelines.ts";
+import type { Team } from "./principals.ts";
+import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
 
 export interface SchedulesContext {
@@ -34,19 +37,12 @@ export interface SchedulesContext {
   readonly signals: Signals;
 }
 
-/** Who asks, and where. */
-export interface ScheduleCaller {
-  readonly principal: Principal;
-  readonly actor: Actor;
-  readonly team: Team;
-}
-
 /** How many of the next runs are told. */
 const runsTold = 5;
 
 export async function createTeamSchedule(
   context: SchedulesContext,
-  { principal, actor, team }: ScheduleCaller,
+  { principal, actor, team }: Call,
   input: CreatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
@@ -69,7 +65,8 @@ export async function createTeamSchedule(
     const source = await requirePipeline(db, team, input.pipeline_name);
     const id = await insertSchedule(db, { ...row, pipeline_id: source.id });
     if (id === undefined) throw nameTaken(team, name);
-    const template = await makeTemplate(db, context.keys, source, id, now);
+    const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
+    const template = await makeTemplate(db, context.keys, own, id, now);
     await updateSchedule(db, id, { pipeline_id: template });
     await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
     return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
@@ -107,7 +104,7 @@ async function requireSchedule(db: Db, team: Team, id: number): Promise<Schedule
 
 export async function updateTeamSchedule(
   context: SchedulesContext,
-  { actor, team }: ScheduleCaller,
+  { actor, team }: Call,
   input: UpdatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
@@ -133,35 +130,39 @@ const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipeline
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
 
-/** New times count from now on; so does an end of a pause: ticks that went by in it are not made up for. */
 function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, now: number) {
   const times = readTimes(input, row);
   const isPaused = input.pause_pipeline ?? row.is_paused === 1;
-  const hasNewTimes = (["start_after", "cron_expression", "timezone"] as const).some((f) => times[f] !== row[f]);
   const overlap = input.overlap ?? row.overlap;
-  const next = hasNewTimes ? firstRun(times, now) : isPaused === (row.is_paused === 1) ? row.next_run : runAfter(times, now);
   return {
     ...times,
     name: input.schedule_name == null ? row.name : readName(input.schedule_name),
     overlap,
     catch_up: input.catch_up ?? row.catch_up,
     is_paused: isPaused ? 1 : 0,
-    next_run: isPaused ? null : next,
+    next_run: isPaused ? null : nextRunOf(row, times, now),
     waiting_since: isPaused || overlap !== "wait" ? null : row.waiting_since,
   };
+}
+
+/** New times count from now on. So does the end of a pause: ticks that went by in it are not made up for. */
+function nextRunOf(row: ScheduleRow, times: ScheduleTimes, now: number): string | null {
+  const isNew = (field: keyof ScheduleTimes) => times[field] !== row[field];
+  if (isNew("start_after") || isNew("cron_expression") || isNew("timezone")) return firstRun(times, now);
+  return row.is_paused === 1 ? runAfter(times, now) : row.next_run;
 }
 
 /** Pipelines that it started go on. */
 export async function deleteTeamSchedule(
   { store }: SchedulesContext,
-  { actor, team }: ScheduleCaller,
+  { actor, team }: Call,
   id: number,
   now: number,
 ): Promise<void> {
   await store.write(async (db) => {
     const row = await requireSchedule(db, team, id);
     await deleteSchedule(db, id);
-    await deletePipeline(db, row.pipeline_id);
+    await deleteTemplate(db, row.pipeline_id);
     await audit(db, actor, { action: "schedule.delete", team, target: row.name }, now);
   });
 }
@@ -192,3 +193,26 @@ const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"])
   last_error: row.last_error,
   created_by: createdBy,
 });
+
+async function scheduleDocument(
+  db: Db,
+  { keys }: SchedulesContext,
+  team: Team,
+  row: ScheduleRow,
+): Promise<PipelineSchedule> {
+  const frame = { keys, showsValues: roleIncludes(team.role, "editor") };
+  const documentOf = async (id: string | null) => {
+    const pipeline = id === null ? undefined : await getPipeline(db, id);
+    return pipeline ? pipelineDocument(db, pipeline, frame) : null;
+  };
+  const template = await documentOf(row.pipeline_id);
+  if (!template) throw new ApiError("not_found", `The schedule ${row.name} is being deleted.`);
+  const creator = await getUser(db, row.user_id);
+  const { username = "", first_name = "", last_name = "" } = creator ?? {};
+  return {
+    ...itemOf(row, { username, first_name, last_name }),
+    next_runs: runsFrom(row, row.next_run, runsTold),
+    latest_run: await documentOf(row.latest_pipeline_id),
+    pipeline: template,
+  };
+}

@@ -38,6 +38,8 @@ export class Signals {
   readonly observe = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
+  /** A schedule was created or changed. */
+  readonly schedules = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

@@ -25,6 +25,7 @@ import { signInPages } from "./pages/sign-in.ts";
 import { pipelineRoutes } from "./pipelines.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
+import { scheduleRoutes } from "./schedules.ts";
 import { systemRoutes } from "./system.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -62,6 +63,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   logSocket(app, context);
   clusterRoutes(app, context);
   credentialsRoutes(app, context);
+  scheduleRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

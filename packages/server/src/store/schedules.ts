@@ -1,4 +1,5 @@
 /** Schedules in the store: when they fire next, what waits, and who takes a tick. */
+import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
 import { type Db, isPostgres } from "./store.ts";
@@ -73,15 +74,15 @@ export async function advanceSchedule(db: Db, id: number, from: string, to: stri
   return numUpdatedRows === 1n;
 }
 
+const endedStatuses = pipelineStatuses.filter((status) => !isUnfinished(status));
+
 const waiting = prepared<object>()((db) =>
   db
     .selectFrom("schedules")
     .leftJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
     .select("schedules.id")
     .where("waiting_since", "is not", null)
-    .where((eb) =>
-      eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", ["COMPLETED", "FAILED", "CANCELED"])]),
-    )
+    .where((eb) => eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", endedStatuses)]))
     .orderBy("schedules.id"),
 );
 /** Those with a tick that waited for a run which has ended. */
