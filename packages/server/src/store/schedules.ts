@@ -76,14 +76,16 @@ export async function advanceSchedule(db: Db, id: number, from: string, to: stri
 
 const endedStatuses = pipelineStatuses.filter((status) => !isUnfinished(status));
 
-const waiting = prepared<object>()((db) =>
+const waiting = prepared<{ limit: number }>()((db, value) =>
   db
     .selectFrom("schedules")
     .leftJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
     .select("schedules.id")
     .where("waiting_since", "is not", null)
     .where((eb) => eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", endedStatuses)]))
-    .orderBy("schedules.id"),
+    .orderBy("schedules.id")
+    .limit(value("limit")),
 );
 /** Those with a tick that waited for a run which has ended. */
-export const readySchedules = async (db: Db): Promise<number[]> => (await waiting(db, {})).rows.map(({ id }) => id);
+export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
+  (await waiting(db, { limit })).rows.map(({ id }) => id);
