@@ -30,6 +30,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
         "team",
         "token",
         "job",
+        "pipeline",
         "credentials",
         "serve",
         "audit",

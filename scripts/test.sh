@@ -47,7 +47,7 @@ part client run_tests e2e/client-*.test.ts
 part pack run_tests e2e/pack.test.ts
 part browser run_tests e2e/browser.test.ts
 part isolation run_tests e2e/hostile-jobs.test.ts e2e/limits.test.ts
-part crash run_tests e2e/crash.test.ts
+part crash run_tests e2e/crash*.test.ts
 part fuzz run_tests e2e/fuzz.test.ts
 echo "== all took $(($(date +%s) - started)) s"
 [ -z "$failed" ] || {

@@ -4,7 +4,7 @@
  * have the same names and meanings here.
  */
 
-import type { JobStatus, Role } from "@millrace/contract";
+import type { JobStatus, PipelineStatus, Role } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -24,6 +24,8 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
+  /** The last one may take all words that are left, one at least. */
+  readonly many?: true;
   readonly complete?: Completion;
 }
 
@@ -44,6 +46,7 @@ export const groups = {
   team: "Show and change teams: members, roles, invitations, quotas",
   token: "Make, list and revoke tokens",
   job: "Run jobs, follow their logs, list and cancel them",
+  pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
 } as const;
 
@@ -91,6 +94,20 @@ const statusWords = [
   "CANCELED",
   "TASK",
 ] as const satisfies readonly (JobStatus | "ACTIVE" | "INACTIVE")[];
+
+const pipelineStatusWords = [
+  "RUNNING",
+  "PAUSED",
+  "COMPLETED",
+  "FAILED",
+  "CANCELED",
+] as const satisfies readonly PipelineStatus[];
+
+const pipelineName = { NAME: { help: "Name of the pipeline" } } as const;
+const pipelineJob = {
+  ...pipelineName,
+  ID: { help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning" },
+} as const;
 
 const serverFlags = {
   host: { kind: "text", value: "ADDRESS", help: "Address to listen on (default: 127.0.0.1)" },
@@ -436,6 +453,105 @@ export const commands = {
     },
   },
   "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
+  "pipeline create": {
+    summary: "Make a pipeline that rebuilds datasets and all that they were made from",
+    details:
+      "It is made paused, for you to look at (millrace pipeline status) and resume; with --run it begins at once. Short\n" +
+      "names are those of your own namespace, @you.default; without @VERSION the latest version is meant.",
+    arguments: { DATASET: { many: true, help: "name, project.name or namespace.project.name, perhaps with @1.2.3" } },
+    flags: {
+      ...connection,
+      run: { kind: "switch", help: "Begin at once, without a review" },
+      watch: { kind: "switch", short: "w", help: "With --run: watch it to its end" },
+      json,
+    },
+    examples: ["millrace pipeline create final", "millrace pipeline create final@1.2.0 stats --run --watch"],
+  },
+  "pipeline status": {
+    summary: "Show a pipeline and its runs",
+    details:
+      "With --watch to its end: redrawn on a terminal, else a line for each change. Exit codes then: 0 complete, 1 failed,\n" +
+      "2 canceled. Ctrl-C stops watching; the pipeline goes on.",
+    arguments: pipelineName,
+    flags: { ...connection, watch: { kind: "switch", short: "w", help: "Watch it to its end" }, json },
+  },
+  "pipeline list": {
+    summary: "List pipelines, newest first",
+    arguments: {},
+    flags: {
+      ...connection,
+      status: {
+        kind: "text",
+        short: "s",
+        value: "STATUS",
+        complete: pipelineStatusWords,
+        help: "Only pipelines in this state, or in these with commas between them",
+      },
+      search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
+      limit: {
+        kind: "integer",
+        short: "l",
+        value: "N",
+        min: 1,
+        max: 100,
+        help: "At most so many pipelines (default: 20)",
+      },
+      json,
+    },
+  },
+  "pipeline pause": {
+    summary: "Pause a pipeline: what runs finishes, nothing begins",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline resume": {
+    summary: "Resume a pipeline: runs begin whose parents are done",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline remove-job": {
+    summary: "Take a run that is PENDING out of a paused pipeline",
+    details: "Those that waited for it wait for its parents instead.",
+    arguments: pipelineJob,
+    flags: { ...connection, json },
+  },
+  "pipeline settings": {
+    summary: "Change what all runs get that have not begun",
+    details:
+      "Each setting takes the place of what the original jobs had, but for variables, which are added to theirs. An\n" +
+      "empty value (--repository=, --req=, --files=) takes a setting back.",
+    arguments: pipelineName,
+    flags: {
+      ...connection,
+      "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
+      env: { kind: "list", value: "NAME=VALUE", help: "Environment variables that every run gets" },
+      "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run; later ones win" },
+      workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that each run takes" },
+      files: { kind: "list", value: "FILE", complete: "file", help: "Files that every run takes along" },
+      "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
+      repository: { kind: "text", value: "URL", help: "Git repository to clone first; @revision may follow" },
+      "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
+      req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
+      priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
+      json,
+    },
+    examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],
+  },
+  "pipeline cancel": {
+    summary: "Cancel a pipeline: what runs is ended, nothing begins",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline rerun": {
+    summary: "Run again what failed or was canceled; what is complete stays as it is",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline retry-job": {
+    summary: "Run again one run that failed or was canceled, and nothing else",
+    arguments: pipelineJob,
+    flags: { ...connection, json },
+  },
   "credentials ls": {
     summary: "List the credentials that your jobs may name, without their values",
     arguments: {},
@@ -518,7 +634,11 @@ type FlagValue<F extends Flag> = {
 
 type Flags<Table> = { readonly [N in keyof Table]: Table[N] extends Flag ? FlagValue<Table[N]> : never };
 type Arguments<Table> = {
-  readonly [N in keyof Table]: Table[N] extends { optional: true } ? string | undefined : string;
+  readonly [N in keyof Table]: Table[N] extends { many: true }
+    ? readonly string[]
+    : Table[N] extends { optional: true }
+      ? string | undefined
+      : string;
 };
 
 /** What a command gets after parsing. */

@@ -16,6 +16,7 @@ const modules = {
   token: () => import("./commands/token.ts"),
   audit: () => import("./commands/audit.ts"),
   job: () => import("./commands/job.ts"),
+  pipeline: () => import("./commands/pipeline.ts"),
   credentials: () => import("./commands/credentials.ts"),
   backup: () => import("./commands/backup.ts"),
   restore: () => import("./commands/restore.ts"),

@@ -99,6 +99,10 @@ function requestBody(route: Route, components: Json): Json {
     };
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
+  if (route.bodyInQuery) {
+    const schema = { type: "array", items: { type: "string" }, description: `added to \`${route.bodyInQuery}\`` };
+    return { requestBody: { required: false, content: { "application/json": { schema } } } };
+  }
   if (!route.body) return {};
   // A body of which nothing is needed may as well be left out.
   const required = ((route.body as { required?: readonly string[] }).required ?? []).length > 0;
@@ -115,6 +119,7 @@ function routeErrors(route: Route): ErrorCode[] {
     codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
+  if (route.bodyInQuery) codes.push("bad_request", "too_large");
   // A part of a path may be longer than any path can have.
   if (route.params) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
@@ -140,10 +145,12 @@ function refusals(route: Route): Json {
 /** A named schema goes into components once; its users point at it. */
 function reference(schema: TSchema, components: Json): unknown {
   const json = plain(schema);
-  if (json["type"] === "array") return { ...json, items: reference(json["items"] as TSchema, components) };
-  const id = json["$id"];
-  if (typeof id !== "string") return json;
-  const { $id: _, ...named } = json;
+  if ([json["type"]].flat().includes("array"))
+    return { ...json, items: reference(json["items"] as TSchema, components) };
+  const fields = Object.entries((json["properties"] ?? {}) as Record<string, TSchema>);
+  const properties = Object.fromEntries(fields.map(([name, field]) => [name, reference(field, components)]));
+  const { $id: id, ...named } = fields.length === 0 ? json : { ...json, properties };
+  if (typeof id !== "string") return named;
   components[id] ??= named;
   return { $ref: `#/components/schemas/${id}` };
 }

@@ -32,6 +32,7 @@ import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
+import { pipelineConformance } from "./pipeline-conformance.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -582,6 +583,8 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ["unused"],
       );
     });
+
+    pipelineConformance(() => store);
   });
 }
 

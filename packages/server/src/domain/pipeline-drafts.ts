@@ -53,11 +53,11 @@ export async function draftContent(
   db: Db,
   keys: KeyRing,
   original: JobRow,
-  own: Pick<JobSpecFields, "id" | "created_at">,
+  { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
   { settings, variables }: DraftFrame,
 ): Promise<{ spec: JobSpecFields; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
-  const spec = withSettings({ ...readSpec(original), ...fresh, ...own, run_group_id: own.id }, settings);
+  const spec = withSettings({ ...readSpec(original), ...fresh, id, created_at, run_group_id: id }, settings);
   const text = withVariables(decryptEnvironment(keys, original.id, original.environment), variables);
-  return { spec, environment: await encryptEnvironment(db, keys, own.id, text) };
+  return { spec, environment: await encryptEnvironment(db, keys, id, text) };
 }

@@ -111,14 +111,15 @@ export async function findTeamPipeline(
   team: Team,
   { name, pipeline_id: id }: Pick<PipelineInput, "name" | "pipeline_id">,
 ): Promise<PipelineRow> {
-  if (!name && !id) throw invalid("name, pipeline_id", "one of the two, got neither");
+  if (!name && !id) throw invalid("the pipeline's name or pipeline_id", "one of the two, got neither");
   const row = id ? await getPipeline(db, id.toLowerCase()) : await findPipeline(db, team.id, name ?? "");
   if (!row || row.team_id !== team.id)
     throw new ApiError(
       "not_found",
       `There is no pipeline ${id ?? name} in the team ${team.name}. List them with \`pipeline list\`.`,
     );
-  if (name && row.name !== name) throw invalid("name, pipeline_id", `one pipeline; ${id} is called ${row.name}`, name);
+  if (name && row.name !== name)
+    throw invalid("the pipeline's name and pipeline_id", `the same pipeline; ${id} is called ${row.name}`, name);
   return row;
 }
 

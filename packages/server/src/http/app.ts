@@ -12,6 +12,7 @@ import { installErrors, sendError, validationError } from "./errors.ts";
 import { fileRoutes } from "./files.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { jobRoutes } from "./jobs.ts";
+import { holdsNul, readJson } from "./json-bodies.ts";
 import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
 import { membershipRoutes } from "./memberships.ts";
@@ -97,21 +98,12 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
 /** At the usual level the framework has nothing to say that the server does not say itself. */
 const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
-/** An empty body is no body, whatever its content type says: the client sends that type with every request. */
 function readBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => {
-    if (body === "") return done(null, undefined);
     try {
-      if (depthOf(body as string) > maxDepth) return done(invalid("body", `at most ${maxDepth} levels of nesting`));
-      const value: unknown = JSON.parse(body as string);
-      // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
-      if ((body as string).includes("\\u0000") && holdsNul(value))
-        return done(invalid("body", "text without NUL characters"));
-      done(null, value);
+      done(null, readJson(body as string));
     } catch (error) {
-      // Without the piece of the body that the message quotes: it may be a secret.
-      const why = (error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, "");
-      done(Object.assign(new Error(`The body is not JSON: ${why}`), { statusCode: 400 }));
+      done(error as Error);
     }
   });
   app.addContentTypeParser(
@@ -124,31 +116,6 @@ function readBodies(app: FastifyInstance): void {
     },
   );
 }
-
-/** Deeper than any request needs, and shallow enough for everything that walks a value. */
-const maxDepth = 100;
-
-/** Brackets open at once, outside of strings. Character by character: a pattern runs out of stack on long strings. */
-function depthOf(json: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let index = 0; index < json.length; index++) {
-    const character = json[index];
-    if (inString) {
-      if (character === "\\") index++;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
-    else if (character === "]" || character === "}") depth--;
-  }
-  return deepest;
-}
-
-const holdsNul = (value: unknown): boolean =>
-  typeof value === "string"
-    ? value.includes("\0")
-    : typeof value === "object" && value !== null && Object.entries(value).some((entry) => entry.some(holdsNul));
 
 /** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
 function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {

@@ -12,6 +12,7 @@ import {
   retryJob,
   triggerPipeline,
 } from "../domain/pipelines.ts";
+import { updateSettings } from "../domain/update-pipeline-settings.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
@@ -23,6 +24,9 @@ export function pipelineRoutes(app: FastifyInstance, context: HttpContext): void
     await disk.requireRoom();
     return done(await triggerPipeline(context, call, body, clock.now()));
   });
+  register(app, context, routes.updatePipelineSettings, async ({ body, ...call }) =>
+    done(await updateSettings(context, call, body, clock.now())),
+  );
   register(app, context, routes.getPipeline, ({ team, query }) => readPipeline(context, team, query));
   register(app, context, routes.listPipelines, ({ team, query }) => readPipelines(context, team, query));
   register(app, context, routes.pausePipeline, async ({ body, ...call }) =>

@@ -5,6 +5,7 @@ import { type Actor, actorOf } from "../domain/audit.ts";
 import { admit, type Principal, type Team } from "../domain/principals.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
+import { bodyOfGet } from "./json-bodies.ts";
 import { readQuery } from "./query-strings.ts";
 
 declare module "fastify" {
@@ -57,6 +58,7 @@ export function register<R extends Route>(
     },
     preValidation: async (request) => {
       if (route.body && request.body === undefined) request.body = {};
+      if (route.bodyInQuery) await moveBody(context, route.bodyInQuery, request);
       if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
       if (holdsNul(request.params as Record<string, string>)) throw invalid("path", "text without NUL characters");
       request.caller = await callerOf(context, route, request);
@@ -78,6 +80,14 @@ export function register<R extends Route>(
         .send(answer instanceof JsonText ? answer.text : JSON.stringify(answer));
     },
   });
+}
+
+/** What a GET says in its body is added to what its query says. */
+async function moveBody({ config }: HttpContext, field: string, request: FastifyRequest): Promise<void> {
+  const body = await bodyOfGet(request.raw, config.bodyLimit);
+  if (body === undefined || body === null) return;
+  const query = request.query as Record<string, unknown>;
+  request.query = { ...query, [field]: [query[field] ?? [], body].flat() };
 }
 
 /** The shared store cannot hold this character, not even to look for it. */

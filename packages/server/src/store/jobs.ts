@@ -125,3 +125,14 @@ export const statesBefore = (to: JobStatus) =>
 
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
+
+/** What a job is, as long as it is a draft or waits. False: it has begun. */
+export async function rewriteJob(
+  db: Db,
+  id: string,
+  changes: Pick<JobRow, "spec" | "environment">,
+  states: readonly JobStatus[],
+): Promise<boolean> {
+  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}

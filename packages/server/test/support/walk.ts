@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { request } from "node:http";
 import { type Client, createClient, type Route, routes } from "@millrace/contract";
 import type { InProcessServer } from "./in-process.ts";
+import { recordMade } from "./lineage.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
 /** Stands in the name of everything that belongs to the team: no stranger may ever read it. */
@@ -37,7 +38,9 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   const set = { body: { team_name: team, name, values: { SETTING: mark } } };
   await client.call(routes.setTeamCredentials, set);
   await client.call(routes.setOwnCredentials, set);
+  const made = await makePipeline(server, client, job.id, name);
   const knownToStrangers: Known = {
+    ...made,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -55,6 +58,17 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   };
   const known = { ...knownToStrangers, current_password: password, ...(await secretsOf(client, team)) };
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
+}
+
+/** The job made a dataset, and a pipeline would make it anew. It is called like everything else here. */
+async function makePipeline(server: InProcessServer, client: Client, jobId: string, name: string) {
+  const job = server.store.db.selectFrom("jobs").select("team_id").where("id", "=", jobId);
+  const { team_id: teamId } = await job.executeTakeFirstOrThrow();
+  await recordMade(server.store, jobId, "walked", { namespace: "shared", teamId });
+  const datasets = ["shared.default.walked"];
+  const { pipeline_id } = (await client.call(routes.triggerPipeline, { body: { datasets, review: true } })).pipeline;
+  await server.store.write((db) => db.updateTable("pipelines").set({ name }).where("id", "=", pipeline_id).execute());
+  return { datasets, pipeline_id, pipeline_name: name };
 }
 
 async function secretsOf(client: Client, team_name: string) {
