@@ -17,6 +17,7 @@ const modules = {
   audit: () => import("./commands/audit.ts"),
   job: () => import("./commands/job.ts"),
   pipeline: () => import("./commands/pipeline.ts"),
+  schedule: () => import("./commands/schedule.ts"),
   credentials: () => import("./commands/credentials.ts"),
   backup: () => import("./commands/backup.ts"),
   restore: () => import("./commands/restore.ts"),
