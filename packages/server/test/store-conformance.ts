@@ -33,6 +33,7 @@ import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
+import { scheduleConformance } from "./schedule-conformance.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -585,6 +586,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     });
 
     pipelineConformance(() => store);
+    scheduleConformance(() => store);
   });
 }
 
