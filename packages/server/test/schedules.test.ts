@@ -23,7 +23,7 @@ describe("schedules", () => {
   before(async () => {
     server = await startInProcess({ MILLRACE_MAX_WORKERS: "2" });
     client = await server.client();
-    await makeDataset({ store: server.store, client }, "nightly", "exit 0", { input: { environment: "A=secret" } });
+    await makeDataset({ store: server.store, client }, "nightly", "exit 0");
     pipeline = await trigger("nightly");
     await makeDataset({ store: server.store, client }, "slow", "sleep 60");
   });
@@ -308,30 +308,14 @@ describe("schedules", () => {
 
     it("carries the settings that were given to the template", async () => {
       const schedule = await create({ cron_expression: "@yearly" });
-      await server.store.write((db) =>
-        db
-          .updateTable("pipelines")
-          .set({ settings: JSON.stringify({ ...settings, priority: 2 }) })
-          .where("id", "=", schedule.pipeline.pipeline_id)
-          .execute(),
-      );
-      assert.equal((await tick(schedule)).latest_run?.priority, 2);
-      await remove(schedule);
-    });
-    const settings = {
-      python_version: null,
-      requirements: null,
-      repository: null,
-      workers: null,
-      files: null,
-      credentials_names: null,
-    };
-
-    it("shows viewers the names of variables only", async () => {
-      const schedule = await create({ cron_expression: "@yearly" });
+      const body = { pipeline_name: schedule.pipeline.name, priority: 2, environment: "B=two" };
+      await client.call(routes.updatePipelineSettings, { body });
+      const { latest_run, pipeline: template } = await tick(schedule);
+      assert.deepEqual([latest_run?.priority, latest_run?.environment_variables], [2, { B: "two" }]);
       const viewer = await addPerson(server, "viewer", { team: "main", role: "viewer" });
       const seen = await viewer.client.call(routes.getSchedule, { query: { schedule_id: schedule.id } });
-      assert.doesNotMatch(JSON.stringify(seen), /secret/);
+      assert.deepEqual(seen.pipeline.environment_variables, { B: "***" }, "viewers see names only");
+      assert.deepEqual(template.environment_variables, { B: "two" });
       await remove(schedule);
     });
   });
