@@ -5,7 +5,7 @@
  * Short form in the test suite; long form: CRASH_RUNS=50 CRASH_KILLS=20 npm test crash
  */
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, readFile, rm } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -36,6 +36,9 @@ describe("a server killed with -9 in the middle of a pipeline runs each of its j
 async function crashTest(databaseUrl: string): Promise<void> {
   const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
   await chmod(witness, 0o777);
+  // Every job has a user of its own, and all of them write into this.
+  await writeFile(join(witness, "ran"), "");
+  await chmod(join(witness, "ran"), 0o666);
   const server = await TestServer.start({
     ...(databaseUrl ? { databaseUrl } : {}),
     env: { MILLRACE_MAX_WORKERS: "3", MILLRACE_LOG_LEVEL: "warn", MILLRACE_JOB_PATHS: `${witness}:rw` },
@@ -62,8 +65,9 @@ const parentsOf = (index: number) =>
 async function makeGraph(server: TestServer, client: Client, witness: string, databaseUrl: string): Promise<void> {
   const lineage = await openLineage(server, client, databaseUrl);
   const made: Made[] = [];
+  const ran = join(witness, "ran");
   for (let index = 0; index < runCount; index++) {
-    const query = `echo ${index} >> '${witness}/ran'; sleep 0.0${index % 9}`;
+    const query = `echo begin ${index} >> '${ran}' && sleep 0.0${index % 9} && echo end ${index} >> '${ran}'`;
     // The last one needs them all, so that all of them are in the pipeline.
     const needs = index === runCount - 1 ? made : parentsOf(index).map((parent) => made[parent] as Made);
     made.push(await lineage.make(`run_${index}`, shell(query, { query_name: `run-${index}` }), needs));
@@ -117,15 +121,19 @@ async function assertAll(client: Client, pipeline: Pipeline, witness: string): P
     [pipeline.status, pipeline.completed, pipeline.total, pipeline.error_message],
     ["COMPLETED", runCount, runCount, null],
   );
-  const lines = (await readFile(join(witness, "ran"), "utf8")).trim().split("\n").map(Number);
+  const lines = (await readFile(join(witness, "ran"), "utf8")).trim().split("\n");
+  const all = [...Array(runCount).keys()];
   assert.deepEqual(
-    lines.toSorted((a, b) => a - b),
-    [...Array(runCount).keys()],
+    lines.toSorted(),
+    all.flatMap((index) => [`begin ${index}`, `end ${index}`]).toSorted(),
     "every run ran exactly once",
   );
-  for (let index = 0; index < runCount; index++)
+  for (const index of all)
     for (const parent of parentsOf(index))
-      assert.ok(lines.indexOf(parent) < lines.indexOf(index), `run ${index} began before run ${parent} was done`);
+      assert.ok(
+        lines.indexOf(`end ${parent}`) < lines.indexOf(`begin ${index}`),
+        `run ${index} began before run ${parent} was done`,
+      );
   for (const { created_job_id } of pipeline.job_runs)
     assert.equal((await readJob(client, created_job_id ?? "")).status, "COMPLETE");
   const jobs = await client.call(routes.listJobs, { query: { limit: 1000 } });

@@ -8,10 +8,10 @@ import { endJob } from "../src/domain/end-job.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { insertDrafts, insertNamed, makeTemplate, runTemplate } from "../src/domain/new-pipeline.ts";
 import { pipelineDocument } from "../src/domain/pipeline-documents.ts";
-import { graphOf } from "../src/domain/pipeline-graph.ts";
 import { beginDraft } from "../src/domain/pipeline-progress.ts";
+import { upstreamGraph } from "../src/domain/pipeline-sources.ts";
 import { getJob, insertJob, type JobRow } from "../src/store/jobs.ts";
-import { needsOf, sourceVersions } from "../src/store/pipeline-sources.ts";
+import { makersOf } from "../src/store/pipeline-sources.ts";
 import {
   deleteRun,
   edgesOf,
@@ -199,9 +199,7 @@ export function pipelineConformance(storeOf: () => Store): void {
       (await store.db.selectFrom("dataset_versions").select("id").where("uuid", "=", uuid).executeTakeFirstOrThrow())
         .id;
     const ids = [await idOf(c.uuid), await idOf(b.uuid)];
-    const versions = await sourceVersions(store.db, ids);
-    assert.deepEqual(versions.map(({ maker }) => maker).sort(), [a, b, c].map(({ jobId }) => jobId).sort());
-    const graph = graphOf(versions, await needsOf(store.db, ids));
+    const graph = await upstreamGraph(store.db, ids);
     assert.ok("nodes" in graph);
     assert.deepEqual(
       graph.nodes.map(({ jobId }) => jobId),
@@ -214,7 +212,7 @@ export function pipelineConformance(storeOf: () => Store): void {
         .values({ version_id: first, needs_version_id: last, needs_uri: null })
         .execute(),
     );
-    const round = graphOf(await sourceVersions(store.db, [last]), await needsOf(store.db, [last]));
+    const round = await upstreamGraph(store.db, [last]);
     assert.ok("cycle" in round && round.cycle.length >= 2);
   });
 
@@ -226,7 +224,7 @@ export function pipelineConformance(storeOf: () => Store): void {
       db.updateTable("dataset_versions").set({ job_id: null }).where("uuid", "=", uuid).execute(),
     );
     const row = store.db.selectFrom("dataset_versions").select("id").where("uuid", "=", uuid);
-    const [version] = await sourceVersions(store.db, [(await row.executeTakeFirstOrThrow()).id]);
+    const [version] = await makersOf(store.db, [(await row.executeTakeFirstOrThrow()).id]);
     assert.equal(version?.maker, jobId);
   });
 

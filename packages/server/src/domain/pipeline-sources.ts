@@ -4,12 +4,12 @@ import { findDataset } from "../store/datasets.ts";
 import { filesByIds } from "../store/files.ts";
 import { getJob, type JobRow } from "../store/jobs.ts";
 import { roleOf } from "../store/memberships.ts";
-import { findLiveVersion, nameOfVersion, needsOf, sourceVersions } from "../store/pipeline-sources.ts";
+import { findLiveVersion, makersOf, nameOfVersion, needsUpstream } from "../store/pipeline-sources.ts";
 import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { fullName, readReference, writeVersion } from "./dataset-names.ts";
 import { readSpec } from "./job-documents.ts";
-import { type GraphNode, graphOf } from "./pipeline-graph.ts";
+import { type Graph, type GraphNode, graphOf } from "./pipeline-graph.ts";
 import type { Team } from "./principals.ts";
 
 /** A version that somebody wants rebuilt. */
@@ -37,7 +37,7 @@ export async function findSources(db: Db, team: Team, username: string, datasets
     targets.set(target.id, target);
   }
   const ids = [...targets.keys()];
-  const graph = graphOf(await sourceVersions(db, ids), await needsOf(db, ids));
+  const graph = await upstreamGraph(db, ids);
   if ("unmade" in graph)
     throw refusal(
       `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Make it with a job first.`,
@@ -47,6 +47,13 @@ export async function findSources(db: Db, team: Team, username: string, datasets
     throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
   const jobs = await findJobs(db, team, graph.nodes);
   return { targets: [...targets.values()].map(({ name }) => name), nodes: graph.nodes, jobs };
+}
+
+/** The jobs that made these versions and everything upstream of them. */
+export async function upstreamGraph(db: Db, ids: readonly number[]): Promise<Graph> {
+  const needs = await needsUpstream(db, ids);
+  const all = new Set([...ids, ...needs.map(({ needs_version_id }) => needs_version_id)]);
+  return graphOf(await makersOf(db, [...all]), needs);
 }
 
 async function findTarget(db: Db, team: Team, username: string, text: string): Promise<Target> {

@@ -1,5 +1,5 @@
 /** What pipelines are made from: the versions that were asked for, all versions upstream of them, and who made them. */
-import { type RawBuilder, sql } from "kysely";
+import { sql } from "kysely";
 import type { Db } from "./store.ts";
 
 export interface VersionNumbers {
@@ -22,41 +22,44 @@ export function findLiveVersion(db: Db, datasetId: number, numbers: VersionNumbe
   return query.where("major", "=", major).where("minor", "=", minor).where("patch", "=", patch).executeTakeFirst();
 }
 
-/** A version that is needed, and the job that made it; null: nobody's. */
-export interface SourceVersion {
-  readonly id: number;
-  readonly maker: string | null;
-}
-
 /** The first version needs the second. */
 export interface VersionNeed {
   readonly version_id: number;
   readonly needs_version_id: number;
 }
 
-/** These versions and all that they were made from: found by index, so that only what is found costs anything. */
-const closureOf = (ids: readonly number[]): RawBuilder<unknown> =>
-  sql`with recursive closure (id) as (
-    select id from dataset_versions where id in (${sql.join(ids)})
-    union
-    select needs_version_id from closure join dataset_dependencies on version_id = closure.id
-    where needs_version_id is not null
-  )`;
-
-export async function sourceVersions(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
-  const linked = sql`(select min(job_id) from dataset_version_jobs
-    where version_id = dataset_versions.id and is_creator = 1)`;
-  const query = sql<SourceVersion>`${closureOf(ids)}
-    select closure.id, coalesce(job_id, ${linked}) as maker
-    from closure join dataset_versions on dataset_versions.id = closure.id`;
+/** What these versions were made from, and what that was made from, to the beginning: by index, so that only what is found costs anything. */
+export async function needsUpstream(db: Db, ids: readonly number[]): Promise<VersionNeed[]> {
+  const query = sql<VersionNeed>`with recursive needs (version_id, needs_version_id) as (
+      select version_id, needs_version_id from dataset_dependencies
+      where version_id in (${sql.join(ids)}) and needs_version_id is not null
+      union
+      select below.version_id, below.needs_version_id
+      from needs join dataset_dependencies as below on below.version_id = needs.needs_version_id
+      where below.needs_version_id is not null
+    ) select version_id, needs_version_id from needs`;
   return (await query.execute(db)).rows;
 }
 
-export async function needsOf(db: Db, ids: readonly number[]): Promise<VersionNeed[]> {
-  const query = sql<VersionNeed>`${closureOf(ids)}
-    select version_id, needs_version_id from closure join dataset_dependencies on version_id = closure.id
-    where needs_version_id is not null`;
-  return (await query.execute(db)).rows;
+/** A version, and the job that made it; null: nobody's. */
+export interface SourceVersion {
+  readonly id: number;
+  readonly maker: string | null;
+}
+
+/** Versions asked for in one statement. */
+const askedAtOnce = 500;
+
+export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
+  const found: SourceVersion[] = [];
+  for (let at = 0; at < ids.length; at += askedAtOnce) {
+    const linked = sql`(select min(job_id) from dataset_version_jobs
+      where version_id = dataset_versions.id and is_creator = 1)`;
+    const query = sql<SourceVersion>`select id, coalesce(job_id, ${linked}) as maker from dataset_versions
+      where id in (${sql.join(ids.slice(at, at + askedAtOnce))})`;
+    found.push(...(await query.execute(db)).rows);
+  }
+  return found;
 }
 
 /** In full, for people. */
