@@ -13,6 +13,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   list: async () => (await import("./listing.ts")).measureListing(),
   http: async () => (await import("./listing.ts")).measureHttp(),
   log: async () => (await import("./logs.ts")).measureLogs(),
+  schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 
 const wanted = process.argv.slice(2);

@@ -32,6 +32,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
         "job",
         "dataset",
         "pipeline",
+        "schedule",
         "credentials",
         "serve",
         "audit",

@@ -4,7 +4,7 @@
  * have the same names and meanings here.
  */
 
-import type { JobStatus, PipelineStatus, Role } from "@millrace/contract";
+import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -48,6 +48,7 @@ export const groups = {
   job: "Run jobs, follow their logs, list and cancel them",
   dataset: "Show datasets, their versions and where they come from; change and remove them",
   pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
+  schedule: "Run pipelines again and again, at their times",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
 } as const;
 
@@ -113,6 +114,31 @@ const pipelineJob = {
   ...pipelineName,
   ID: { help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning" },
 } as const;
+
+const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;
+const overlapWords = ["skip", "wait", "allow"] as const satisfies readonly OverlapPolicy[];
+const catchUpWords = ["one", "none", "all"] as const satisfies readonly CatchUpPolicy[];
+const scheduleFlags = {
+  cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
+  "start-time": {
+    kind: "text",
+    value: "TIME",
+    help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+  },
+  timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
+  overlap: {
+    kind: "text",
+    value: "POLICY",
+    complete: overlapWords,
+    help: "While the last run is still going: skip (default), wait for its end, or allow both",
+  },
+  "catch-up": {
+    kind: "text",
+    value: "POLICY",
+    complete: catchUpWords,
+    help: "After an outage: one run for all missed ones (default), none, or all",
+  },
+} as const satisfies Record<string, Flag>;
 
 const serverFlags = {
   host: { kind: "text", value: "ADDRESS", help: "Address to listen on (default: 127.0.0.1)" },
@@ -634,6 +660,43 @@ export const commands = {
   "pipeline retry-job": {
     summary: "Run again one run that failed or was canceled, and nothing else",
     arguments: pipelineJob,
+    flags: { ...connection, json },
+  },
+  "schedule create": {
+    summary: "Run a copy of a pipeline at its times",
+    details:
+      "The pipeline stays as it is, and need not run itself: millrace pipeline create makes one that is paused. Its copy\n" +
+      "is shown by millrace schedule show, and takes millrace pipeline settings.",
+    arguments: { NAME: { help: "Name of the new schedule" }, PIPELINE: { help: "Name of the pipeline to copy" } },
+    flags: { ...scheduleFlags, ...connection, json },
+    examples: [
+      "millrace schedule create nightly river-mill --cron '30 2 * * *' --timezone Europe/Berlin",
+      "millrace schedule create once river-mill --start-time 'tomorrow 9am'",
+    ],
+  },
+  "schedule update": {
+    summary: "Change a schedule, pause it, or let it go on",
+    details: "What is not named stays as it is; --cron= and --start-time= take one of the two away.",
+    arguments: scheduleName,
+    flags: {
+      name: { kind: "text", value: "NAME", help: "New name" },
+      ...scheduleFlags,
+      pause: { kind: "switch", help: "It fires no more; what runs goes on" },
+      resume: { kind: "switch", help: "It fires again, from its next tick on" },
+      ...connection,
+      json,
+    },
+    examples: ["millrace schedule update nightly --cron '0 4 * * *'", "millrace schedule update nightly --pause"],
+  },
+  "schedule delete": {
+    summary: "Delete a schedule; pipelines that it has started go on",
+    arguments: scheduleName,
+    flags: { ...connection, json },
+  },
+  "schedule ls": { summary: "List schedules by name", arguments: {}, flags: { ...connection, json } },
+  "schedule show": {
+    summary: "Show a schedule: its next five runs, its newest run, its copy of the pipeline",
+    arguments: scheduleName,
     flags: { ...connection, json },
   },
   "credentials ls": {

@@ -18,6 +18,7 @@ const modules = {
   job: () => import("./commands/job.ts"),
   dataset: () => import("./commands/dataset.ts"),
   pipeline: () => import("./commands/pipeline.ts"),
+  schedule: () => import("./commands/schedule.ts"),
   credentials: () => import("./commands/credentials.ts"),
   backup: () => import("./commands/backup.ts"),
   restore: () => import("./commands/restore.ts"),

@@ -14,6 +14,7 @@ import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
 import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
+import * as schedules from "./schedules.ts";
 import * as sources from "./sources.ts";
 import * as system from "./system.ts";
 import * as teams from "./teams.ts";
@@ -89,6 +90,11 @@ export const routes = {
   cancelPipeline: pipelines.cancelPipeline,
   rerunPipeline: pipelines.rerunPipeline,
   retryPipelineJob: pipelines.retryPipelineJob,
+  createSchedule: schedules.createSchedule,
+  updateSchedule: schedules.updateSchedule,
+  deleteSchedule: schedules.deleteSchedule,
+  getSchedule: schedules.getSchedule,
+  listSchedules: schedules.listSchedules,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -139,6 +145,18 @@ export type {
 } from "./pipelines.ts";
 export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
+export {
+  type CatchUpPolicy,
+  type CreatePipelineScheduleInput,
+  catchUpPolicies,
+  mostCaughtUp,
+  type OverlapPolicy,
+  overlapPolicies,
+  type PipelineSchedule,
+  type PipelineScheduleItem,
+  type PipelineScheduleUpdateOutput,
+  type UpdatePipelineScheduleInput,
+} from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
 export type { Team } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";

@@ -23,6 +23,7 @@ import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
+import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
 import { keepStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
@@ -208,6 +209,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     fireTasks(shared),
     keepStores({ ...shared, ...storeKeeping(config) }),
     exportDatasets(shared),
+    fireSchedules(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {

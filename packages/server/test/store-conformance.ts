@@ -43,6 +43,7 @@ import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
+import { scheduleConformance } from "./schedule-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
 
 export interface StoreFixture {
@@ -653,6 +654,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     });
 
     pipelineConformance(() => store);
+    scheduleConformance(() => store);
   });
 }
 

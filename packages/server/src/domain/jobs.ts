@@ -89,7 +89,7 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false): Frame 
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);
-  return iso(nextTick(spec.cron_expression, Math.max(start - 1, now)) ?? start);
+  return iso(nextTick(spec.cron_expression, "UTC", Math.max(start - 1, now)) ?? start);
 }
 
 /** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */

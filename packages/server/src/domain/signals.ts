@@ -42,6 +42,8 @@ export class Signals {
   readonly stores = new Signal();
   /** An export was asked for. */
   readonly exports = new Signal();
+  /** A schedule was created or changed. */
+  readonly schedules = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

@@ -29,6 +29,7 @@ import { signInPages } from "./pages/sign-in.ts";
 import { pipelineRoutes } from "./pipelines.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
+import { scheduleRoutes } from "./schedules.ts";
 import { sourceRoutes } from "./sources.ts";
 import { systemRoutes } from "./system.ts";
 import { teamRoutes } from "./teams.ts";
@@ -71,6 +72,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   exportRoutes(app, context);
   sourceRoutes(app, context);
   credentialsRoutes(app, context);
+  scheduleRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

@@ -64,7 +64,7 @@ async function fire(
   const task = await getJob(db, id);
   if (!task) return;
   const { cron_expression: cron } = readSpec(task);
-  const next = cron ? nextTick(cron, now) : undefined;
+  const next = cron ? nextTick(cron, "UTC", now) : undefined;
   if (!(await mayQueue(db, task.team_id, quotas))) {
     const later = iso(next ?? now + patience);
     return (await postponeTask(db, id, tick, later)) ? { team: task.team_id, next: later } : undefined;

@@ -128,8 +128,9 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
     `create index pipeline_runs_by_created on pipeline_runs (created_job_id) where created_job_id is not null`,
     `create table pipeline_edges (pipeline_id text not null references pipelines, job_id text not null, parent_job_id text not null, primary key (pipeline_id, job_id, parent_job_id))`,
     `create index pipeline_edges_by_parent on pipeline_edges (pipeline_id, parent_job_id, job_id)`,
-    `create table schedules (id ${identity}, team_id integer not null references teams, user_id integer not null references users, name text not null, pipeline_id text not null references pipelines, start_after text, cron_expression text, timezone text not null, overlap text not null, catch_up text not null, is_paused integer not null, next_run text, latest_pipeline_id text, fired integer not null, created_at text not null, updated_at text not null, unique (team_id, name))`,
-    `create index schedules_by_time on schedules (next_run) where next_run is not null`,
+    `create table schedules (id ${identity}, team_id integer not null references teams, user_id integer not null references users, name text not null, pipeline_id text not null references pipelines, start_after text, cron_expression text, timezone text not null, overlap text not null, catch_up text not null, is_paused integer not null, next_run text, waiting_since text, latest_pipeline_id text, fired integer not null, last_error text, created_at text not null, updated_at text not null, unique (team_id, name))`,
+    `create index schedules_by_time on schedules (next_run, id) where next_run is not null`,
+    `create index schedules_that_wait on schedules (id) where waiting_since is not null`,
   ]);
 }
 

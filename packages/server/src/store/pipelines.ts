@@ -216,3 +216,10 @@ const scheduleName = prepared<{ id: number }>()((db, value) =>
 /** Null: the schedule is gone. */
 export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
   (await scheduleName(db, { id })).rows[0]?.name ?? null;
+
+/** Only a template can go without leaving its jobs behind. */
+export async function deleteTemplate(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("pipeline_edges").where("pipeline_id", "=", id).execute();
+  await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
+  await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();
+}

@@ -1,5 +1,5 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { ExportStatus, JobStatus, PipelineStatus, Role } from "@millrace/contract";
+import type { CatchUpPolicy, ExportStatus, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -368,13 +368,17 @@ interface SchedulesTable {
   cron_expression: string | null;
   /** IANA name. */
   timezone: string;
-  overlap: string;
-  catch_up: string;
+  overlap: OverlapPolicy;
+  catch_up: CatchUpPolicy;
   is_paused: number;
   /** Null: paused, or over. */
   next_run: string | null;
+  /** The tick that waits for the end of the newest run. */
+  waiting_since: string | null;
   latest_pipeline_id: string | null;
   fired: number;
+  /** Why the newest tick fired nothing, where it should have. */
+  last_error: string | null;
   created_at: string;
   updated_at: string;
 }

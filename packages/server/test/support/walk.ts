@@ -26,7 +26,7 @@ export interface Fixture {
   readonly knownToStrangers: Known;
 }
 
-/** A team of its own with a job, a file, an invitation, a pending login, tokens and members. */
+/** A team of its own with a job, a pipeline, a schedule, a file, an invitation, a pending login, tokens and members. */
 export async function makeFixture(server: InProcessServer, suffix = ""): Promise<Fixture> {
   const team = `${mark}${suffix}`;
   await addTeam(server, team);
@@ -46,8 +46,10 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     ...(await makeDataset(server, team, name)),
     ...(await makePipeline(server, client, job.id, name)),
   };
+  const scheduled = await makeSchedule(client, made.pipeline_name);
   const knownToStrangers: Known = {
     ...made,
+    ...scheduled,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -111,6 +113,13 @@ async function makePipeline(server: InProcessServer, client: Client, jobId: stri
   const { pipeline_id } = (await client.call(routes.triggerPipeline, { body: { datasets, review: true } })).pipeline;
   await server.store.write((db) => db.updateTable("pipelines").set({ name }).where("id", "=", pipeline_id).execute());
   return { datasets, pipeline_id, pipeline_name: name };
+}
+
+/** Another may be made by a name of its own. */
+async function makeSchedule(client: Client, pipeline_name: string) {
+  const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
+  const { schedule } = await client.call(routes.createSchedule, { body });
+  return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
 }
 
 async function secretsOf(client: Client, team_name: string) {
