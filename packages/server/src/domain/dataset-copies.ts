@@ -11,8 +11,9 @@ import type { Team } from "./principals.ts";
 export function chooseCopy(team: Team, copies: readonly string[], wanted: string | null | undefined): string {
   const found = wanted ? copies.find((moment) => Date.parse(moment) === Date.parse(wanted)) : copies[0];
   if (found) return found;
-  const known = copies.length > 0 ? `There are: ${copies.join(", ")}.` : "There is none yet: they are made every day.";
-  throw new ApiError("not_found", `There is no such copy of the dataset store of the team ${team.name}. ${known}`);
+  const whose = `of the dataset store of the team ${team.name}`;
+  if (copies.length === 0) throw new ApiError("wrong_state", `There is no copy ${whose} yet: they are made every day.`);
+  throw new ApiError("not_found", `There is no such copy ${whose}. There are: ${copies.join(", ")}.`);
 }
 
 /** From now on no job of the team begins; throws where one runs. */
