@@ -69,5 +69,5 @@ const whyOf = (error: unknown) =>
 function report({ log, metrics, signals }: SchedulesContext, schedule: number, { outcome, team }: Firing): void {
   metrics.scheduleTicks.add({ team: String(team), outcome });
   if (outcome === "fired") signals.dispatch.wake();
-  else log.info({ schedule, team, outcome }, "a tick of the schedule fired nothing");
+  else log.info({ schedule, team, outcome }, "a tick of the schedule started nothing");
 }
