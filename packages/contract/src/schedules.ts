@@ -44,6 +44,7 @@ const shownFields = {
   is_paused: Type.Boolean({ description: "true: it does not fire" }),
   next_run: nullable({ ...Timestamp, description: "null: it is paused, or over" }),
   waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
+  fired: Type.Integer({ description: "how many runs it has started" }),
   last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
   created_by: Creator,
 };

@@ -111,25 +111,48 @@ function runsFor(due: readonly number[], catch_up: Planned["catch_up"], now: num
   return catch_up === "one" ? 1 : Math.min(due.length, 100);
 }
 
-/** A store whose server dies now and then, before or after a commit; from then on it does nothing more. */
-function mortal(store: Store, chance: () => boolean): { store: Store; isDead: () => boolean } {
-  let dead = false;
-  const die = () => {
-    dead = true;
-    throw new Error("killed");
-  };
-  const write: Store["write"] = async (work) => {
-    if (dead) die();
-    const result = await store.write(async (db) => {
-      const value = await work(db);
-      if (chance()) die();
-      return value;
-    });
-    if (chance()) die();
-    return result;
-  };
-  return { store: { ...store, write }, isDead: () => dead };
+/** A server's view of a store, until it dies. */
+interface Life {
+  readonly store: Store;
+  readonly isDead: () => boolean;
 }
+
+const steady = (store: Store): Life => ({ store, isDead: () => false });
+
+/** The store fails now and then, and works again a moment later. */
+const troubled =
+  (chance: () => boolean) =>
+  (store: Store): Life => {
+    const write: Store["write"] = (work) =>
+      store.write(async (db) => {
+        const value = await work(db);
+        if (chance()) throw new Error("the connection broke");
+        return value;
+      });
+    return { store: { ...store, write }, isDead: () => false };
+  };
+
+/** The server dies now and then, before or after a commit; from then on it does nothing more. */
+const mortal =
+  (chance: () => boolean) =>
+  (store: Store): Life => {
+    let dead = false;
+    const die = () => {
+      dead = true;
+      throw new Error("killed");
+    };
+    const write: Store["write"] = async (work) => {
+      if (dead) die();
+      const result = await store.write(async (db) => {
+        const value = await work(db);
+        if (chance()) die();
+        return value;
+      });
+      if (chance()) die();
+      return result;
+    };
+    return { store: { ...store, write }, isDead: () => dead };
+  };
 
 /** Always the same numbers: a failure can be looked at again. */
 function chances(perThousand: number): () => boolean {
@@ -152,10 +175,14 @@ async function assertFirings(year: ScheduledYear, store: Store, ids: readonly nu
 }
 
 /** Every look with these servers at once; one that dies is followed by another, until nothing is due. */
-async function pass(year: ScheduledYear, stores: readonly Store[], span: Span, perThousand: number): Promise<void> {
-  const chance = chances(perThousand);
+async function pass(
+  year: ScheduledYear,
+  stores: readonly Store[],
+  span: Span,
+  live: (store: Store) => Life,
+): Promise<void> {
   const start = (store: Store) => {
-    const life = mortal(store, chance);
+    const life = live(store);
     return { ...life, loop: year.server(life.store) };
   };
   let servers = stores.map(start);
@@ -197,7 +224,7 @@ describe("a year of schedules", () => {
     inFolder(async (dataDir, year) => {
       const store = await openStore({ dataDir, databaseUrl: "" });
       const ids = await year.prepare(store, plans);
-      await pass(year, [store], year2026, 0);
+      await pass(year, [store], year2026, steady);
       await assertFirings(year, store, ids, year2026);
       await store.close();
     }, year2026));
@@ -206,17 +233,26 @@ describe("a year of schedules", () => {
     inFolder(async (dataDir, year) => {
       const store = await openStore({ dataDir, databaseUrl: "" });
       const ids = await year.prepare(store, plans);
-      await pass(year, [store, store], autumn, 50);
+      await pass(year, [store, store], autumn, mortal(chances(50)));
       await assertFirings(year, store, ids, autumn);
       await store.close();
     }, autumn));
+
+  it("fires every expected tick once on a store that fails now and then", () =>
+    inFolder(async (dataDir, year) => {
+      const store = await openStore({ dataDir, databaseUrl: "" });
+      const ids = await year.prepare(store, plans);
+      await pass(year, [store], weeks, troubled(chances(50)));
+      await assertFirings(year, store, ids, weeks);
+      await store.close();
+    }, weeks));
 
   it("fires every expected tick once with two servers on one PostgreSQL, which die likewise", () =>
     inFolder(async (dataDir, year) => {
       const databaseUrl = await postgres.createDatabase();
       const [first, second] = [await openStore({ dataDir, databaseUrl }), await openStore({ dataDir, databaseUrl })];
       const ids = await year.prepare(first, plans);
-      await pass(year, [first, second], weeks, 50);
+      await pass(year, [first, second], weeks, mortal(chances(50)));
       await assertFirings(year, first, ids, weeks);
       for (const store of [first, second]) await store.close();
     }, weeks));

@@ -298,6 +298,7 @@ describe("schedules", () => {
       assert.equal(latest_run?.is_template, false);
       assert.equal(latest_run?.completed, 1);
       assert.equal(latest_run?.created_by, "admin");
+      assert.equal((await read(schedule)).fired, 1);
       const listed = await client.call(routes.listPipelines, { query: {} });
       assert.ok(
         listed.some(({ name }) => name === latest_run?.name),

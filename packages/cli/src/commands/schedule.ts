@@ -148,6 +148,7 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["catch-up", schedule.catch_up],
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],
   ["newest run", schedule.latest_run ? runText(schedule.latest_run) : ""],
+  ["runs so far", String(schedule.fired)],
   ["last error", schedule.last_error ?? ""],
   ["pipeline", schedule.pipeline.name],
   ["datasets", schedule.pipeline.datasets.join("\n")],

@@ -93,9 +93,16 @@ async function requirePipeline(db: Db, team: Team, name: string): Promise<Pipeli
   );
 }
 
-async function requireSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow> {
-  const row = await findSchedule(db, team.id, id);
-  if (row) return row;
+const requireSchedule = async (db: Db, team: Team, id: number): Promise<ScheduleRow> =>
+  (await findSchedule(db, team.id, id)) ?? refuseUnknown(team, id);
+
+/** Nobody else changes it, and it does not fire, until the end of the write. */
+async function holdSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow> {
+  await requireSchedule(db, team, id);
+  return (await lockSchedule(db, id)) ?? refuseUnknown(team, id);
+}
+
+function refuseUnknown(team: Team, id: number): never {
   throw new ApiError(
     "not_found",
     `There is no schedule ${id} in the team ${team.name}. List them with \`millrace schedule ls\`.`,
@@ -109,9 +116,7 @@ export async function updateTeamSchedule(
   now: number,
 ): Promise<PipelineSchedule> {
   const schedule = await context.store.write(async (db) => {
-    await requireSchedule(db, team, input.schedule_id);
-    const row = await lockSchedule(db, input.schedule_id);
-    if (!row) throw new ApiError("not_found", `The schedule ${input.schedule_id} is being deleted.`);
+    const row = await holdSchedule(db, team, input.schedule_id);
     const changes = changesOf(row, input, now);
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
@@ -160,7 +165,7 @@ export async function deleteTeamSchedule(
   now: number,
 ): Promise<void> {
   await store.write(async (db) => {
-    const row = await requireSchedule(db, team, id);
+    const row = await holdSchedule(db, team, id);
     await deleteSchedule(db, id);
     await deleteTemplate(db, row.pipeline_id);
     await audit(db, actor, { action: "schedule.delete", team, target: row.name }, now);
@@ -190,6 +195,7 @@ const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"])
   is_paused: row.is_paused === 1,
   next_run: row.next_run,
   waiting_since: row.waiting_since,
+  fired: row.fired,
   last_error: row.last_error,
   created_by: createdBy,
 });
@@ -206,7 +212,7 @@ async function scheduleDocument(
     return pipeline ? pipelineDocument(db, pipeline, frame) : null;
   };
   const template = await documentOf(row.pipeline_id);
-  if (!template) throw new ApiError("not_found", `The schedule ${row.name} is being deleted.`);
+  if (!template) return refuseUnknown(team, row.id);
   const creator = await getUser(db, row.user_id);
   const { username = "", first_name = "", last_name = "" } = creator ?? {};
   return {

@@ -85,23 +85,30 @@ function nextInRhythm(calendar: Cron, timezone: string, after: number): number |
   }
 }
 
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
 /** The newest ticks of a span of time, at most so many: what is made up for after an outage. Neither end is left out. */
-export function newestTicks(
-  expression: string,
-  timezone: string,
-  span: { from: number; to: number },
-  count: number,
-): number[] {
-  const wall = span.to + offsetAt(span.to, timezone);
-  const walls = calendarOf(expression).previousRuns(count, new Date(wall));
-  const oldest = walls.length < count ? span.from : momentOf(walls.at(-1)?.getTime() ?? 0, timezone);
+export function newestTicks(expression: string, timezone: string, span: Span, count: number): number[] {
+  const oldest = firstTicks(expression, timezone, span, count + 1);
+  if (oldest.length <= count) return oldest;
+  // Only where there are many: of those that are rare the library would look through centuries.
+  const wall = new Date(span.to + offsetAt(span.to, timezone));
+  const from = calendarOf(expression).previousRuns(count, wall).at(-1)?.getTime() ?? 0;
+  const newer = { from: Math.max(span.from, momentOf(from, timezone)), to: span.to };
+  return firstTicks(expression, timezone, newer, Number.POSITIVE_INFINITY).slice(-count);
+}
+
+function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
   const ticks: number[] = [];
-  for (let after = Math.max(span.from, oldest) - 1; ; ) {
-    const tick = nextTick(expression, timezone, after);
-    if (tick === undefined || tick > span.to) return ticks.slice(-count);
+  let tick = nextTick(expression, timezone, from - 1);
+  while (tick !== undefined && tick <= to && ticks.length < count) {
     ticks.push(tick);
-    after = tick;
+    tick = nextTick(expression, timezone, tick);
   }
+  return ticks;
 }
 
 /** ISO 8601; without an offset it is a wall-clock time in the given zone. */

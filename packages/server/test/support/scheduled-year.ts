@@ -12,7 +12,7 @@ import { createTeamSchedule } from "../../src/domain/schedules.ts";
 import { Signals } from "../../src/domain/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
-import { dueSchedules } from "../../src/store/schedules.ts";
+import { dueSchedules, readySchedules } from "../../src/store/schedules.ts";
 import type { Store } from "../../src/store/store.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
@@ -107,7 +107,11 @@ export class ScheduledYear {
         );
   }
 
-  isQuiet = async (store: Store) => (await dueSchedules(store.db, iso(this.now), undefined, 1)).length === 0;
+  /** Whether nothing is left to do now. */
+  async isQuiet({ db }: Store): Promise<boolean> {
+    const due = await dueSchedules(db, iso(this.now), undefined, 1);
+    return due.length === 0 && (await readySchedules(db, 1)).length === 0;
+  }
 
   /** When a schedule fired, in order. */
   async firings(store: Store, id: number): Promise<string[]> {
