@@ -519,7 +519,7 @@ export const commands = {
         short: "l",
         value: "N",
         min: 1,
-        max: 100,
+        max: 1000,
         help: "At most so many pipelines (default: 20)",
       },
       json,

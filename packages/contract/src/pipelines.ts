@@ -173,7 +173,7 @@ export const getPipeline = defineRoute({
 
 const ListPipelinesQuery = Type.Object({
   team_name: Type.Optional(TeamName),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 20 })),
   status: Type.Optional(
     Type.Array(Type.String(), { description: "states, in any letter case; repeated or comma-separated" }),
   ),
@@ -188,7 +188,7 @@ export const listPipelines = defineRoute({
   method: "GET",
   path: "/api/datachain/pipeline/list",
   tag: "Pipelines",
-  summary: "List pipelines, newest first, without the templates of schedules",
+  summary: "List pipelines, newest first, without the templates of schedules; shorter where they have very many runs",
   access: access("PIPELINES", "read", "viewer"),
   query: ListPipelinesQuery,
   bodyInQuery: "status",

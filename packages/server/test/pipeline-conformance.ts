@@ -6,7 +6,7 @@ import { iso } from "../src/domain/clock.ts";
 import { encryptEnvironment, encryptPipelineEnvironment } from "../src/domain/encryption.ts";
 import { endJob } from "../src/domain/end-job.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
-import { insertDrafts, insertNamed, makeTemplate, runTemplate } from "../src/domain/new-pipeline.ts";
+import { insertNamed, insertRunsWithDrafts, makeTemplate, runTemplate } from "../src/domain/new-pipeline.ts";
 import { pipelineDocument } from "../src/domain/pipeline-documents.ts";
 import { beginDraft } from "../src/domain/pipeline-progress.ts";
 import { upstreamGraph } from "../src/domain/pipeline-sources.ts";
@@ -59,7 +59,7 @@ export function pipelineConformance(storeOf: () => Store): void {
         jobId: originals[name] as string,
         parents: parents.map((parent) => originals[parent] as string),
       }));
-      const ready = await insertDrafts(db, keys, pipeline, nodes, jobs, now);
+      const ready = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
       if (status === "RUNNING") for (const id of ready) await beginDraft(db, id);
       return pipeline;
     });

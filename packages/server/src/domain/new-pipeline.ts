@@ -7,7 +7,7 @@ import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryp
 import { newJobId } from "./job-ids.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { parentsOf } from "./pipeline-documents.ts";
-import { insertDraft } from "./pipeline-drafts.ts";
+import { insertDrafts } from "./pipeline-drafts.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { pipelineName } from "./pipeline-names.ts";
 import { beginDraft, failPipeline, settle } from "./pipeline-progress.ts";
@@ -25,7 +25,7 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
 }
 
 /** The runs of a pipeline, each with a draft; `jobs` are the originals. Returns the drafts that wait for nothing. */
-export async function insertDrafts(
+export async function insertRunsWithDrafts(
   db: Db,
   keys: KeyRing,
   pipeline: PipelineRow,
@@ -38,8 +38,7 @@ export async function insertDrafts(
     settings: readSettings(pipeline),
     variables: readVariables(keys, pipeline),
   };
-  const drafts = new Map<string, string>();
-  for (const [jobId, job] of jobs) drafts.set(jobId, await insertDraft(db, keys, job, frame, now));
+  const drafts = await insertDrafts(db, keys, jobs.values(), frame, now);
   await insertGraph(db, pipeline.id, nodes, (jobId) => ({
     created_job_id: drafts.get(jobId) ?? null,
     name: jobs.get(jobId)?.name ?? jobId,
@@ -99,7 +98,7 @@ export async function runTemplate(db: Db, keys: KeyRing, template: PipelineRow, 
     const job = await getJob(db, jobId);
     if (job) jobs.set(jobId, job);
   }
-  const ready = await insertDrafts(db, keys, pipeline, nodes, jobs, now);
+  const ready = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
   const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
   if (why !== undefined) await failPipeline(db, pipeline, `It could not begin: ${why}`, null, now);
   else for (const id of ready) await beginDraft(db, id);

@@ -1,8 +1,7 @@
 /** Drafts: the jobs of a pipeline's runs, each like an original, fresh, and under its creator's rights. */
 
 import { insertTags } from "../store/job-tags.ts";
-import type { JobRow } from "../store/jobs.ts";
-import { insertJob } from "../store/jobs.ts";
+import { insertJobs, type JobRow, type NewJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
 import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
@@ -18,18 +17,28 @@ export interface DraftFrame {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** A run group of its own and nothing to rerun from: no checkpoint is found, so everything is made anew. */
-export async function insertDraft(
+/** A draft for each original. Returns the drafts' ids by those of the originals. */
+export async function insertDrafts(
   db: Db,
   keys: KeyRing,
-  original: JobRow,
+  originals: Iterable<JobRow>,
   frame: DraftFrame,
   now: number,
-): Promise<string> {
+): Promise<Map<string, string>> {
+  const drafts = new Map<string, NewJob>();
+  for (const original of originals) drafts.set(original.id, await newDraft(db, keys, original, frame, now));
+  const jobs = [...drafts.values()];
+  await insertJobs(db, jobs);
+  for (const job of jobs) await insertTags(db, job.team_id, job.id, readSpec(job).tags);
+  return new Map([...drafts].map(([jobId, { id }]) => [jobId, id]));
+}
+
+/** A run group of its own and nothing to rerun from: no checkpoint is found, so everything is made anew. */
+async function newDraft(db: Db, keys: KeyRing, original: JobRow, frame: DraftFrame, now: number): Promise<NewJob> {
   const id = newJobId(now);
   const own = { id, created_at: iso(now) };
   const { spec, environment } = await draftContent(db, keys, original, own, frame);
-  await insertJob(db, {
+  return {
     ...own,
     team_id: original.team_id,
     user_id: original.user_id,
@@ -43,9 +52,7 @@ export async function insertDraft(
     scopes: original.scopes,
     metrics: "{}",
     pipeline_id: frame.pipelineId,
-  });
-  await insertTags(db, original.team_id, id, spec.tags);
-  return id;
+  };
 }
 
 /** What a draft is made of, also when the settings change before it begins. The environment is encrypted anew: it is bound to its row. */

@@ -3,7 +3,7 @@
  * begin next shares that commit. The end of a run costs as much as it has children, however many runs there are.
  */
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
-import { type JobRow, movedJob, moveJob } from "../store/jobs.ts";
+import { cancelDrafts, type JobRow, movedJob, moveJob } from "../store/jobs.ts";
 import {
   countEndedRun,
   movePipeline,
@@ -89,20 +89,18 @@ export async function failPipeline(
   });
 }
 
-/** Returns how many. */
+/** What has not begun. Returns how many. */
 export async function cancelWaiting(db: Db, runs: readonly RunState[], now: number): Promise<number> {
-  let canceled = 0;
-  for (const run of runs) if (await cancelIfWaiting(db, run, now)) canceled++;
+  const idsOf = (some: readonly RunState[]) => some.flatMap(({ created_job_id }) => created_job_id ?? []);
+  const drafts = runs.filter(({ status }) => status === "PENDING");
+  let canceled = await cancelDrafts(db, idsOf(drafts), iso(now));
+  for (const id of idsOf(runs.filter(({ status }) => isWaiting(status)))) {
+    if (!(await dequeue(db, id))) continue;
+    await moveJob(db, { id, from: waitingStatuses, to: "CANCELING_SCHEDULED" });
+    const changes = { finished_at: iso(now) };
+    if (await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes })) canceled++;
+  }
   return canceled;
-}
-
-async function cancelIfWaiting(db: Db, { created_job_id: id, status }: RunState, now: number): Promise<boolean> {
-  if (id === null || status === null) return false;
-  const changes = { finished_at: iso(now) };
-  if (status === "PENDING") return moveJob(db, { id, from: ["PENDING"], to: "CANCELED", changes });
-  if (!isWaiting(status) || !(await dequeue(db, id))) return false;
-  await moveJob(db, { id, from: waitingStatuses, to: "CANCELING_SCHEDULED" });
-  return moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes });
 }
 
 export const isWaiting = (status: JobStatus | null) =>

@@ -26,7 +26,7 @@ export interface Sources {
 }
 
 /** More would not fit one answer, nor one write. */
-const mostRuns = 10_000;
+const mostRuns = 5000;
 
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 

@@ -12,7 +12,7 @@ import {
   roleIncludes,
   type TriggerPipelineInput,
 } from "@millrace/contract";
-import { getJob, moveJob } from "../store/jobs.ts";
+import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
 import {
   deleteRun,
   findPipeline,
@@ -32,9 +32,9 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { newJobId } from "./job-ids.ts";
 import type { JobsContext } from "./jobs.ts";
-import { insertDrafts, insertNamed } from "./new-pipeline.ts";
+import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
-import { insertDraft } from "./pipeline-drafts.ts";
+import { insertDrafts } from "./pipeline-drafts.ts";
 import {
   beginDraft,
   cancelWaiting,
@@ -78,7 +78,7 @@ export async function triggerPipeline(
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
-    const ready = await insertDrafts(db, keys, row, nodes, jobs, now);
+    const ready = await insertRunsWithDrafts(db, keys, row, nodes, jobs, now);
     if (!input.review) for (const id of ready) await beginDraft(db, id);
     await audit(db, actor, { action: "pipeline.trigger", team, target: row.name, detail: targets.join(", ") }, now);
     return pipelineDocument(db, row, frameOf(context, team));
@@ -128,6 +128,9 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
   return pipelineDocument(db, await findTeamPipeline(db, team, input), frameOf(context, team));
 }
 
+/** A list ends early when its pipelines have so many runs together. */
+const mostListedRuns = 20_000;
+
 export async function readPipelines(
   context: JobsContext,
   team: Team,
@@ -137,7 +140,11 @@ export async function readPipelines(
   const statuses = status && readStatuses(status);
   const rows = await listPipelines(db, { teamId: team.id, statuses, text: search, limit });
   const found: Pipeline[] = [];
-  for (const row of rows) found.push(await pipelineDocument(db, row, frameOf(context, team)));
+  for (let index = 0, runs = 0; index < rows.length && runs < mostListedRuns; index++) {
+    const pipeline = await pipelineDocument(db, rows[index] as PipelineRow, frameOf(context, team));
+    runs += pipeline.total;
+    found.push(pipeline);
+  }
   return found;
 }
 
@@ -224,6 +231,12 @@ export const cancelPipeline = (context: JobsContext, call: Call, input: Pipeline
     await movePipeline(db, { id, from: ["RUNNING", "PAUSED"], to: "CANCELED", changes });
     return undefined;
   });
+
+async function originalOf(db: Db, id: string): Promise<JobRow> {
+  const job = await getJob(db, id);
+  if (!job) throw new ApiError("wrong_state", `It cannot run again: the job ${id} is gone.`);
+  return job;
+}
 
 type JobInPipeline = PipelineInput & { readonly job_id: string };
 
@@ -315,12 +328,11 @@ async function goOnWith(
   const { keys, quotas } = context;
   await requireRoomInQueue(db, team, quotas);
   const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
-  for (const run of runs) {
-    const original = await getJob(db, run.job_id);
-    const why = original ? await whyNot(db, [original]) : `the job ${run.job_id} is gone.`;
-    if (!original || why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
-    await replaceDraft(db, run, await insertDraft(db, keys, original, frame, now));
-  }
+  const originals = await Promise.all(runs.map(({ job_id }) => originalOf(db, job_id)));
+  const why = await whyNot(db, originals);
+  if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
+  const drafts = await insertDrafts(db, keys, originals, frame, now);
+  for (const run of runs) await replaceDraft(db, run, drafts.get(run.job_id) as string);
   const changes = { error_message: null, error_stack: null, finished_at: null, updated_at: iso(now) };
   if (pipeline.status !== "RUNNING")
     await movePipeline(db, { id: pipeline.id, from: ["FAILED", "CANCELED"], to: "RUNNING", changes });

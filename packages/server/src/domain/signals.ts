@@ -34,6 +34,11 @@ export class Signal {
 export class Signals {
   /** Something may be startable: a job was created, a slot came free. */
   readonly dispatch = new Signal();
+  /**
+   * Writes under way that may put jobs into the queue: whoever looks at what is committed does not see those yet, and
+   * one who takes part in the commit does.
+   */
+  enqueuing = 0;
   /** An attempt changed, or a cancellation is wanted. */
   readonly observe = new Signal();
   /** A task was created or cancelled. */

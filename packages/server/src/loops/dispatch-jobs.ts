@@ -74,8 +74,8 @@ function diskWatcher({ disk, log }: DispatchContext) {
 }
 
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
-  const { store } = context;
-  if ((await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
+  const { store, signals } = context;
+  if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const started = await store.write((db) => claimJobs(db, context, cluster));
   await Promise.all(
     started.map(async (claimed) => {

@@ -24,6 +24,8 @@ export interface Result {
   readonly status: "COMPLETE" | "FAILED";
   /** Whether an end that came after a cancellation's signal is its doing. */
   readonly signalled: boolean;
+  /** Others may begin with its end. */
+  readonly inPipeline?: boolean;
   readonly changes: Updateable<Tables["jobs"]>;
 }
 
@@ -35,9 +37,15 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     for (const result of results) ends.push(await acceptResult(db, context, result));
     return ends;
   });
-  // Woken at once, the next start shares this commit with the end that frees its slots; woken again, it misses nothing.
+  // Woken at once, the next start shares this commit with the end that frees its slots, or lets it begin; woken again, it
+  // misses nothing.
+  const enqueues = results.some(({ inPipeline }) => inPipeline) ? 1 : 0;
+  signals.enqueuing += enqueues;
   signals.dispatch.wake();
   try {
+    await writing.finally(() => {
+      signals.enqueuing -= enqueues;
+    });
     for (const [index, end] of (await writing).entries()) announce(context, results[index] as Result, end);
   } catch (error) {
     if (results.length === 1) throw error;

@@ -126,7 +126,8 @@ async function finish(context: ObserveContext, all: readonly Ended[]): Promise<v
 
 async function resultOf(context: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
   const steps = JSON.stringify(observation.steps);
-  const base = { fence: fenceOf(attempt), signalled: attempt.signalled_at !== null };
+  const signalled = attempt.signalled_at !== null;
+  const base = { fence: fenceOf(attempt), signalled, inPipeline: attempt.pipeline_id !== null };
   if (observation.state === "LOST") {
     const error_message = `The job was lost: ${observation.why}. It was not run again; rerun it if that is safe.`;
     return { ...base, status: "FAILED", changes: { steps, error_message } };

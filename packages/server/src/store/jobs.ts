@@ -27,7 +27,20 @@ export const shown = [
 
 export type ShownJob = Pick<JobRow, (typeof shown)[number]>;
 
-export const insertJob = (db: Db, job: Insertable<Tables["jobs"]>) => db.insertInto("jobs").values(job).execute();
+export type NewJob = Insertable<Tables["jobs"]>;
+
+export const insertJob = (db: Db, job: NewJob) => db.insertInto("jobs").values(job).execute();
+
+/** Jobs of one statement: it takes only so many values. */
+const atOnce = 500;
+
+export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<void> {
+  for (let at = 0; at < jobs.length; at += atOnce)
+    await db
+      .insertInto("jobs")
+      .values(jobs.slice(at, at + atOnce))
+      .execute();
+}
 
 const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")));
 export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
@@ -64,7 +77,7 @@ export interface Move {
   readonly changes?: Updateable<Tables["jobs"]>;
 }
 
-/** The way in which a job changes its state (markQueued beside it): guarded, along the edges of the contract. False: it was elsewhere. */
+/** The way in which a job changes its state (markQueued and cancelDrafts beside it): guarded, along the edges of the contract. False: it was elsewhere. */
 export async function moveJob(db: Db, move: Move): Promise<boolean> {
   return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
 }
@@ -95,6 +108,21 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
     .returning("id")
     .execute();
   return rows.map((row) => row.id);
+}
+
+/** PENDING becomes CANCELED, for many at once; returns how many changed. */
+export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
+  let changed = 0n;
+  for (let at = 0; at < ids.length; at += atOnce) {
+    const { numUpdatedRows } = await db
+      .updateTable("jobs")
+      .set({ status: "CANCELED", finished_at: now })
+      .where("id", "in", ids.slice(at, at + atOnce))
+      .where("status", "=", "PENDING")
+      .executeTakeFirst();
+    changed += numUpdatedRows;
+  }
+  return Number(changed);
 }
 
 /** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
