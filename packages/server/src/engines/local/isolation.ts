@@ -23,7 +23,7 @@ export interface Inside {
 }
 
 /** A folder that several users share by its group. */
-export interface StoreAccess {
+interface StoreAccess {
   readonly folder: string;
   readonly group: number | undefined;
 }
