@@ -106,7 +106,7 @@ const newRow = ({ team, principal }: Call, targets: readonly string[], now: numb
 });
 
 /** By name or id; what says neither, or two things, is refused. */
-export async function findTeamPipeline(
+async function findTeamPipeline(
   db: Db,
   team: Team,
   { name, pipeline_id: id }: Pick<PipelineInput, "name" | "pipeline_id">,

@@ -5,7 +5,7 @@ export async function trigger(client: Client, datasets: string[], review = false
   return (await client.call(routes.triggerPipeline, { body: { datasets, review } })).pipeline;
 }
 
-export const readPipeline = (client: Client, name: string): Promise<Pipeline> =>
+const readPipeline = (client: Client, name: string): Promise<Pipeline> =>
   client.call(routes.getPipeline, { query: { name } });
 
 /** Asks until the pipeline is as wanted; the bound is for a test that would otherwise hang. */
