@@ -35,7 +35,7 @@ describe("jobs over HTTP", () => {
   };
 
   describe("creation", () => {
-    it("needs only query and query_type, and answers with a job that has every field of the contract", async () => {
+    it("needs only query and query_type, and answers with a job that has every field that the contract promises", async () => {
       const job = await createJob(client, { query: "true", query_type: "SHELL" });
       const document = (await (await server.fetch("/api/openapi.json")).json()) as {
         components: { schemas: { Job: { required: string[] } } };
