@@ -18,15 +18,16 @@ interface Told {
 
 const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), openDatabase(rows, "write")] as const;
 
+/** Loaded only where it is wanted: what writes files takes longer to load than a job's end may wait. */
+const exporter = () => import("./programs/export-rows.ts");
+
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   collect: ({ request, ...files }) => collect(files, request),
   "copy-store": ({ request, ...files }) => copyStore(files, request),
   "list-versions": listVersions,
-  // Loaded only where it is wanted: what writes files takes longer to load than a job's end may wait.
-  "export-rows": async ({ request, rows }) => {
-    const { exportRows } = await import("./programs/export-rows.ts");
-    return exportRows(openDatabase(rows, "read"), request);
-  },
+  "export-rows": async ({ request, rows }) => (await exporter()).exportRows(openDatabase(rows, "read"), request),
+  // Nothing but to have read all of our source once.
+  load: async () => void (await exporter()),
   "edit-dataset": (told) => editDataset(...opened(told), told.request),
   "remove-versions": (told) => removeVersions(...opened(told), told.request),
 };

@@ -23,7 +23,9 @@ export function openDatabase(path: string, access: "read" | "write"): DatabaseSy
   if (!found.isFile()) throw unusable("something that is not a plain file lies in its place");
   const readOnly = access === "read";
   const db = new DatabaseSync(path, { readOnly, timeout: patience, defensive: true, allowExtension: false });
-  db.exec(`pragma trusted_schema = off; pragma cell_size_check = on; pragma hard_heap_limit = ${heap}`);
+  db.exec(
+    `pragma trusted_schema = off; pragma synchronous = normal; pragma cell_size_check = on; pragma hard_heap_limit = ${heap}`,
+  );
   const strange = db.prepare(`select type, name from sqlite_schema where ${foreign} limit 1`).get();
   if (strange) {
     const what = strange["type"] === "table" ? "virtual table" : strange["type"];

@@ -24,7 +24,7 @@ export class TeamStores {
     this.#storesDir = join(dataDir, "team-stores");
     mkdirSync(this.#storesDir, { recursive: true, mode: 0o711 });
     chmodSync(this.#storesDir, 0o711);
-    this.#keeper = new Keeper(confine);
+    this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
   }
 
   #folder(teamId: number): TeamFolder {
@@ -35,6 +35,8 @@ export class TeamStores {
   use(teamId: number) {
     const folder = this.#folder(teamId);
     folder.make();
+    // Done when the job is.
+    void this.#keeper.prepare();
     const { data, metadata, rows } = folder;
     return { folder: data, group: folder.group(), metadata, rows, made: folder.isMade() };
   }

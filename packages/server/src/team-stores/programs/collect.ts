@@ -48,8 +48,9 @@ function check(db: DatabaseSync): void {
   requireColumns(db, "datasets_dependencies", ["source_dataset_version_id", "dataset_version_id"]);
 }
 
-/** Two short writes: the library holds its own for as long as a save takes, and so must we not. */
+/** One short write: the library holds its own for as long as a save takes, and so must we not. */
 function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: CollectRequest): void {
+  db.exec("begin immediate");
   db.prepare("update jobs set status = ?, finished_at = ?, error_message = ? where id = ? and status <> ?").run(
     status,
     finishedAt,
@@ -58,6 +59,7 @@ function settle(db: DatabaseSync, { jobId, status, finishedAt, errorMessage }: C
     status,
   );
   db.prepare("update datasets_versions set status = ? where job_id = ? and status = ?").run(failed, jobId, created);
+  db.exec("commit");
 }
 
 /** Complete versions that the job made (true) or found made (false). */
