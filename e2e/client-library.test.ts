@@ -5,7 +5,7 @@ import { routes } from "@millrace/contract";
 import { jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
-import { readJob, readLog, waitForEnd } from "./support/jobs.ts";
+import { python, readJob, readLog, runJob, waitForEnd } from "./support/jobs.ts";
 
 const skip = await whyNoDatachain();
 
@@ -50,6 +50,16 @@ describe("the library in jobs", { skip }, () => {
     const run = await client.run("job", "run", "measure.py");
     assert.equal(run.code, 0, run.stdout + run.stderr);
     assert.deepEqual((await readJob(suite.api, jobIdOf(run))).metrics, { rows: 7 });
+  });
+
+  test("metrics of the script hide its secrets, as its log does", async () => {
+    const secret = "correct-horse-battery-staple";
+    const script =
+      "import os\nimport datachain as dc\nfrom datachain import metrics\nmetrics.set('leak', os.environ['API_TOKEN'])\n";
+    const { job } = await runJob(suite.api, python(script, { environment: `API_TOKEN=${secret}` }));
+    assert.equal(job.status, "COMPLETE");
+    assert.ok(!JSON.stringify(job.metrics).includes(secret), JSON.stringify(job.metrics));
+    assert.ok("leak" in job.metrics);
   });
 
   test("a second run of an unchanged script finds its checkpoint; with --ignore-checkpoints there is a new version", async () => {

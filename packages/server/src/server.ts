@@ -25,7 +25,7 @@ import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
-import { keepStores } from "./loops/keep-stores.ts";
+import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
@@ -207,7 +207,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
-    keepStores({ ...shared, ...storeKeeping(config) }),
+    copyStores({ ...shared, ...storeKeeping(config) }),
+    tidyStores({ ...shared, ...storeKeeping(config) }),
     exportDatasets(shared),
     fireSchedules(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),

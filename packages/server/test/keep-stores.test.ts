@@ -1,17 +1,20 @@
 /** Stores of teams are looked after: copied every day, tidied while idle, brought back; with the real library. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
 import { pino } from "pino";
 import { whyNoDatachain, withLibrary } from "../../../e2e/support/datachain-install.ts";
 import { createJob, python, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
+import { Disk } from "../src/disk.ts";
 import { Signals } from "../src/domain/signals.ts";
-import { keepStores } from "../src/loops/keep-stores.ts";
+import { copyStores, tidyStores } from "../src/loops/keep-stores.ts";
 import { backup, restore } from "../src/main.ts";
 import { touchTeamStore } from "../src/store/team-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
@@ -40,11 +43,11 @@ describe("the dataset store of a team", { skip }, () => {
   after(() => server.dispose());
 
   const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() };
-  const loop = () =>
-    keepStores({
-      ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), teamStores },
-      ...{ storeCopies: 2, storeTidyHours: 24, storePauseDays: 7 },
-    });
+  const context = () => ({
+    ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), teamStores },
+    ...{ storeCopies: 2, storeTidyHours: 24, storePauseDays: 7 },
+    disk: new Disk(server.dataDir, 0, clock),
+  });
   const row = () => server.store.db.selectFrom("team_stores").selectAll().executeTakeFirstOrThrow();
   const use = () => server.store.write((db) => touchTeamStore(db, 1, new Date(clock.now()).toISOString()));
   const data = (name: string) => join(server.dataDir, "team-stores/1/data", name);
@@ -61,14 +64,14 @@ describe("the dataset store of a team", { skip }, () => {
 
   it("is copied on the first day and on every day that it changed; the newest copies stay", async () => {
     await run(save("first"));
-    await loop().runOnce();
+    await copyStores(context()).runOnce();
     assert.equal((await teamStores.copies(1)).length, 1);
-    await loop().runOnce();
+    await copyStores(context()).runOnce();
     assert.equal((await teamStores.copies(1)).length, 1, "once a day");
     for (let day = 1; day <= 3; day++) {
       ahead += 25 * hour;
       await use();
-      await loop().runOnce();
+      await copyStores(context()).runOnce();
     }
     const copies = await teamStores.copies(1);
     assert.equal(copies.length, 2);
@@ -85,7 +88,7 @@ describe("the dataset store of a team", { skip }, () => {
     db.close();
     ahead += 25 * hour;
     await use();
-    await loop().runOnce();
+    await tidyStores(context()).runOnce();
     assert.ok(!tables().includes("tmp_abcdef"));
     assert.ok(tables().some((name) => name.includes("_first_1_0_0")));
     assert.equal((await row()).paused_at, null);
@@ -95,7 +98,7 @@ describe("the dataset store of a team", { skip }, () => {
     const gate = join(await mkdtemp(join(tmpdir(), "millrace-gate-")), "open");
     const running = await createJob(client, shell(`while [ ! -e ${gate} ] && [ -e job.sh ]; do sleep 0.05; done`));
     await waitForStatus(client, running.id, ["RUNNING"]);
-    const keeping = loop();
+    const keeping = tidyStores(context());
     const before = (await row()).tidied_at;
     ahead += 25 * hour;
     await use();
@@ -171,6 +174,25 @@ describe("the dataset store of a team", { skip }, () => {
       await restored.dispose();
       await rm(folder, { recursive: true, force: true });
     }
+  });
+
+  it("is waited for while another job has it for a moment, and the job fails clearly where something else lies", async () => {
+    const mark = data("library");
+    await rm(mark);
+    await promisify(execFile)("mkfifo", [mark]);
+    const { job, log } = await runJob(client, save("piped"));
+    assert.equal(job.status, "FAILED");
+    assert.match(log, /library is not a plain file.*restore-datasets/);
+    await rm(mark);
+    const db = new DatabaseSync(data("metadata.db"));
+    const { id } = await createJob(client, python("if False:\n    import datachain\nimport time\ntime.sleep(1)\n"));
+    await waitForStatus(client, id, ["RUNNING"]);
+    db.exec("begin immediate");
+    await new Promise((resolve) => setTimeout(resolve, 4000));
+    assert.equal((await waitForStatus(client, id, ["RUNNING"])).status, "RUNNING", "its end waits");
+    db.exec("commit");
+    db.close();
+    assert.equal((await waitForEnd(client, id)).status, "COMPLETE");
   });
 
   it("is not given to a library that is older than the one that wrote it", async () => {

@@ -7,6 +7,9 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { Team } from "./principals.ts";
 
+/** After so many milliseconds of a pause, a start that was decided before it has been written. */
+export const settling = 2000;
+
 /** The copy that is meant. */
 export function chooseCopy(team: Team, copies: readonly string[], wanted: string | null | undefined): string {
   const found = wanted ? copies.find((moment) => Date.parse(moment) === Date.parse(wanted)) : copies[0];
@@ -26,14 +29,14 @@ export function pauseTeam(store: Store, team: Team, now: number): Promise<void> 
         `The dataset store of the team ${team.name} is being looked after. Try again in a minute.`,
       );
     }
-    if (await isTeamBusy(db, team.id)) {
-      throw new ApiError(
-        "wrong_state",
-        `Jobs of the team ${team.name} run. Wait until they have ended, or cancel them.`,
-      );
-    }
+    await requireIdle(db, team);
     await updateTeamStore(db, team.id, { paused_at: iso(now) });
   });
+}
+
+export async function requireIdle(db: Db, team: Team): Promise<void> {
+  if (!(await isTeamBusy(db, team.id))) return;
+  throw new ApiError("wrong_state", `Jobs of the team ${team.name} run. Wait until they have ended, or cancel them.`);
 }
 
 export const resumeTeam = (store: Store, team: Team) =>

@@ -2,6 +2,7 @@
  * What was read back from a team's store, checked: jobs could have written anything there. A version that is not right is
  * left out; the rest of what its job did still counts.
  */
+import { replaceBareNumbers } from "@millrace/contract";
 import { readVersion } from "./dataset-names.ts";
 import type { FoundVersion } from "./record-versions.ts";
 
@@ -14,29 +15,40 @@ export interface Collected {
   readonly metrics: string | null;
 }
 
-/** Of any one text, in characters. */
-const textLimit = 4 * 1024 * 1024;
-const nameLimit = 1024;
-const metricsLimit = 64 * 1024;
-const countLimit = 100_000;
+/** A job that did more than any registry could keep: its message is for the job's owner. */
+export class TooMuch extends Error {}
+
+/** Of any one text, in characters; of what describes a version, which every answer about it holds; of a script. */
+const textLimit = 64 * 1024;
+const documentLimit = 256 * 1024;
+const scriptLimit = 1024 * 1024;
+/** Of names and URIs, in bytes: what an index holds. */
+const nameLimit = 1000;
+/** Versions of one job, and dependencies of one version. */
+const countLimit = 1000;
+const removedLimit = 100_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
 export function readCollected(answer: unknown): Collected {
   const { versions, jobs, removed, metrics } = fieldsOf(answer);
   return {
-    versions: listOf(versions).flatMap((version) => readFound(fieldsOf(version)) ?? []),
-    jobs: listOf(jobs).flatMap((job) => {
+    versions: listOf(versions, 2 * countLimit).flatMap((version) => readFound(fieldsOf(version)) ?? []),
+    jobs: listOf(jobs, countLimit).flatMap((job) => {
       const { uuid, isCreator } = fieldsOf(job);
       return isUuid(uuid) ? [{ uuid, isCreator: isCreator === true }] : [];
     }),
-    removed: listOf(removed).filter(isUuid),
-    metrics: isJson(metrics, "object", metricsLimit) ? metrics : null,
+    removed: listOf(removed, removedLimit).filter(isUuid),
+    metrics: isJson(metrics, "object", textLimit) ? replaceBareNumbers(metrics, () => "null") : null,
   };
 }
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
-const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value.slice(0, countLimit) : []);
+function listOf(value: unknown, most: number): unknown[] {
+  if (!Array.isArray(value)) return [];
+  if (value.length > most) throw new TooMuch(`The job made, reused or removed more than ${most} dataset versions.`);
+  return value;
+}
 
 /** Undefined: something that has no right name, or no right number, is not to be found by anybody. */
 function readFound(row: Fields): FoundVersion | undefined {
@@ -57,7 +69,7 @@ function readFound(row: Fields): FoundVersion | undefined {
     schema: isJson(row["schema"], "object") ? row["schema"] : "{}",
     preview: isJson(row["preview"], "array") ? row["preview"] : null,
     sources: textOf(row["sources"]),
-    query_script: textOf(row["query_script"]),
+    query_script: textOf(row["query_script"], scriptLimit),
     script_output: textOf(row["script_output"]),
     error_message: textOf(row["error_message"]),
     error_stack: textOf(row["error_stack"]),
@@ -65,7 +77,7 @@ function readFound(row: Fields): FoundVersion | undefined {
     job_id: isUuid(row["job_id"]) ? row["job_id"] : null,
     created_at: created,
     finished_at: readMoment(row["finished_at"]),
-    needs: listOf(row["needs"]).flatMap((need) => readNeed(fieldsOf(need))),
+    needs: listOf(row["needs"], countLimit).flatMap((need) => readNeed(fieldsOf(need))),
   };
 }
 
@@ -76,21 +88,23 @@ const aboutDataset = ({ description, attrs }: Fields) => ({
 
 function readNeed({ uuid, uri }: Fields): FoundVersion["needs"] {
   if (isUuid(uuid)) return [{ uuid }];
-  return isText(uri) ? [{ uri }] : [];
+  return isName(uri) ? [{ uri }] : [];
 }
 
-const isText = (value: unknown): value is string =>
-  typeof value === "string" && value.length <= textLimit && !value.includes("\0");
-const textOf = (value: unknown) => (isText(value) ? value : "");
-const isName = (value: unknown): value is string => isText(value) && value !== "" && value.length <= nameLimit;
+/** Of characters that exist, none of them NUL: a store that is shared holds no others. */
+const isText = (value: unknown, limit = textLimit): value is string =>
+  typeof value === "string" && value.length <= limit && !value.includes("\0") && value.isWellFormed();
+const textOf = (value: unknown, limit = textLimit) => (isText(value, limit) ? value : "");
+const isName = (value: unknown): value is string =>
+  isText(value) && value !== "" && Buffer.byteLength(value) <= nameLimit;
 const isUuid = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 
-/** Kept as text, but only text that is what it says: it goes into answers as it is. */
-function isJson(value: unknown, kind: "object" | "array", limit = textLimit): value is string {
-  if (!isText(value) || value.length > limit) return false;
+/** Kept as text, but only text that is what it says. The library writes NaN and Infinity bare. */
+function isJson(value: unknown, kind: "object" | "array", limit = documentLimit): value is string {
+  if (!isText(value, limit)) return false;
   try {
-    const parsed: unknown = JSON.parse(value);
+    const parsed: unknown = JSON.parse(replaceBareNumbers(value, () => "null"));
     return typeof parsed === "object" && parsed !== null && Array.isArray(parsed) === (kind === "array");
   } catch {
     return false;

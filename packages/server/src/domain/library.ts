@@ -3,7 +3,8 @@ import type { JobInput } from "@millrace/contract";
 
 type Query = Pick<JobInput, "query" | "query_type"> & { readonly requirements: string | null };
 
-const imports = /^[ \t]*(import|from)[ \t]+datachain\b/m;
+/** `import os, datachain as dc` as well. */
+const imports = /^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*){0,20})datachain\b/m;
 const listed = /^datachain(?![\w.-])/i;
 
 const lines = (requirements: string | null) => (requirements ?? "").split("\n").map((line) => line.trim());

@@ -3,9 +3,10 @@
  * what it made. A server that dies meanwhile does it again: the attempt is open until then.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Collected, readCollected } from "../domain/found-versions.ts";
+import { type Collected, readCollected, TooMuch } from "../domain/found-versions.ts";
 import type { Python } from "../engines/engine.ts";
-import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
+import { maskMetrics } from "../job-log.ts";
+import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
 import type { JobLoopContext } from "./loop.ts";
 
@@ -16,6 +17,8 @@ export interface CollectContext extends JobLoopContext {
 /** Numbers that the library has for how a job ended. */
 const ends = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
 const tries = 3;
+/** Each waits a minute for whoever has the store. */
+const busyTries = 10;
 
 export interface CollectedJob {
   readonly teamId: number;
@@ -31,18 +34,26 @@ export interface CollectedJob {
 export async function collectDatasets(context: CollectContext, job: CollectedJob): Promise<Result> {
   const { result } = job;
   try {
-    const collected = await collect(context, job);
-    const metrics = collected.metrics === null || "metrics" in result.changes ? {} : { metrics: collected.metrics };
-    return { ...result, changes: { ...result.changes, ...metrics }, collected: { teamId: job.teamId, ...collected } };
+    const { metrics, ...collected } = await collect(context, job);
+    const told =
+      metrics === null || "metrics" in result.changes
+        ? {}
+        : { metrics: await maskMetrics(context, job.jobId, metrics) };
+    return { ...result, changes: { ...result.changes, ...told }, collected: { teamId: job.teamId, ...collected } };
   } catch (error) {
-    if (!(error instanceof StoreUnusable))
-      context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
-    const why =
-      error instanceof StoreUnusable ? error.message : "What the job did to the team's datasets could not be read.";
-    const own = result.status === "FAILED" ? result.changes.error_message : null;
-    const error_message = own ? `${own} ${why}` : why;
-    return { ...result, status: "FAILED", changes: { ...result.changes, error_message } };
+    const expected = error instanceof StoreUnusable || error instanceof TooMuch;
+    if (!expected) context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
+    return withoutDatasets(result, expected ? error.message : undefined);
   }
+}
+
+/** What the job says where its datasets are not in the registry. */
+export function withoutDatasets(
+  { collected: _, ...result }: Result,
+  why = "What the job did to the team's datasets could not be kept.",
+): Result {
+  const own = result.status === "FAILED" ? result.changes.error_message : null;
+  return { ...result, status: "FAILED", changes: { ...result.changes, error_message: own ? `${own} ${why}` : why } };
 }
 
 async function collect({ teamStores, log }: CollectContext, job: CollectedJob): Promise<Collected> {
@@ -58,7 +69,8 @@ async function collect({ teamStores, log }: CollectContext, job: CollectedJob): 
     try {
       return readCollected(await teamStores.collect(teamId, request, job.python));
     } catch (error) {
-      if (attempt >= tries || error instanceof StoreUnusable) throw error;
+      const settled = error instanceof TooMuch || (error instanceof StoreUnusable && !(error instanceof StoreBusy));
+      if (settled || attempt >= (error instanceof StoreBusy ? busyTries : tries)) throw error;
       log.warn({ err: error, job: jobId }, "datasets are read back again");
       await sleep(500 * attempt);
     }

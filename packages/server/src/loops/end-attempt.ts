@@ -30,7 +30,7 @@ export interface Result {
   readonly inPipeline?: boolean;
   readonly changes: Updateable<Tables["jobs"]>;
   /** What it did to its team's datasets; absent: it did not work with them. */
-  readonly collected?: Collected & { readonly teamId: number };
+  readonly collected?: Omit<Collected, "metrics"> & { readonly teamId: number };
 }
 
 /** Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest. */
@@ -85,14 +85,21 @@ async function acceptResult(
   { fence, status, signalled, changes, collected }: Result,
 ): Promise<JobEnd | undefined> {
   if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
-  if (collected) await recordCollected(db, fence.id, collected, iso(clock.now()));
+  const refused = collected ? await recordCollected(db, fence.id, collected, iso(clock.now())) : [];
   const job = await getJob(db, fence.id);
   const to = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
-  const all = { finished_at: iso(clock.now()), ...changes, ...errors };
+  const all = { finished_at: iso(clock.now()), ...changes, ...noteRefused(refused, changes), ...errors };
   await endJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all }, clock.now());
   const ran = Date.parse(all.finished_at ?? "") - Date.parse(job?.started_at ?? "");
   return { status: to, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
+}
+
+/** Said on the job: its versions are in the team's store, and not where people look. */
+function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
+  if (refused.length === 0) return {};
+  const why = `Not in the registry, since these numbers were registered before by whoever made them elsewhere: ${refused.slice(0, 10).join(", ")}.`;
+  return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 
 export const failAttempt = (context: EndContext, fence: Fence, message: string) =>

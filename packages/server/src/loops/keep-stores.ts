@@ -4,8 +4,10 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Disk } from "../disk.ts";
 import { type Clock, day, iso } from "../domain/clock.ts";
-import type { Signals } from "../domain/signals.ts";
+import { settling } from "../domain/dataset-copies.ts";
+import { Signal, type Signals } from "../domain/signals.ts";
 import type { Store } from "../store/store.ts";
 import {
   isTeamBusy,
@@ -23,6 +25,7 @@ export interface KeepStoresContext {
   readonly signals: Signals;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly disk: Disk;
   readonly teamStores: TeamStores;
   /** Copies that are kept; 0 makes none. */
   readonly storeCopies: number;
@@ -32,54 +35,65 @@ export interface KeepStoresContext {
 }
 
 const hour = 3_600_000;
-/** A start that was decided before the pause has been written by then, in milliseconds. */
-const settling = 2000;
 
-export function keepStores(context: KeepStoresContext): Loop {
-  const pausing = new Set<number>();
+export const copyStores = (context: KeepStoresContext): Loop => ({
+  name: "copy-stores",
+  signal: context.signals.stores,
+  interval: 60_000,
+  async runOnce() {
+    const { store, clock, storeCopies } = context;
+    if (storeCopies === 0) return;
+    for (const { team_id } of await storesToCopy(store.db, iso(clock.now() - day))) await copy(context, team_id);
+  },
+});
+
+async function copy(
+  { store, clock, log, disk, teamStores, storeCopies }: KeepStoresContext,
+  team: number,
+): Promise<void> {
+  // What is left is for jobs: the copy of yesterday is there.
+  if (await disk.isLow()) return;
+  const backed_up_at = iso(clock.now());
+  try {
+    await teamStores.copy(team, backed_up_at, storeCopies);
+  } catch (error) {
+    // Older copies stay: they may be all that is left. Tried again tomorrow, and told every time.
+    log.error({ err: error, team }, "the team's dataset store could not be copied");
+  }
+  await store.write((db) => updateTeamStore(db, team, { backed_up_at }));
+}
+
+export function tidyStores(context: KeepStoresContext): Loop {
+  /** Paused while their jobs still run. */
+  const paused = new Set<number>();
   let first = true;
   return {
-    name: "keep-stores",
-    signal: context.signals.stores,
+    name: "tidy-stores",
+    signal: new Signal(),
     interval: 60_000,
     async runOnce() {
-      if (first) await context.store.write(resumeTeams);
+      const { store, clock, storeTidyHours } = context;
+      if (first) await store.write(resumeTeams);
       first = false;
-      await copyStores(context);
-      await pauseTeams(context, pausing);
-      if (pausing.size > 0) await sleep(settling);
-      for (const teamId of [...pausing]) if (await tidy(context, teamId)) pausing.delete(teamId);
+      for (const team of paused) if (await tidy(context, team)) paused.delete(team);
+      if (storeTidyHours === 0) return;
+      // One team after another: none waits while another's store is tidied.
+      for (const row of await storesToTidy(store.db, iso(clock.now() - storeTidyHours * hour))) {
+        if (!(await pause(context, row))) continue;
+        await sleep(settling);
+        if (!(await tidy(context, row.team_id))) paused.add(row.team_id);
+      }
     },
   };
 }
 
-async function copyStores({ store, clock, log, teamStores, storeCopies }: KeepStoresContext): Promise<void> {
-  if (storeCopies === 0) return;
-  for (const { team_id: team } of await storesToCopy(store.db, iso(clock.now() - day))) {
-    const backed_up_at = iso(clock.now());
-    try {
-      await teamStores.copy(team, backed_up_at, storeCopies);
-    } catch (error) {
-      // Older copies stay: they may be all that is left. Tried again tomorrow, and told every time.
-      log.error({ err: error, team }, "the team's dataset store could not be copied");
-    }
-    await store.write((db) => updateTeamStore(db, team, { backed_up_at }));
-  }
-}
-
-/** Those that are idle now, and those that have not been for too long. */
-async function pauseTeams(context: KeepStoresContext, pausing: Set<number>): Promise<void> {
-  const { store, clock, storeTidyHours } = context;
-  if (storeTidyHours === 0) return;
-  for (const row of await storesToTidy(store.db, iso(clock.now() - storeTidyHours * hour))) {
-    const paused = await store.write(async (db) => {
-      if (!isOverdue(context, row) && (await isTeamBusy(db, row.team_id))) return false;
-      await updateTeamStore(db, row.team_id, { paused_at: iso(clock.now()) });
-      return true;
-    });
-    if (paused) pausing.add(row.team_id);
-  }
-}
+/** One that is idle now, or has not been for too long. False: it goes on for now. */
+const pause = (context: KeepStoresContext, row: TeamStoreRow): Promise<boolean> =>
+  context.store.write(async (db) => {
+    if (!isOverdue(context, row) && (await isTeamBusy(db, row.team_id))) return false;
+    await updateTeamStore(db, row.team_id, { paused_at: iso(context.clock.now()) });
+    return true;
+  });
 
 const isOverdue = ({ clock, storeTidyHours, storePauseDays }: KeepStoresContext, { tidied_at }: TeamStoreRow) =>
   storePauseDays > 0 && clock.now() - Date.parse(tidied_at ?? "") >= storeTidyHours * hour + storePauseDays * day;

@@ -5,7 +5,7 @@ import { attemptKey, type Observation } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
-import { type CollectContext, collectDatasets } from "./collect-datasets.ts";
+import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeExit, describeFailure } from "./failures.ts";
 import type { Loop } from "./loop.ts";
@@ -145,13 +145,24 @@ function collectLater(context: ObserveContext, end: Ended): void {
   const python = end.observation.state === "EXITED" ? end.observation.python : null;
   const collecting = resultOf(context, end)
     .then((result) => collectDatasets(context, { teamId, jobId, startedAt, canceled, python, result }))
-    .then((result) => accept(context, [end], [result]))
+    .then((result) => acceptCollected(context, end, result))
     .then(() => context.signals.stores.wake())
     .catch((error) =>
       context.log.error({ err: error, attempt: key }, "the result could not be written; it is tried again"),
     )
     .finally(() => context.collecting.delete(key));
   context.collecting.set(key, collecting);
+}
+
+/** Datasets that cannot be written must not keep a job from ending: then it ends without them, and says so. */
+async function acceptCollected(context: ObserveContext, end: Ended, result: Result): Promise<void> {
+  try {
+    await accept(context, [end], [result]);
+  } catch (error) {
+    if (!result.collected) throw error;
+    context.log.error({ err: error, attempt: keyOf(end.attempt) }, "what the job made could not be written");
+    await accept(context, [end], [withoutDatasets(result)]);
+  }
 }
 
 async function resultOf(context: ObserveContext, { attempt, observation }: Ended): Promise<Result> {

@@ -7,17 +7,22 @@ import type { Tables } from "./tables.ts";
 
 export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 
-/** Makes the version, or brings it up to date; a number that was given anew, after a restored backup, is the new one. Returns its id. */
-export async function putVersion(db: Db, row: Omit<DatasetVersionRow, "id">): Promise<number> {
-  const { dataset_id, team_id, version, major, minor, patch, ...rest } = row;
-  const { id } = await db
-    .insertInto("dataset_versions")
-    .values(row)
-    .onConflict((c) => c.columns(["dataset_id", "major", "minor", "patch"]).doUpdateSet(rest))
-    .returning("id")
-    .executeTakeFirstOrThrow();
-  return id;
-}
+/** Which version has this number of a dataset. */
+export const versionNumbered = (
+  db: Db,
+  { dataset_id, major, minor, patch }: Pick<DatasetVersionRow, "dataset_id" | "major" | "minor" | "patch">,
+): Promise<Pick<DatasetVersionRow, "id" | "rows_table"> | undefined> =>
+  db
+    .selectFrom("dataset_versions")
+    .select(["id", "rows_table"])
+    .where("dataset_id", "=", dataset_id)
+    .where("major", "=", major)
+    .where("minor", "=", minor)
+    .where("patch", "=", patch)
+    .executeTakeFirst();
+
+export const replaceVersion = (db: Db, id: number, row: Omit<DatasetVersionRow, "id">) =>
+  db.updateTable("dataset_versions").set(row).where("id", "=", id).execute();
 
 const byUuid = prepared<{ teamId: number; uuid: string }>()((db, value) =>
   db

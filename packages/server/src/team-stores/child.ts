@@ -1,6 +1,6 @@
 /** The child: reads one task from its standard input, does it, writes the answer to its standard output, ends. */
 import { text } from "node:stream/consumers";
-import { unusableExit } from "./exit-codes.ts";
+import { busyExit, unusableExit } from "./exit-codes.ts";
 import { openDatabase } from "./open-store.ts";
 import { collect } from "./programs/collect.ts";
 import { copyStore } from "./programs/copy-store.ts";
@@ -32,15 +32,20 @@ const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   "remove-versions": (told) => removeVersions(...opened(told), told.request),
 };
 
-/** SQLite's own words for what is wrong with a file, or who holds it. */
+/** SQLite's numbers for what passes: held by another, unreadable just now, no room. */
+const passing = [5, 6, 10, 13];
+const isPassing = (error: unknown) => passing.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff);
+
+/** SQLite's own words for what is wrong with a file. */
 function reasonOf(error: unknown): string | undefined {
   // Plain errors are what programs say; all others are mistakes of theirs.
   if (error instanceof Unusable || (error as Error).constructor === Error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) return (error as Error).message;
   }
-  const { code, errstr, message } = error as { code?: string; errstr?: string; message: string };
-  return code === "ERR_SQLITE_ERROR" ? unusable(errstr ?? message).message : undefined;
+  const { code, errstr = "", message } = error as { code?: string; errstr?: string; message: string };
+  if (isPassing(error)) return `The team's dataset store cannot be reached just now: ${errstr}.`;
+  return code === "ERR_SQLITE_ERROR" ? unusable(errstr || message).message : undefined;
 }
 
 try {
@@ -50,5 +55,5 @@ try {
 } catch (error) {
   const reason = reasonOf(error);
   process.stderr.write(reason ?? String((error as Error).stack));
-  process.exitCode = reason === undefined ? 1 : unusableExit;
+  process.exitCode = isPassing(error) ? busyExit : reason === undefined ? 1 : unusableExit;
 }

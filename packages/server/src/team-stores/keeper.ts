@@ -9,8 +9,8 @@ import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import type { StoreView } from "../engines/engine.ts";
-import { unusableExit } from "./exit-codes.ts";
-import type { TeamFolder } from "./team-folder.ts";
+import { busyExit, unusableExit } from "./exit-codes.ts";
+import { storeFiles, type TeamFolder } from "./team-folder.ts";
 
 /** Words in front of a command that give it this view: the engine knows how. */
 export type Confine = (view: StoreView) => string[];
@@ -18,12 +18,17 @@ export type Confine = (view: StoreView) => string[];
 /** Thrown where the team's store cannot be read or changed: its message is for people of the team. */
 export class StoreUnusable extends Error {}
 
+/** The same, where the next try may go well. */
+export class StoreBusy extends StoreUnusable {}
+
 export interface Task {
   /** The name of a program of ours, and what it is told. */
   readonly program: string;
   readonly request: unknown;
   /** Folders beside the store that it writes to. */
   readonly writable?: readonly string[];
+  /** Where the store lies, if not in its place. */
+  readonly data?: string;
   readonly seconds: number;
 }
 
@@ -122,11 +127,11 @@ export class Keeper {
     return Buffer.concat(parts).toString("utf8");
   }
 
-  #start(folder: TeamFolder, { program, request, writable = [], seconds }: Task): Child {
-    const view = { group: folder.group(), readable: this.#code, writable: [folder.data, ...writable] };
+  #start(folder: TeamFolder, { program, request, writable = [], data = folder.data, seconds }: Task): Child {
+    const view = { group: folder.group(), readable: this.#code, writable: [data, ...writable] };
     const words = [...this.#confine(view), process.execPath, ...childOptions, script];
     const child = start(words, this.#environment, seconds);
-    const told = { program, request, metadata: folder.metadata, rows: folder.rows };
+    const told = { program, request, ...storeFiles(data) };
     child.stdin.on("error", () => {});
     child.stdin.end(JSON.stringify(told));
     return child;
@@ -163,6 +168,7 @@ function start(
     child.on("error", reject);
     child.on("close", (code, signal) => {
       if (code === 0) return resolve();
+      if (code === busyExit) return reject(new StoreBusy(said.trim()));
       if (code === unusableExit) return reject(new StoreUnusable(said.trim()));
       if (signal === "SIGKILL") {
         return reject(

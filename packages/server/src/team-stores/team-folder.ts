@@ -3,10 +3,23 @@
  * The server makes that one and never opens anything in it.
  */
 import { randomInt } from "node:crypto";
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 
 const isRoot = process.getuid?.() === 0;
+
+/** What is known of datasets, and their rows. */
+export const storeFiles = (data: string) => ({ metadata: join(data, "metadata.db"), rows: join(data, "rows.db") });
 
 export class TeamFolder {
   /** The server's own. */
@@ -24,11 +37,11 @@ export class TeamFolder {
   }
 
   get metadata(): string {
-    return join(this.data, "metadata.db");
+    return storeFiles(this.data).metadata;
   }
 
   get rows(): string {
-    return join(this.data, "rows.db");
+    return storeFiles(this.data).rows;
   }
 
   exists(): boolean {
@@ -58,16 +71,17 @@ export class TeamFolder {
     const draft = this.file("data.new");
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft, { mode: 0o700 });
-    if (isRoot) giveGroup(draft);
+    if (isRoot) giveGroup(draft, groupsBelow(dirname(this.path)));
     chmodSync(draft, isRoot ? 0o2770 : 0o700);
     renameSync(draft, this.data);
   }
 }
 
 /** By chance from far above the accounts of any machine; where such numbers do not exist, from below the last that do. */
-function giveGroup(path: string): void {
+function giveGroup(path: string, taken: ReadonlySet<number>): void {
   const choose = (first: number, last: number) => {
-    const id = randomInt(first, last);
+    let id = randomInt(first, last);
+    while (taken.has(id)) id = randomInt(first, last);
     chownSync(path, id, id);
   };
   try {
@@ -76,3 +90,11 @@ function giveGroup(path: string): void {
     choose(62_000, 65_500);
   }
 }
+
+/** Of other teams: no two share one. */
+const groupsBelow = (storesDir: string) =>
+  new Set(
+    readdirSync(storesDir).flatMap(
+      (team) => lstatSync(join(storesDir, team, "data"), { throwIfNoEntry: false })?.gid ?? [],
+    ),
+  );

@@ -11,10 +11,10 @@ import type { RowsRequest } from "./programs/export-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
 import { TeamFolder } from "./team-folder.ts";
 
-export { StoreUnusable } from "./keeper.ts";
+export { StoreBusy, StoreUnusable } from "./keeper.ts";
 
 /** Seconds that a program may take. */
-const patience = { collect: 120, copy: 3600, tidy: 3600, list: 300, export: 600, change: 120 };
+const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
 
 export class TeamStores {
   readonly #storesDir: string;
@@ -80,9 +80,13 @@ export class TeamStores {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
     const request: CopyRequest = { metadata: join(scratch, "metadata.db"), rows: join(scratch, "rows.db") };
-    await this.#keeper.ask(folder, { program: "copy-store", request, writable: [scratch], seconds: patience.copy });
-    mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
-    renameSync(scratch, join(folder.file("copies"), moment));
+    try {
+      await this.#keeper.ask(folder, { program: "copy-store", request, writable: [scratch], seconds: patience.copy });
+      mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
+      renameSync(scratch, join(folder.file("copies"), moment));
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
     for (const old of (await this.copies(teamId)).slice(keep))
       await rm(join(folder.file("copies"), old), { recursive: true });
   }
@@ -104,13 +108,15 @@ export class TeamStores {
       giveTo(folder, join(fresh, file), 0o660);
     }
     chmodSync(fresh, folder.group() === undefined ? 0o700 : 0o2770);
+    // Before anything is changed: a copy that cannot be read must not take the place of what is there.
+    const task = { program: "list-versions", request: {}, data: fresh, seconds: patience.list };
+    const uuids = await this.#keeper.ask(folder, task);
     const old = folder.file("data.old");
     await rm(old, { recursive: true, force: true });
     if (folder.exists()) renameSync(folder.data, old);
     renameSync(fresh, folder.data);
     folder.markMade();
     await rm(old, { recursive: true, force: true });
-    const uuids = await this.#keeper.ask(folder, { program: "list-versions", request: {}, seconds: patience.list });
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
   }
 

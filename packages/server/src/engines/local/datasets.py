@@ -7,7 +7,10 @@ be used. The library itself is imported only to make a store that is not there y
 import json
 import os
 import sqlite3
+import stat
 import sys
+
+bring_back = "An admin of the team can bring back last night's copy: millrace team restore-datasets."
 
 
 def fail(message):
@@ -29,14 +32,24 @@ def numbers(version):
     return [int(part) if part.isdigit() else 0 for part in version.split(".")[:3]]
 
 
+def read_mark(path):
+    """Any job of the team may have put anything there: no link is followed, no pipe waited for."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        fail(f"The team's dataset store is damaged: {path}: {error.strerror}. Remove it, or: {bring_back}")
+    with os.fdopen(file, "rb") as mark:
+        if not stat.S_ISREG(os.fstat(mark.fileno()).st_mode):
+            fail(f"The team's dataset store is damaged: {path} is not a plain file. Remove it, or: {bring_back}")
+        return mark.read(64).decode("utf-8", "replace").strip()
+
+
 def check_version(folder, version):
     """A store is read by the library that wrote it and by newer ones."""
     mark = os.path.join(folder, "library")
-    try:
-        with open(mark, encoding="utf-8") as file:
-            newest = file.read(64).strip()
-    except FileNotFoundError:
-        newest = ""
+    newest = read_mark(mark)
     if newest and numbers(newest) > numbers(version):
         fail(
             f"The team's datasets were last written with datachain {newest}, and this job has {version}, which is older. "
@@ -93,10 +106,7 @@ def main():
     os.umask(0o007)
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
-    gone = (
-        "An admin of the team can bring back last night's copy: millrace team restore-datasets. "
-        "The job was not run: it would have begun with an empty store."
-    )
+    gone = f"{bring_back} The job was not run: it would have begun with an empty store."
     try:
         made = is_made(metadata) and os.path.isfile(rows)
     except sqlite3.DatabaseError as error:
