@@ -44,6 +44,9 @@ const childOptions = [
   ...(fromSource ? ["--conditions=millrace-source"] : []),
 ];
 
+/** In KiB, of everything that a child takes: beyond it the child ends. */
+const withMemory = ["/bin/sh", "-c", 'ulimit -d 2000000; exec "$@"', "sh"];
+
 /** Where a child finds its own code and the packages that it imports. */
 function codeFolders(): string[] {
   const folders = [process.execPath, packageRoot, contractRoot];
@@ -129,7 +132,7 @@ export class Keeper {
 
   #start(folder: TeamFolder, { program, request, writable = [], data = folder.data, seconds }: Task): Child {
     const view = { group: folder.group(), readable: this.#code, writable: [data, ...writable] };
-    const words = [...this.#confine(view), process.execPath, ...childOptions, script];
+    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
     const child = start(words, this.#environment, seconds);
     const told = { program, request, ...storeFiles(data) };
     child.stdin.on("error", () => {});

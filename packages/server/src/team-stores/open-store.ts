@@ -7,8 +7,8 @@ import { unusable } from "./unusable.ts";
 /** The library makes tables and indexes; anything else would run when we read. */
 const foreign = "type in ('view', 'trigger') or (type = 'table' and sql like 'create virtual%')";
 
-/** Memory that SQLite may take, in bytes. */
-const heap = 512 * 1024 * 1024;
+/** Of any one value, in bytes: a column may be computed, and as long as somebody likes. */
+const limits = { length: 256 * 1024 * 1024 };
 /** How long to wait for a job that writes, in milliseconds. */
 const patience = 60_000;
 
@@ -22,10 +22,8 @@ export function openDatabase(path: string, access: "read" | "write"): DatabaseSy
   if (!found) throw unusable("it is gone");
   if (!found.isFile()) throw unusable("something that is not a plain file lies in its place");
   const readOnly = access === "read";
-  const db = new DatabaseSync(path, { readOnly, timeout: patience, defensive: true, allowExtension: false });
-  db.exec(
-    `pragma trusted_schema = off; pragma synchronous = normal; pragma cell_size_check = on; pragma hard_heap_limit = ${heap}`,
-  );
+  const db = new DatabaseSync(path, { readOnly, timeout: patience, defensive: true, allowExtension: false, limits });
+  db.exec(`pragma trusted_schema = off; pragma synchronous = normal; pragma cell_size_check = on;`);
   const strange = db.prepare(`select type, name from sqlite_schema where ${foreign} limit 1`).get();
   if (strange) {
     const what = strange["type"] === "table" ? "virtual table" : strange["type"];
