@@ -1,5 +1,7 @@
 /** What cannot become a pipeline: refused by name, and nothing is made. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Client, type ErrorCode, routes } from "@millrace/contract";
 import { createJob, readJob, shell } from "../../../e2e/support/jobs.ts";
@@ -123,6 +125,50 @@ describe("a pipeline is refused", () => {
     await team.call(routes.cancelJob, { params: { job_id: waiting.id }, body: {} });
     assert.equal((await resume()).pipeline.status, "RUNNING");
     await running.end();
+  });
+
+  const changes = (username: string): Record<string, () => Promise<unknown>> => {
+    const member = { team_name: "main", username };
+    return {
+      "may not run jobs in the team any more": () =>
+        client.call(routes.updateMember, { params: member, body: { role: "viewer" } }),
+      "is not in the team any more": () => client.call(routes.removeMember, { params: member }),
+      "is disabled": () => client.call(routes.updateUser, { params: { username }, body: { disabled: true } }),
+    };
+  };
+
+  it("to be resumed once the creator of a run has gone meanwhile, until that run is taken out", async () => {
+    const { username, client: theirs } = await addPerson(server, `q${count}`, { team: "main" });
+    const made = await makeDataset({ ...world, client: theirs }, name, "true");
+    await makeDataset(world, `${name}_below`, "true", { needs: [made] });
+    const pipeline = await trigger(client, [`${name}_below`], true);
+    const body = { name: pipeline.name };
+    for (const [why, change] of Object.entries(changes(username))) {
+      await change();
+      const message = new RegExp(`It cannot go on: the job .* is ${username}'s, who ${why}\\..*remove-job`);
+      await refused(client.call(routes.resumePipeline, { body }), "wrong_state", message);
+    }
+    await client.call(routes.removeJobFromPipeline, { body: { ...body, job_id: made.jobId ?? "" } });
+    await client.call(routes.resumePipeline, { body });
+    assert.equal((await waitForPipelineEnd(client, pipeline.name)).status, "COMPLETED");
+  });
+
+  it("at the beginning of a run whose creator has gone while others ran: it fails, and says why", async () => {
+    for (const index of [0, 1, 2]) {
+      const { username, client: theirs } = await addPerson(server, `r${count}${index}`, { team: "main" });
+      const gate = join(server.dataDir, `gate-${username}`);
+      const first = await makeDataset(world, `first_${username}`, `while [ ! -e ${gate} ]; do sleep 0.02; done`);
+      const wishes = { needs: [first], namespace: "shared" };
+      await makeDataset({ ...world, client: theirs }, `second_${username}`, "true", wishes);
+      const pipeline = await trigger(client, [`shared.default.second_${username}`]);
+      const [why, change] = Object.entries(changes(username))[index] ?? assert.fail();
+      await change();
+      await writeFile(gate, "");
+      const failed = await waitForPipelineEnd(client, pipeline.name);
+      assert.equal(failed.status, "FAILED");
+      assert.match(failed.error_message ?? "", new RegExp(`could not begin: .* is ${username}'s, who ${why}\\.`));
+      assert.equal((await readJob(client, failed.job_runs[1]?.created_job_id ?? "")).started_at, null);
+    }
   });
 
   it("and otherwise runs other people's jobs as theirs, also asked by a job", async () => {

@@ -91,8 +91,8 @@ export async function whyNot(db: Db, jobs: readonly JobRow[]): Promise<string | 
   return (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
 }
 
-/** Runs have the rights of whoever made the original: those must still be there. */
-async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+/** Runs have the rights of whoever made the original: those must still be there. The reason why not. */
+export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const firstOf = new Map<number, JobRow>();
   for (const job of jobs) if (!firstOf.has(job.user_id)) firstOf.set(job.user_id, job);
   for (const [userId, job] of firstOf) {

@@ -208,10 +208,23 @@ export const pausePipeline = (context: JobsContext, call: Call, input: PipelineI
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "resume", call, input, now, async (db, { id }) => {
     await requireRoomInQueue(db, call.team, context.quotas);
+    const why = await whyNot(db, await pendingDrafts(db, id));
+    if (why !== undefined)
+      throw new ApiError("wrong_state", `It cannot go on: ${why} Remove that run with \`pipeline remove-job\`.`);
     await movePipeline(db, { id, from: ["PAUSED"], to: "RUNNING", changes: { updated_at: iso(now) } });
     await beginReady(db, await runsOf(db, id));
     return undefined;
   });
+
+/** While it was paused whoever made them may have left. */
+async function pendingDrafts(db: Db, id: string): Promise<JobRow[]> {
+  const drafts: JobRow[] = [];
+  for (const { created_job_id, status } of await runsOf(db, id)) {
+    const draft = created_job_id !== null && status === "PENDING" ? await getJob(db, created_job_id) : undefined;
+    if (draft) drafts.push(draft);
+  }
+  return drafts;
+}
 
 async function beginReady(db: Db, runs: readonly RunState[]): Promise<void> {
   for (const { created_job_id, waits_for, status } of runs)
@@ -281,16 +294,21 @@ async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void
 
 const isOver = ({ status }: RunState) => status === "FAILED" || status === "CANCELED";
 
+/** Its end would fail a pipeline that runs again. */
+function requireNoneEnding(runs: readonly RunState[]): void {
+  const ending = runs.find(({ status }) => status === "CANCELING");
+  if (!ending) return;
+  throw new ApiError(
+    "wrong_state",
+    `${ending.name} (job ${ending.created_job_id}) is still being canceled. Try again when it is CANCELED.`,
+  );
+}
+
 /** What failed or was canceled gets a new draft; what is complete stays as it is. */
 export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "rerun", call, input, now, async (db, pipeline) => {
     const runs = await runsOf(db, pipeline.id);
-    const ending = runs.find(({ status }) => status === "CANCELING");
-    if (ending)
-      throw new ApiError(
-        "wrong_state",
-        `${ending.name} (job ${ending.created_job_id}) is still being canceled. Try again when it is CANCELED.`,
-      );
+    requireNoneEnding(runs);
     await goOnWith(db, context, call, pipeline, runs.filter(isOver), now);
     return undefined;
   });
@@ -305,8 +323,10 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
         "wrong_state",
         `${what} is ${run.status}; only a run that is FAILED or CANCELED can be retried.`,
       );
-    const parents = (await parentsOf(db, pipeline.id)).get(run.job_id) ?? [];
-    const open = (await runsOf(db, pipeline.id)).find((one) => parents.includes(one.job_id) && !isComplete(one));
+    const runs = await runsOf(db, pipeline.id);
+    requireNoneEnding(runs);
+    const parents = new Set((await parentsOf(db, pipeline.id)).get(run.job_id));
+    const open = runs.find((one) => parents.has(one.job_id) && !isComplete(one));
     if (open)
       throw new ApiError(
         "wrong_state",
