@@ -7,7 +7,7 @@ import { type Client, type ErrorCode, routes } from "@millrace/contract";
 import { createJob, readJob, shell } from "../../../e2e/support/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
-import { makeDataset, originalJob, recordMade } from "./support/lineage.ts";
+import { type Made, makeDataset, originalJob, recordMade } from "./support/lineage.ts";
 import { addPerson, refused } from "./support/people.ts";
 import { trigger, waitForPipelineEnd } from "./support/pipelines.ts";
 import { addTeam } from "./support/teams.ts";
@@ -109,6 +109,45 @@ describe("a pipeline is refused", () => {
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who is not in the team any more`));
     await client.call(routes.updateUser, { params: { username }, body: { disabled: true } });
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who is disabled`));
+  });
+
+  it("for more lineage than may be looked at, without looking at it all", async () => {
+    const made: Made[] = [];
+    for (let index = 0; index < 450; index++) made.push(await recordMade(server.store, null, `${name}_${index}`));
+    const uuids = made.map(({ uuid }) => uuid);
+    await server.store.write((db) =>
+      db
+        .insertInto("dataset_dependencies")
+        .columns(["version_id", "needs_version_id"])
+        .expression(
+          db
+            .selectFrom("dataset_versions as below")
+            .innerJoin("dataset_versions as above", (join) => join.onRef("above.id", "<", "below.id"))
+            .select(["below.id as version_id", "above.id as needs_version_id"])
+            .where("below.uuid", "in", uuids)
+            .where("above.uuid", "in", uuids),
+        )
+        .execute(),
+    );
+    await refuses([`${name}_449`], "invalid", /more than 20000 versions, or more than 100000 needs between them/);
+    await refuses([`${name}_440`], "invalid", /was made by no job/);
+  });
+
+  it("to have a run taken out where that leaves more needs than it may have", async () => {
+    const middle = await makeDataset(world, name, "true");
+    const { name: pipeline_name, pipeline_id } = await trigger(client, [name], true);
+    const job_id = middle.jobId ?? "";
+    const edges = Array.from({ length: 400 }, (_, index) => [
+      { pipeline_id, job_id, parent_job_id: `above-${index}` },
+      { pipeline_id, job_id: `below-${index}`, parent_job_id: job_id },
+    ]).flat();
+    await server.store.write((db) => db.insertInto("pipeline_edges").values(edges).execute());
+    const remove = () => client.call(routes.removeJobFromPipeline, { body: { name: pipeline_name, job_id } });
+    await refused(remove(), "wrong_state", /has 400 parents and 400 children/);
+    await server.store.write((db) =>
+      db.deleteFrom("pipeline_edges").where("parent_job_id", "=", job_id).where("job_id", ">", "below-2").execute(),
+    );
+    assert.equal((await remove()).pipeline.total, 0);
   });
 
   it("while as many jobs of the team wait as may, unless it is to be reviewed; so is its resumption", async () => {

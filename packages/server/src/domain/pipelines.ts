@@ -15,6 +15,7 @@ import {
 import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
 import {
   deleteRun,
+  edgesOf,
   findPipeline,
   getPipeline,
   listPipelines,
@@ -35,6 +36,7 @@ import type { JobsContext } from "./jobs.ts";
 import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
+import { mostNeeds } from "./pipeline-graph.ts";
 import {
   beginDraft,
   cancelWaiting,
@@ -128,7 +130,7 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
   return pipelineDocument(db, await findTeamPipeline(db, team, input), frameOf(context, team));
 }
 
-/** A list ends early when its pipelines have so many runs together. */
+/** A list ends early when its pipelines have so many runs together, or as many needs as one may have. */
 const mostListedRuns = 20_000;
 
 export async function readPipelines(
@@ -140,9 +142,10 @@ export async function readPipelines(
   const statuses = status && readStatuses(status);
   const rows = await listPipelines(db, { teamId: team.id, statuses, text: search, limit });
   const found: Pipeline[] = [];
-  for (let index = 0, runs = 0; index < rows.length && runs < mostListedRuns; index++) {
+  for (let index = 0, runs = 0, needs = 0; index < rows.length && runs < mostListedRuns && needs < mostNeeds; index++) {
     const pipeline = await pipelineDocument(db, rows[index] as PipelineRow, frameOf(context, team));
     runs += pipeline.total;
+    for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;
     found.push(pipeline);
   }
   return found;
@@ -274,10 +277,23 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
         "wrong_state",
         `${run.name} (job ${id}) is ${run.status}; only a run that is PENDING can be removed.`,
       );
+    await requireFewNeeds(db, pipeline, run);
     await deleteRun(db, run);
     await recount(db, pipeline, now);
     return `${run.name} (job ${id})`;
   });
+
+/** Each child inherits each parent: of a run with very many of both, too many. */
+async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
+  const edges = await edgesOf(db, id);
+  const above = edges.filter(({ job_id }) => job_id === run.job_id).length;
+  const below = edges.filter(({ parent_job_id }) => parent_job_id === run.job_id).length;
+  if (above * below === 0 || edges.length - above - below + above * below <= mostNeeds) return;
+  throw new ApiError(
+    "wrong_state",
+    `${run.name} has ${above} parents and ${below} children: without it each of these would wait for each of those, and a pipeline has at most ${mostNeeds} such needs.`,
+  );
+}
 
 /** How many parents each run waits for, and how many runs are open: from what is there. */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
