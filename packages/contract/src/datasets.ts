@@ -210,7 +210,8 @@ export const registerVersion = defineRoute({
     query_script: maybe(Type.String({ maxLength: 1_048_576, description: "absent: that of the job" })),
     job_id: maybe({
       ...Uuid,
-      description: "the job that made it; a job's own token registers for its own job",
+      description:
+        "the job that made it: one of yours, or any as an admin of the team; a job's own token registers for its own job",
     } as typeof Uuid),
     team_name: maybe(TeamName),
   }),

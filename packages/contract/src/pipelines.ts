@@ -148,7 +148,8 @@ export const updatePipelineSettings = defineRoute({
   method: "POST",
   path: "/api/datachain/pipeline/settings",
   tag: "Pipelines",
-  summary: "Change what all runs get that have not begun; null changes nothing, an empty text or list takes it back",
+  summary:
+    "Change what all runs get that have not begun; null changes nothing, an empty text or list takes it back. What brings code to runs of others' jobs is refused",
   access: access("PIPELINES", "write", "editor"),
   body: UpdatePipelineSettingsInput,
   response: PipelineOutput,

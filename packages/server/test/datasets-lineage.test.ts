@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Lineage, routes } from "@millrace/contract";
+import { createJob, shell } from "../../../e2e/support/jobs.ts";
 import { putVersion } from "./support/datasets.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
-import { refused } from "./support/people.ts";
+import { addPerson, refused } from "./support/people.ts";
 
 describe("registering a version", () => {
   let server: InProcessServer;
@@ -79,6 +80,18 @@ describe("registering a version", () => {
     await refused(register("by-job", { job_id: randomUUID() }, own), "forbidden", /own job/);
     await end();
     await refused(register("by-job", {}, own), "unauthorized");
+  });
+
+  it("for a job is for whoever made it and for admins of the team: pipelines run it again as its creator", async () => {
+    const [maker, stranger] = [
+      await addPerson(server, "maker", { team: "main" }),
+      await addPerson(server, "stranger", { team: "main" }),
+    ];
+    const { id: job_id } = await createJob(maker.client, shell("true"));
+    await refused(register("claimed", { job_id }, stranger.client), "forbidden", /is maker's\. Only they/);
+    await register("claimed", { job_id }, maker.client);
+    await register("claimed", { job_id }, client);
+    assert.equal((await versionOf("claimed"))?.job_id, job_id);
   });
 
   it("for a job that is not there, or from what is not there, is a 404, and nothing is registered", async () => {

@@ -212,6 +212,9 @@ export function pipelineConformance(storeOf: () => Store): void {
         .values({ version_id: first, needs_version_id: last, needs_uri: null })
         .execute(),
     );
+    assert.deepEqual(await upstreamGraph(store.db, ids, { versions: 2, needs: 4 }), { tooLarge: true });
+    assert.deepEqual(await upstreamGraph(store.db, ids, { versions: 3, needs: 3 }), { tooLarge: true });
+    assert.ok(!("tooLarge" in (await upstreamGraph(store.db, ids, { versions: 3, needs: 4 }))));
     const round = await upstreamGraph(store.db, [last]);
     assert.ok("cycle" in round && round.cycle.length >= 2);
   });

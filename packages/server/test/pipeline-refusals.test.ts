@@ -1,11 +1,13 @@
 /** What cannot become a pipeline: refused by name, and nothing is made. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Client, type ErrorCode, routes } from "@millrace/contract";
 import { createJob, readJob, shell } from "../../../e2e/support/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
-import { makeDataset, originalJob, recordMade } from "./support/lineage.ts";
+import { type Made, makeDataset, originalJob, recordMade } from "./support/lineage.ts";
 import { addPerson, refused } from "./support/people.ts";
 import { trigger, waitForPipelineEnd } from "./support/pipelines.ts";
 import { addTeam } from "./support/teams.ts";
@@ -109,6 +111,45 @@ describe("a pipeline is refused", () => {
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who is disabled`));
   });
 
+  it("for more lineage than may be looked at, without looking at it all", async () => {
+    const made: Made[] = [];
+    for (let index = 0; index < 450; index++) made.push(await recordMade(server.store, null, `${name}_${index}`));
+    const uuids = made.map(({ uuid }) => uuid);
+    await server.store.write((db) =>
+      db
+        .insertInto("dataset_dependencies")
+        .columns(["version_id", "needs_version_id"])
+        .expression(
+          db
+            .selectFrom("dataset_versions as below")
+            .innerJoin("dataset_versions as above", (join) => join.onRef("above.id", "<", "below.id"))
+            .select(["below.id as version_id", "above.id as needs_version_id"])
+            .where("below.uuid", "in", uuids)
+            .where("above.uuid", "in", uuids),
+        )
+        .execute(),
+    );
+    await refuses([`${name}_449`], "invalid", /more than 20000 versions, or more than 100000 needs between them/);
+    await refuses([`${name}_440`], "invalid", /was made by no job/);
+  });
+
+  it("to have a run taken out where that leaves more needs than it may have", async () => {
+    const middle = await makeDataset(world, name, "true");
+    const { name: pipeline_name, pipeline_id } = await trigger(client, [name], true);
+    const job_id = middle.jobId ?? "";
+    const edges = Array.from({ length: 400 }, (_, index) => [
+      { pipeline_id, job_id, parent_job_id: `above-${index}` },
+      { pipeline_id, job_id: `below-${index}`, parent_job_id: job_id },
+    ]).flat();
+    await server.store.write((db) => db.insertInto("pipeline_edges").values(edges).execute());
+    const remove = () => client.call(routes.removeJobFromPipeline, { body: { name: pipeline_name, job_id } });
+    await refused(remove(), "wrong_state", /has 400 parents and 400 children/);
+    await server.store.write((db) =>
+      db.deleteFrom("pipeline_edges").where("parent_job_id", "=", job_id).where("job_id", ">", "below-2").execute(),
+    );
+    assert.equal((await remove()).pipeline.total, 0);
+  });
+
   it("while as many jobs of the team wait as may, unless it is to be reviewed; so is its resumption", async () => {
     const team = await addTeam(server, `full${count}`, { max_queued: 1, max_running: 1 });
     const job = await originalJob(team, shell("true"));
@@ -123,6 +164,50 @@ describe("a pipeline is refused", () => {
     await team.call(routes.cancelJob, { params: { job_id: waiting.id }, body: {} });
     assert.equal((await resume()).pipeline.status, "RUNNING");
     await running.end();
+  });
+
+  const changes = (username: string): Record<string, () => Promise<unknown>> => {
+    const member = { team_name: "main", username };
+    return {
+      "may not run jobs in the team any more": () =>
+        client.call(routes.updateMember, { params: member, body: { role: "viewer" } }),
+      "is not in the team any more": () => client.call(routes.removeMember, { params: member }),
+      "is disabled": () => client.call(routes.updateUser, { params: { username }, body: { disabled: true } }),
+    };
+  };
+
+  it("to be resumed once the creator of a run has gone meanwhile, until that run is taken out", async () => {
+    const { username, client: theirs } = await addPerson(server, `q${count}`, { team: "main" });
+    const made = await makeDataset({ ...world, client: theirs }, name, "true");
+    await makeDataset(world, `${name}_below`, "true", { needs: [made] });
+    const pipeline = await trigger(client, [`${name}_below`], true);
+    const body = { name: pipeline.name };
+    for (const [why, change] of Object.entries(changes(username))) {
+      await change();
+      const message = new RegExp(`It cannot go on: the job .* is ${username}'s, who ${why}\\..*remove-job`);
+      await refused(client.call(routes.resumePipeline, { body }), "wrong_state", message);
+    }
+    await client.call(routes.removeJobFromPipeline, { body: { ...body, job_id: made.jobId ?? "" } });
+    await client.call(routes.resumePipeline, { body });
+    assert.equal((await waitForPipelineEnd(client, pipeline.name)).status, "COMPLETED");
+  });
+
+  it("at the beginning of a run whose creator has gone while others ran: it fails, and says why", async () => {
+    for (const index of [0, 1, 2]) {
+      const { username, client: theirs } = await addPerson(server, `r${count}${index}`, { team: "main" });
+      const gate = join(server.dataDir, `gate-${username}`);
+      const first = await makeDataset(world, `first_${username}`, `while [ ! -e ${gate} ]; do sleep 0.02; done`);
+      const wishes = { needs: [first], namespace: "shared" };
+      await makeDataset({ ...world, client: theirs }, `second_${username}`, "true", wishes);
+      const pipeline = await trigger(client, [`shared.default.second_${username}`]);
+      const [why, change] = Object.entries(changes(username))[index] ?? assert.fail();
+      await change();
+      await writeFile(gate, "");
+      const failed = await waitForPipelineEnd(client, pipeline.name);
+      assert.equal(failed.status, "FAILED");
+      assert.match(failed.error_message ?? "", new RegExp(`could not begin: .* is ${username}'s, who ${why}\\.`));
+      assert.equal((await readJob(client, failed.job_runs[1]?.created_job_id ?? "")).started_at, null);
+    }
   });
 
   it("and otherwise runs other people's jobs as theirs, also asked by a job", async () => {

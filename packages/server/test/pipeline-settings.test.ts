@@ -160,23 +160,41 @@ describe("settings of a pipeline", () => {
     await refused(set(name, { priority: 1 }), "wrong_state", /COMPLETED; settings is allowed only while/);
   });
 
-  it("put no stranger's code beside credentials of somebody's own", async () => {
-    const owner = await addPerson(server, "olive", { team: "main" });
-    await owner.client.call(routes.setOwnCredentials, { body: { name: "private", values: { KEY: "1" } } });
-    const wishes = { namespace: "shared", input: { credentials_name: "private" } };
-    await makeDataset({ ...world, client: owner.client }, "guarded", "true", wishes);
-    const { name } = await trigger(client, ["shared.default.guarded"], true);
-    for (const settings of [
+  describe("of jobs that others made", () => {
+    const bringing: UpdatePipelineSettingsInput[] = [
       { requirements: "evil" },
-      { environment: "PYTHONPATH=/x" },
       { repository: "https://x.example/y" },
-    ])
-      await refused(set(name, settings), "forbidden", /olive's own credentials private\. Only olive may/);
-    assert.equal((await set(name, { workers: 1, priority: 0 })).priority, 0);
-    assert.equal((await set(name, { requirements: "" }, owner.client)).requirements, null);
-    await makeDataset({ ...world, client: owner.client }, "plain", "true", { namespace: "shared" });
-    const other = await trigger(client, ["shared.default.plain"], true);
-    await refused(set(other.name, { credentials_names: ["private"] }), "forbidden", /Only olive may/);
+      { environment: "PYTHONPATH=." },
+      { files: [] },
+      { credentials_names: [] },
+    ];
+
+    it("put no stranger's code beside them, whatever they are given: a run has its creator's rights", async () => {
+      const owner = await addPerson(server, "olive", { team: "main" });
+      await makeDataset({ ...world, client: owner.client }, "harmless", "true", { namespace: "shared" });
+      await makeDataset(world, "mine", "true", { namespace: "shared" });
+      const { name, job_runs } = await trigger(client, ["shared.default.mine", "shared.default.harmless"], true);
+      for (const settings of bringing)
+        await refused(set(name, settings), "forbidden", /harmless\.sh is olive's and runs with olive's rights/);
+      await refused(set(name, { requirements: "evil" }, owner.client), "forbidden", /mine\.sh is admin's/);
+      const changed = await set(name, { workers: 1, priority: 0, python_version: "3.12" });
+      assert.deepEqual([changed.priority, changed.requirements], [0, null]);
+      const theirs = job_runs.find((run) => run.name === "harmless.sh")?.job_id ?? "";
+      await client.call(routes.removeJobFromPipeline, { body: { name, job_id: theirs } });
+      assert.equal((await set(name, { requirements: "six" })).requirements, "six");
+    });
+
+    it("nor into what a schedule fires", async () => {
+      await makeDataset(world, "fired", "true", { namespace: "shared" });
+      const { name } = await trigger(client, ["shared.default.fired"], true);
+      const body = { schedule_name: "nightly", pipeline_name: name, cron_expression: "0 3 * * *" };
+      const { schedule } = await client.call(routes.createSchedule, { body });
+      const { client: mallory } = await addPerson(server, "mallory", { team: "main" });
+      const template = schedule.pipeline.name;
+      for (const settings of bringing)
+        await refused(set(template, settings, mallory), "forbidden", /fired\.sh is admin's/);
+      assert.equal((await set(template, { requirements: "six" })).requirements, "six");
+    });
   });
 
   it("show viewers which variables there are, not what is in them", async () => {

@@ -371,6 +371,23 @@ describe("a pipeline", () => {
       await refused(act(routes.rerunPipeline, name), "wrong_state", /is still being canceled/);
       await waitForPipeline(client, name, (pipeline) => statesOf(pipeline)["stubborn"] === "CANCELED");
     });
+
+    it("waits with a retry of another run, too: the end of what ran would fail it", async () => {
+      const { make, full } = world();
+      await make("stubborn", [], "trap '' TERM; sleep 60");
+      const input = { query_name: "wide.sh", workers: 4 };
+      await makeDataset({ store: server.store, client }, full("wide"), "true", { input });
+      const pipeline = await trigger(client, [full("stubborn"), full("wide")]);
+      const { name } = pipeline;
+      await waitForPipeline(client, name, (one) => statesOf(one)["stubborn"] === "RUNNING");
+      const canceled = await act(routes.cancelPipeline, name);
+      assert.deepEqual(statesOf(canceled), { stubborn: "CANCELING", wide: "CANCELED" });
+      const retry = () => client.call(routes.retryPipelineJob, { body: { name, job_id: draftOf(pipeline, "wide") } });
+      await refused(retry(), "wrong_state", /stubborn\.sh .* is still being canceled/);
+      await waitForPipeline(client, name, (one) => statesOf(one)["stubborn"] === "CANCELED");
+      await retry();
+      await waitForPipeline(client, name, (one) => statesOf(one)["wide"] === "COMPLETE");
+    });
   });
 
   describe("refuses an action in a state that does not allow it, naming both", () => {

@@ -174,10 +174,6 @@ export async function resolveCredentials(
   throw invalid(field, `credentials of this team or of your own (${names})`, asked);
 }
 
-/** Whether a user's jobs would be given the user's own set by this name. */
-export const isOwnSet = async (db: Db, userId: number, name: string): Promise<boolean> =>
-  (await findOwned(db, ofUser(userId), name)) !== undefined;
-
 /** A set that a job names is gone, or cannot be read: its message is for the job's owner. */
 export class CredentialsUnavailable extends Error {}
 

@@ -57,7 +57,10 @@ const runDocument = (run: RunState, parent_job_ids: string[]): JobPipelineRun =>
 /** By run, in the words of the originals. */
 export async function parentsOf(db: Db, pipelineId: string): Promise<Map<string, string[]>> {
   const parents = new Map<string, string[]>();
-  for (const { job_id, parent_job_id } of await edgesOf(db, pipelineId))
-    parents.set(job_id, [...(parents.get(job_id) ?? []), parent_job_id]);
+  for (const { job_id, parent_job_id } of await edgesOf(db, pipelineId)) {
+    const known = parents.get(job_id);
+    if (known) known.push(parent_job_id);
+    else parents.set(job_id, [parent_job_id]);
+  }
   return parents;
 }

@@ -6,6 +6,9 @@ export interface GraphNode {
   readonly parents: readonly string[];
 }
 
+/** Needs in one graph, as found in lineage and as left when a run is taken out. */
+export const mostNeeds = 100_000;
+
 export type Graph =
   /** Parents before children. */
   | { readonly nodes: readonly GraphNode[] }
@@ -49,11 +52,12 @@ function sorted(parents: ReadonlyMap<string, ReadonlySet<string>>): Graph {
 
 /** Every job that is left has a parent that is left: following those, one comes by twice. */
 function cycleIn(parents: ReadonlyMap<string, ReadonlySet<string>>, done: ReadonlySet<string>): string[] {
-  const path: string[] = [];
+  const path = new Set<string>();
   let at = [...parents.keys()].find((jobId) => !done.has(jobId)) as string;
-  while (!path.includes(at)) {
-    path.push(at);
+  while (!path.has(at)) {
+    path.add(at);
     at = [...(parents.get(at) ?? [])].find((jobId) => !done.has(jobId)) as string;
   }
-  return path.slice(path.indexOf(at));
+  const all = [...path];
+  return all.slice(all.indexOf(at));
 }

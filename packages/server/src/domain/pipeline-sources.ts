@@ -4,12 +4,12 @@ import { findDataset } from "../store/datasets.ts";
 import { filesByIds } from "../store/files.ts";
 import { getJob, type JobRow } from "../store/jobs.ts";
 import { roleOf } from "../store/memberships.ts";
-import { findLiveVersion, makersOf, nameOfVersion, needsUpstream } from "../store/pipeline-sources.ts";
+import { findLiveVersion, findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
 import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { fullName, readReference, writeVersion } from "./dataset-names.ts";
 import { readSpec } from "./job-documents.ts";
-import { type Graph, type GraphNode, graphOf } from "./pipeline-graph.ts";
+import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
 import type { Team } from "./principals.ts";
 
 /** A version that somebody wants rebuilt. */
@@ -27,6 +27,8 @@ export interface Sources {
 
 /** More would not fit one answer, nor one write. */
 const mostRuns = 5000;
+/** Looked at to find the jobs: more would hold up everybody else's writes. */
+const mostUpstream = { versions: 20_000, needs: mostNeeds };
 
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 
@@ -38,6 +40,10 @@ export async function findSources(db: Db, team: Team, username: string, datasets
   }
   const ids = [...targets.keys()];
   const graph = await upstreamGraph(db, ids);
+  if ("tooLarge" in graph)
+    throw refusal(
+      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Rebuild what is farther up by itself, and name less.`,
+    );
   if ("unmade" in graph)
     throw refusal(
       `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Make it with a job first.`,
@@ -50,10 +56,13 @@ export async function findSources(db: Db, team: Team, username: string, datasets
 }
 
 /** The jobs that made these versions and everything upstream of them. */
-export async function upstreamGraph(db: Db, ids: readonly number[]): Promise<Graph> {
-  const needs = await needsUpstream(db, ids);
-  const all = new Set([...ids, ...needs.map(({ needs_version_id }) => needs_version_id)]);
-  return graphOf(await makersOf(db, [...all]), needs);
+export async function upstreamGraph(
+  db: Db,
+  ids: readonly number[],
+  most = mostUpstream,
+): Promise<Graph | { readonly tooLarge: true }> {
+  const upstream = await findUpstream(db, ids, most);
+  return upstream ? graphOf(await makersOf(db, upstream.ids), upstream.needs) : { tooLarge: true };
 }
 
 async function findTarget(db: Db, team: Team, username: string, text: string): Promise<Target> {
@@ -67,8 +76,10 @@ async function findTarget(db: Db, team: Team, username: string, text: string): P
   throw new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
 }
 
+/** Of a long circle the first few. */
 async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string> {
-  const names = await Promise.all(jobIds.map(async (id) => nameOfJob(await getJob(db, id), id)));
+  const names = await Promise.all(jobIds.slice(0, 5).map(async (id) => nameOfJob(await getJob(db, id), id)));
+  if (jobIds.length > names.length) names.push(`${jobIds.length - names.length} others`);
   return `the jobs ${names.join(" and ")} need each other's datasets, so none of them can run first.`;
 }
 
@@ -91,8 +102,8 @@ export async function whyNot(db: Db, jobs: readonly JobRow[]): Promise<string | 
   return (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
 }
 
-/** Runs have the rights of whoever made the original: those must still be there. */
-async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+/** Runs have the rights of whoever made the original: those must still be there. The reason why not. */
+export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
   const firstOf = new Map<number, JobRow>();
   for (const job of jobs) if (!firstOf.has(job.user_id)) firstOf.set(job.user_id, job);
   for (const [userId, job] of firstOf) {

@@ -15,6 +15,7 @@ import {
 import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
 import {
   deleteRun,
+  edgesOf,
   findPipeline,
   getPipeline,
   listPipelines,
@@ -35,6 +36,7 @@ import type { JobsContext } from "./jobs.ts";
 import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
+import { mostNeeds } from "./pipeline-graph.ts";
 import {
   beginDraft,
   cancelWaiting,
@@ -128,7 +130,7 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
   return pipelineDocument(db, await findTeamPipeline(db, team, input), frameOf(context, team));
 }
 
-/** A list ends early when its pipelines have so many runs together. */
+/** A list ends early when its pipelines have so many runs together, or as many needs as one may have. */
 const mostListedRuns = 20_000;
 
 export async function readPipelines(
@@ -140,9 +142,10 @@ export async function readPipelines(
   const statuses = status && readStatuses(status);
   const rows = await listPipelines(db, { teamId: team.id, statuses, text: search, limit });
   const found: Pipeline[] = [];
-  for (let index = 0, runs = 0; index < rows.length && runs < mostListedRuns; index++) {
+  for (let index = 0, runs = 0, needs = 0; index < rows.length && runs < mostListedRuns && needs < mostNeeds; index++) {
     const pipeline = await pipelineDocument(db, rows[index] as PipelineRow, frameOf(context, team));
     runs += pipeline.total;
+    for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;
     found.push(pipeline);
   }
   return found;
@@ -208,10 +211,23 @@ export const pausePipeline = (context: JobsContext, call: Call, input: PipelineI
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "resume", call, input, now, async (db, { id }) => {
     await requireRoomInQueue(db, call.team, context.quotas);
+    const why = await whyNot(db, await pendingDrafts(db, id));
+    if (why !== undefined)
+      throw new ApiError("wrong_state", `It cannot go on: ${why} Remove that run with \`pipeline remove-job\`.`);
     await movePipeline(db, { id, from: ["PAUSED"], to: "RUNNING", changes: { updated_at: iso(now) } });
     await beginReady(db, await runsOf(db, id));
     return undefined;
   });
+
+/** While it was paused whoever made them may have left. */
+async function pendingDrafts(db: Db, id: string): Promise<JobRow[]> {
+  const drafts: JobRow[] = [];
+  for (const { created_job_id, status } of await runsOf(db, id)) {
+    const draft = created_job_id !== null && status === "PENDING" ? await getJob(db, created_job_id) : undefined;
+    if (draft) drafts.push(draft);
+  }
+  return drafts;
+}
 
 async function beginReady(db: Db, runs: readonly RunState[]): Promise<void> {
   for (const { created_job_id, waits_for, status } of runs)
@@ -261,10 +277,23 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
         "wrong_state",
         `${run.name} (job ${id}) is ${run.status}; only a run that is PENDING can be removed.`,
       );
+    await requireFewNeeds(db, pipeline, run);
     await deleteRun(db, run);
     await recount(db, pipeline, now);
     return `${run.name} (job ${id})`;
   });
+
+/** Each child inherits each parent: of a run with very many of both, too many. */
+async function requireFewNeeds(db: Db, { id }: PipelineRow, run: RunState): Promise<void> {
+  const edges = await edgesOf(db, id);
+  const above = edges.filter(({ job_id }) => job_id === run.job_id).length;
+  const below = edges.filter(({ parent_job_id }) => parent_job_id === run.job_id).length;
+  if (above * below === 0 || edges.length - above - below + above * below <= mostNeeds) return;
+  throw new ApiError(
+    "wrong_state",
+    `${run.name} has ${above} parents and ${below} children: without it each of these would wait for each of those, and a pipeline has at most ${mostNeeds} such needs.`,
+  );
+}
 
 /** How many parents each run waits for, and how many runs are open: from what is there. */
 async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
@@ -281,16 +310,21 @@ async function recount(db: Db, pipeline: PipelineRow, now: number): Promise<void
 
 const isOver = ({ status }: RunState) => status === "FAILED" || status === "CANCELED";
 
+/** Its end would fail a pipeline that runs again. */
+function requireNoneEnding(runs: readonly RunState[]): void {
+  const ending = runs.find(({ status }) => status === "CANCELING");
+  if (!ending) return;
+  throw new ApiError(
+    "wrong_state",
+    `${ending.name} (job ${ending.created_job_id}) is still being canceled. Try again when it is CANCELED.`,
+  );
+}
+
 /** What failed or was canceled gets a new draft; what is complete stays as it is. */
 export const rerunPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "rerun", call, input, now, async (db, pipeline) => {
     const runs = await runsOf(db, pipeline.id);
-    const ending = runs.find(({ status }) => status === "CANCELING");
-    if (ending)
-      throw new ApiError(
-        "wrong_state",
-        `${ending.name} (job ${ending.created_job_id}) is still being canceled. Try again when it is CANCELED.`,
-      );
+    requireNoneEnding(runs);
     await goOnWith(db, context, call, pipeline, runs.filter(isOver), now);
     return undefined;
   });
@@ -305,8 +339,10 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
         "wrong_state",
         `${what} is ${run.status}; only a run that is FAILED or CANCELED can be retried.`,
       );
-    const parents = (await parentsOf(db, pipeline.id)).get(run.job_id) ?? [];
-    const open = (await runsOf(db, pipeline.id)).find((one) => parents.includes(one.job_id) && !isComplete(one));
+    const runs = await runsOf(db, pipeline.id);
+    requireNoneEnding(runs);
+    const parents = new Set((await parentsOf(db, pipeline.id)).get(run.job_id));
+    const open = runs.find((one) => parents.has(one.job_id) && !isComplete(one));
     if (open)
       throw new ApiError(
         "wrong_state",

@@ -14,6 +14,7 @@ import {
 import { ensureNamespace, ensureProject, findDataset, placedDataset, putDataset } from "../store/datasets.ts";
 import { findJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
+import { usernameOf } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
@@ -75,7 +76,8 @@ function checkPlace({ namespace, project, name }: Reference): void {
     throw invalid("name", "a namespace other than system and local", namespace);
 }
 
-async function jobOf(db: Db, { team, principal: { via }, input }: Registration) {
+/** A pipeline runs the maker of a version again, as its creator: so nobody says that a stranger's job was it. */
+async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {
   const given = input.job_id?.toLowerCase();
   const own = via.kind === "job" ? via.jobId : undefined;
   if (own && given && own !== given)
@@ -84,6 +86,11 @@ async function jobOf(db: Db, { team, principal: { via }, input }: Registration) 
   if (id === undefined) return undefined;
   const job = await findJob(db, team.id, id);
   if (!job) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+  if (job.user_id !== userId && team.role !== "admin")
+    throw new ApiError(
+      "forbidden",
+      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only they, the job itself and admins of the team may say that it made a version.`,
+    );
   return { id, query: readSpec(job).query };
 }
 

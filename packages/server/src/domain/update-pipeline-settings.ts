@@ -7,17 +7,16 @@ import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
-import { isOwnSet, resolveCredentials } from "./credentials.ts";
+import { resolveCredentials } from "./credentials.ts";
 import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
 import { readEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
-import { readSpec } from "./job-documents.ts";
 import { checkedEnvironment, checkRepository, checkVersion } from "./job-input.ts";
 import { queueRow } from "./job-queue.ts";
 import type { JobsContext } from "./jobs.ts";
 import { type DraftFrame, draftContent } from "./pipeline-drafts.ts";
 import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
-import { type PipelineSettings, readSettings, withSettings } from "./pipeline-settings.ts";
+import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 
 /** A run, the job that it repeats, and how it stands. */
@@ -36,12 +35,12 @@ export function updateSettings(
   const selector = { name: input.pipeline_name ?? null, pipeline_id: input.pipeline_id ?? null };
   return changePipeline(context, "settings", call, selector, now, async (db, pipeline) => {
     const repeated = await runsWithOriginals(db, pipeline);
+    if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
     const settings = await readChanges(db, context, call, input, readSettings(pipeline), repeated, now);
     const environment =
       input.environment == null
         ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
         : checkedEnvironment(input.environment);
-    if (bringsCode(input)) await protectCredentials(db, call, settings, repeated);
     const frame = { pipelineId: pipeline.id, settings, variables: readEnvironment(environment) };
     for (const one of repeated) await rewriteDraft(db, context, one, frame);
     await updatePipeline(db, pipeline.id, {
@@ -119,31 +118,21 @@ async function checkCredentials(db: Db, names: readonly string[], repeated: read
     for (const name of names) await resolveCredentials(db, holder, name, "credentials_names");
 }
 
-/** What a run executes or is given beside its script. */
+/** What a run executes or is given beside its script. A version of Python, workers and a priority are numbers: they bring nothing. */
 const bringsCode = (input: UpdatePipelineSettingsInput) =>
   [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
     (value) => value != null,
   );
 
-/** Credentials of a user's own are for that user's jobs alone: nobody else may put code beside them. */
-async function protectCredentials(
-  db: Db,
-  { principal }: Call,
-  settings: PipelineSettings,
-  repeated: readonly Repeated[],
-): Promise<void> {
-  for (const { original } of repeated) {
-    if (original.user_id === principal.userId) continue;
-    const { credentials_name, credentials_names } = withSettings(readSpec(original), settings);
-    for (const name of credentials_names ?? (credentials_name === null ? [] : [credentials_name])) {
-      if (!(await isOwnSet(db, original.user_id, name))) continue;
-      const owner = await usernameOf(db, original.user_id);
-      throw new ApiError(
-        "forbidden",
-        `${original.name ?? original.id} is ${owner}'s and is given ${owner}'s own credentials ${name}. Only ${owner} may change requirements, repository, environment, files or credentials of a pipeline with it.`,
-      );
-    }
-  }
+/** A run has all rights of whoever made its original, through the token that it is given: nobody else may put code beside it. */
+async function requireOwnRuns(db: Db, { principal }: Call, repeated: readonly Repeated[]): Promise<void> {
+  const other = repeated.find(({ original }) => original.user_id !== principal.userId);
+  if (!other) return;
+  const owner = await usernameOf(db, other.original.user_id);
+  throw new ApiError(
+    "forbidden",
+    `${other.run.name} is ${owner}'s and runs with ${owner}'s rights. Only who made all jobs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or let ${owner} trigger a pipeline.`,
+  );
 }
 
 /** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. */

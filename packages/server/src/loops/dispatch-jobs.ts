@@ -11,6 +11,7 @@ import { filesOfJob } from "../domain/files.ts";
 import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
 import { usesLibrary, withLibrary } from "../domain/library.ts";
+import { absentCreator } from "../domain/pipeline-sources.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
 import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
@@ -162,17 +163,21 @@ const failWaiting = (db: Db, id: string, why: string, now: number) =>
     now,
   );
 
+/** A run of a pipeline may begin long after it was asked for, and by somebody else: its creator must still be there. */
 async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<Claimed | undefined> {
   if (!(await dequeue(db, id))) return undefined;
   const job = await getJob(db, id);
   if (!job) return undefined;
   const now = iso(context.clock.now());
-  const credentials = await credentialsOf(db, context, job);
-  if (credentials instanceof CredentialsUnavailable) {
-    await failWaiting(db, id, credentials.message, context.clock.now());
+  const refuse = async (why: string) => {
+    await failWaiting(db, id, why, context.clock.now());
     context.signals.jobChanged(id);
     return undefined;
-  }
+  };
+  const absent = job.pipeline_id === null ? undefined : await absentCreator(db, [job]);
+  if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
+  const credentials = await credentialsOf(db, context, job);
+  if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
   const secrets = await encryptSecrets(db, context, id, Object.values(credentials));
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {

@@ -28,27 +28,55 @@ export interface VersionNeed {
   readonly needs_version_id: number;
 }
 
-/** What these versions were made from, and what that was made from, to the beginning: by index, so that only what is found costs anything. */
-export async function needsUpstream(db: Db, ids: readonly number[]): Promise<VersionNeed[]> {
-  const query = sql<VersionNeed>`with recursive needs (version_id, needs_version_id) as (
-      select version_id, needs_version_id from dataset_dependencies
-      where version_id in (${sql.join(ids)}) and needs_version_id is not null
-      union
-      select below.version_id, below.needs_version_id
-      from needs join dataset_dependencies as below on below.version_id = needs.needs_version_id
-      where below.needs_version_id is not null
-    ) select version_id, needs_version_id from needs`;
-  return (await query.execute(db)).rows;
+/** What lies upstream of some versions. */
+export interface Upstream {
+  /** Those that were asked for among them, each once. */
+  readonly ids: readonly number[];
+  readonly needs: readonly VersionNeed[];
 }
+
+/** Versions asked for in one statement. */
+const askedAtOnce = 500;
+
+/**
+ * What these versions were made from, and what that was made from, to the beginning: every version is looked at once, by
+ * index. Undefined: there is more than the limits, and no more than they allow was read.
+ */
+export async function findUpstream(
+  db: Db,
+  targets: readonly number[],
+  most: { readonly versions: number; readonly needs: number },
+): Promise<Upstream | undefined> {
+  const ids = new Set(targets);
+  const needs: VersionNeed[] = [];
+  let found = [...ids];
+  while (found.length > 0 && ids.size <= most.versions) {
+    const next = await needsOf(db, found.splice(0, askedAtOnce), most.needs + 1 - needs.length);
+    for (const need of next) needs.push(need);
+    if (needs.length > most.needs) return undefined;
+    const fresh = new Set(next.map(({ needs_version_id }) => needs_version_id).filter((id) => !ids.has(id)));
+    for (const id of fresh) ids.add(id);
+    found = [...found, ...fresh];
+  }
+  return found.length > 0 ? undefined : { ids: [...ids], needs };
+}
+
+/** As the index has it: what a version needs of storages is not even looked at. */
+const needsOf = (db: Db, ids: readonly number[], limit: number) =>
+  db
+    .selectFrom("dataset_dependencies")
+    .select(["version_id", "needs_version_id"])
+    .where("version_id", "in", ids)
+    .where(sql<number>`coalesce(needs_version_id, 0)`, ">", 0)
+    .limit(limit)
+    .$narrowType<VersionNeed>()
+    .execute();
 
 /** A version, and the job that made it; null: nobody's. */
 export interface SourceVersion {
   readonly id: number;
   readonly maker: string | null;
 }
-
-/** Versions asked for in one statement. */
-const askedAtOnce = 500;
 
 export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
   const found: SourceVersion[] = [];
