@@ -17,7 +17,6 @@ import {
   placedDataset,
   updateDataset,
 } from "../store/datasets.ts";
-import { markExportsRemoved } from "../store/exports.ts";
 import type { Db } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
@@ -223,7 +222,6 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
 export async function applyRemoval(db: Db, team: Team, actor: Actor, removal: Removal, now: number): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);
   await markVersionsRemoved(db, ids, iso(now));
-  await markExportsRemoved(db, ids);
   const detail = removal.versions.map(({ version }) => version).join(", ");
   await audit(db, actor, { action: "dataset.remove", team, target: fullName(removal.reference), detail }, now);
 }

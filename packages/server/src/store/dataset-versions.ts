@@ -1,6 +1,8 @@
 /** Versions of datasets in the store: what each was made from, and by which job. */
 import { versionStatus } from "@millrace/contract";
 import type { Selectable } from "kysely";
+import { markExportsRemovedOf } from "./exports.ts";
+import { parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
@@ -52,16 +54,21 @@ export const linkJob = (db: Db, jobId: string, versionId: number, isCreator: boo
     .onConflict((c) => c.doNothing())
     .execute();
 
-/** Their numbers are never given again, so their rows stay. */
+/** Their numbers are never given again, so their rows stay. What was exported of them is not given any more. */
 export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
-  for (let at = 0; at < uuids.length; at += 500) {
-    await db
+  for (const part of parts(uuids)) {
+    const removed = await db
       .updateTable("dataset_versions")
-      .set({ status: 8, removed_at: now })
+      .set({ status: versionStatus.removed, removed_at: now })
       .where("team_id", "=", teamId)
-      .where("uuid", "in", uuids.slice(at, at + 500))
+      .where("uuid", "in", part)
       .where("removed_at", "is", null)
+      .returning("id")
       .execute();
+    await markExportsRemovedOf(
+      db,
+      removed.map(({ id }) => id),
+    );
   }
 }
 
@@ -78,15 +85,16 @@ export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
   ).map(({ uuid }) => uuid);
 
 export async function markRestored(db: Db, teamId: number, uuids: readonly string[]): Promise<void> {
-  for (let at = 0; at < uuids.length; at += 500) {
+  for (const part of parts(uuids)) {
     await db
       .updateTable("dataset_versions")
-      .set({ status: 4, removed_at: null })
+      .set({ status: versionStatus.complete, removed_at: null })
       .where("team_id", "=", teamId)
-      .where("uuid", "in", uuids.slice(at, at + 500))
+      .where("uuid", "in", part)
       .execute();
   }
 }
+
 /** What lists show of a version: without what is large. */
 const listed = [
   "id",
@@ -153,15 +161,20 @@ export async function insertVersion(db: Db, row: Omit<DatasetVersionRow, "id">):
   return (await db.insertInto("dataset_versions").values(row).returning("id").executeTakeFirstOrThrow()).id;
 }
 
-/** Returns how many were live until now. */
+/** With their exports. Returns how many were live until now. */
 export async function markVersionsRemoved(db: Db, ids: readonly number[], now: string): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable("dataset_versions")
-    .set({ status: versionStatus.removed, removed_at: now })
-    .where("id", "in", ids)
-    .where("status", "=", versionStatus.complete)
-    .executeTakeFirst();
-  return Number(numUpdatedRows);
+  let count = 0;
+  for (const part of parts(ids)) {
+    const { numUpdatedRows } = await db
+      .updateTable("dataset_versions")
+      .set({ status: versionStatus.removed, removed_at: now })
+      .where("id", "in", part)
+      .where("status", "=", versionStatus.complete)
+      .executeTakeFirst();
+    count += Number(numUpdatedRows);
+  }
+  await markExportsRemovedOf(db, ids);
+  return count;
 }
 
 export const setRowsTable = (db: Db, id: number, rows_table: string) =>

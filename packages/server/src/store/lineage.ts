@@ -1,9 +1,7 @@
 /** Lineage in the store: steps from versions to what they need and to what needs them. */
 import { sql } from "kysely";
+import { parts } from "./parts.ts";
 import type { Db } from "./store.ts";
-
-/** Ids in one statement: within what either store takes. */
-const atOnce = 500;
 
 export interface LineageStep {
   readonly version_id: number;
@@ -58,8 +56,4 @@ export async function lineageVersions(db: Db, teamId: number, ids: readonly numb
     found.push(...(await query.execute()));
   }
   return found;
-}
-
-function* parts(ids: readonly number[]): Generator<readonly number[]> {
-  for (let start = 0; start < ids.length; start += atOnce) yield ids.slice(start, start + atOnce);
 }
