@@ -177,6 +177,15 @@ describe("lineage", () => {
     await refused(lineage({ uuid: randomUUID() }), "not_found");
   });
 
+  it("tells nothing of a job of another team, whatever the team's store says", async () => {
+    await client.call(routes.createTeam, { body: { name: "theirs" } });
+    const body = { query: ":", query_type: "SHELL", query_name: "their secret", team_name: "theirs" } as const;
+    const { id } = await client.call(routes.createJob, { body });
+    await putVersion(server.store, "forged", { madeBy: id });
+    const { nodes } = await lineage({ dataset: "forged" });
+    assert.ok(!JSON.stringify(nodes).includes("their secret"), JSON.stringify(nodes));
+  });
+
   it("that goes round in circles ends", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
     await putVersion(server.store, "one", { uuid: one });

@@ -207,6 +207,17 @@ describe("the registry of datasets", () => {
     });
   });
 
+  describe("exports", () => {
+    const ask = (name: string) => client.call(routes.exportDataset, { query: { name } });
+
+    it("of rows that lie elsewhere, or that nobody can count, are refused for what they are", async () => {
+      await put("elsewhere");
+      await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
+      await refused(ask("elsewhere"), "wrong_state", /registered by its maker/);
+      await refused(ask("uncounted"), "wrong_state", /How many rows @admin\.default\.uncounted@1\.0\.0 has/);
+    });
+  });
+
   describe("of a job", () => {
     it("names the versions it made and reused in full, and no internal or removed ones", async () => {
       const { id } = await createJob(client, shell(":"));
