@@ -194,9 +194,10 @@ export const registerVersion = defineRoute({
       description: "chosen by you: the same one again gives the version that is there",
     } as typeof Uuid),
     dependencies: maybe(
-      Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
         maxItems: 1000,
-        description: "datasets, without a version the newest, and storage URIs such as s3://bucket/folder",
+        description:
+          "datasets, without a version the newest, and storage URIs such as s3://bucket/folder, of at most 1000 bytes",
       }),
     ),
     schema: maybe(AnyMap),

@@ -68,6 +68,23 @@ describe("registering a version", () => {
     assert.equal((await client.call(routes.getDataset, { query: { name: "kept" } })).description, "what it is");
   });
 
+  it("of names and URIs that the stores could not keep as they are is a 422", async () => {
+    const wide = "\u6f22".repeat(990);
+    await refused(register("wide", { dependencies: [`s3://${wide}`] }), "invalid", /at most 1000 bytes/);
+    await refused(register("wide", { dependencies: ["s3://\ud800"] }), "invalid", /well-formed Unicode/);
+    for (const name of ["half\ud800", "\udc00.half", "a.\ud800.b", wide])
+      await refused(register(name), "invalid", /name/);
+    const kept = `s3://${wide.slice(0, 331)}`;
+    await register("wide", { dependencies: [kept] });
+    const { nodes } = await client.call(routes.getLineage, { query: { dataset: "wide" } });
+    assert.ok(nodes.some((node) => JSON.stringify(node).includes(kept)));
+    await refused(
+      client.call(routes.editDataset, { body: { name: "wide", new_name: "\ud800" } }),
+      "invalid",
+      /new_name/,
+    );
+  });
+
   it("with a job's own token is for that job and for no other", async () => {
     const { job, token, end } = await runningJob(client);
     const own = createClient({ url: server.url, token, team: "main" });

@@ -22,6 +22,7 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { datasetText, listedDatasetText } from "./dataset-documents.ts";
 import {
+  canBeKept,
   fullName,
   homeOf,
   type Reference,
@@ -162,8 +163,8 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
 
 /** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
 export function checkName(field: string, name: string): string {
-  if (name !== "" && name.length <= 255 && !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name))
-    return name;
+  const isFree = !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name);
+  if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
   throw invalid(
     field,
     "a name without dots, slashes, spaces and @, not beginning with lst__, session_ or ds_query_",

@@ -2,7 +2,7 @@
  * What was read back from a team's store, checked: jobs could have written anything there. A version that is not right is
  * left out; the rest of what its job did still counts.
  */
-import { readVersion } from "./dataset-names.ts";
+import { canBeKept, readVersion } from "./dataset-names.ts";
 import type { FoundVersion } from "./record-versions.ts";
 
 export interface Collected {
@@ -16,7 +16,6 @@ export interface Collected {
 
 /** Of any one text, in characters. */
 const textLimit = 4 * 1024 * 1024;
-const nameLimit = 1024;
 const metricsLimit = 64 * 1024;
 const countLimit = 100_000;
 
@@ -76,13 +75,13 @@ const aboutDataset = ({ description, attrs }: Fields) => ({
 
 function readNeed({ uuid, uri }: Fields): FoundVersion["needs"] {
   if (isUuid(uuid)) return [{ uuid }];
-  return isText(uri) ? [{ uri }] : [];
+  return isName(uri) ? [{ uri }] : [];
 }
 
 const isText = (value: unknown): value is string =>
   typeof value === "string" && value.length <= textLimit && !value.includes("\0");
 const textOf = (value: unknown) => (isText(value) ? value : "");
-const isName = (value: unknown): value is string => isText(value) && value !== "" && value.length <= nameLimit;
+const isName = (value: unknown): value is string => isText(value) && value !== "" && canBeKept(value);
 const isUuid = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 

@@ -16,7 +16,7 @@ import { findJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
-import { fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
+import { canBeKept, fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
 import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
 import { readSpec } from "./job-documents.ts";
 import type { Principal, Team } from "./principals.ts";
@@ -91,6 +91,8 @@ async function readNeeds(db: Db, { team, principal, input }: Registration): Prom
   const needs: Need[] = [];
   for (const text of new Set(input.dependencies ?? [])) {
     const isUri = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
+    if (isUri && !canBeKept(text))
+      throw invalid("dependencies", "URIs of at most 1000 bytes, in well-formed Unicode", text);
     const reference = isUri
       ? undefined
       : readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies");
