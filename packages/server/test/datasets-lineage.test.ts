@@ -85,6 +85,12 @@ describe("registering a version", () => {
     );
   });
 
+  it("with a larger schema or more first rows than lists can show is a 422 that says the bound", async () => {
+    const text = "x".repeat(262_144);
+    await refused(register("large", { preview: [{ text }] }), "invalid", /preview: expected at most 262144 bytes/);
+    await refused(register("large", { schema: { text } }), "invalid", /schema: expected at most 262144 bytes/);
+  });
+
   it("with a job's own token is for that job and for no other", async () => {
     const { job, token, end } = await runningJob(client);
     const own = createClient({ url: server.url, token, team: "main" });

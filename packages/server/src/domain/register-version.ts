@@ -138,8 +138,19 @@ function next({ major, minor, patch }: Version): Version {
   throw new ApiError("wrong_state", "version: there is no next one. Choose a number.");
 }
 
+/** Every version of a dataset is shown with these. */
+const mostBytes = 256 * 1024;
+
+function limited(field: string, json: string): string {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= mostBytes) return json;
+  throw new ApiError("invalid", `${field}: expected at most ${mostBytes} bytes of JSON, got ${bytes}`);
+}
+
 function rowOf({ team, input, text }: Registration, numbers: Version, now: number) {
   const exact = parseExactly(text) as { preview?: unknown; schema?: unknown };
+  const schema = limited("schema", JSON.stringify(exact.schema ?? {}));
+  const preview = exact.preview ? limited("preview", JSON.stringify(exact.preview)) : null;
   return {
     ...numbers,
     team_id: team.id,
@@ -150,8 +161,8 @@ function rowOf({ team, input, text }: Registration, numbers: Version, now: numbe
     num_objects: input.num_objects ?? null,
     size: input.size ?? null,
     feature_schema: "{}",
-    schema: JSON.stringify(exact.schema ?? {}),
-    preview: exact.preview ? JSON.stringify(exact.preview) : null,
+    schema,
+    preview,
     sources: "",
     script_output: "",
     error_message: "",

@@ -1,6 +1,6 @@
 /** Versions of datasets in the store: what each was made from, and by which job. */
 import { versionStatus } from "@millrace/contract";
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { markExportsRemovedOf } from "./exports.ts";
 import { parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
@@ -137,11 +137,52 @@ const inOrder = (db: Db, datasetId: number) =>
     .orderBy("minor")
     .orderBy("patch");
 
-/** Of one dataset, oldest first, with everything. */
-export const versionsOf = (db: Db, datasetId: number): Promise<DatasetVersionRow[]> =>
-  inOrder(db, datasetId).selectAll().execute();
+/** Of one dataset, oldest first, with the bytes of what is large in the place of that. */
+export const sizedVersionsOf = (db: Db, datasetId: number) =>
+  inOrder(db, datasetId)
+    .select(listed)
+    .select([
+      "content_hash",
+      sql<number>`octet_length(schema) + octet_length(feature_schema)`.as("schema_bytes"),
+      sql<number>`coalesce(octet_length(preview), 0) + octet_length(query_script) + octet_length(script_output)
+        + octet_length(sources)`.as("text_bytes"),
+    ])
+    .execute();
+export type SizedVersionRow = Awaited<ReturnType<typeof sizedVersionsOf>>[number];
 
-/** The same without what is large. */
+const schemas = ["schema", "feature_schema"] as const;
+const texts = ["preview", "query_script", "script_output", "sources"] as const;
+export type VersionSchemas = Pick<DatasetVersionRow, (typeof schemas)[number]>;
+export type VersionTexts = Pick<DatasetVersionRow, (typeof texts)[number]>;
+
+export const schemasOf = (db: Db, ids: readonly number[]): Promise<Map<number, VersionSchemas>> =>
+  largeOf(ids, (part) =>
+    db
+      .selectFrom("dataset_versions")
+      .select(["id", ...schemas])
+      .where("id", "in", part)
+      .execute(),
+  );
+
+export const textsOf = (db: Db, ids: readonly number[]): Promise<Map<number, VersionTexts>> =>
+  largeOf(ids, (part) =>
+    db
+      .selectFrom("dataset_versions")
+      .select(["id", ...texts])
+      .where("id", "in", part)
+      .execute(),
+  );
+
+async function largeOf<Row extends { readonly id: number }>(
+  ids: readonly number[],
+  read: (part: readonly number[]) => Promise<Row[]>,
+): Promise<Map<number, Row>> {
+  const found = new Map<number, Row>();
+  for (const part of parts(ids)) for (const row of await read(part)) found.set(row.id, row);
+  return found;
+}
+
+/** The same with neither. */
 export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
   inOrder(db, datasetId).select(listed).execute();
 
