@@ -69,6 +69,29 @@ describe("registering a version", () => {
     assert.equal((await client.call(routes.getDataset, { query: { name: "kept" } })).description, "what it is");
   });
 
+  it("of names and URIs that the stores could not keep as they are is a 422", async () => {
+    const wide = "\u6f22".repeat(990);
+    await refused(register("wide", { dependencies: [`s3://${wide}`] }), "invalid", /at most 1000 bytes/);
+    await refused(register("wide", { dependencies: ["s3://\ud800"] }), "invalid", /well-formed Unicode/);
+    for (const name of ["half\ud800", "\udc00.half", "a.\ud800.b", wide])
+      await refused(register(name), "invalid", /name/);
+    const kept = `s3://${wide.slice(0, 331)}`;
+    await register("wide", { dependencies: [kept] });
+    const { nodes } = await client.call(routes.getLineage, { query: { dataset: "wide" } });
+    assert.ok(nodes.some((node) => JSON.stringify(node).includes(kept)));
+    await refused(
+      client.call(routes.editDataset, { body: { name: "wide", new_name: "\ud800" } }),
+      "invalid",
+      /new_name/,
+    );
+  });
+
+  it("with a larger schema or more first rows than lists can show is a 422 that says the bound", async () => {
+    const text = "x".repeat(262_144);
+    await refused(register("large", { preview: [{ text }] }), "invalid", /preview: expected at most 262144 bytes/);
+    await refused(register("large", { schema: { text } }), "invalid", /schema: expected at most 262144 bytes/);
+  });
+
   it("with a job's own token is for that job and for no other", async () => {
     const { job, token, end } = await runningJob(client);
     const own = createClient({ url: server.url, token, team: "main" });
@@ -188,6 +211,15 @@ describe("lineage", () => {
     await refused(lineage({ dataset: "raw", direction: "sideways" }), "invalid", /direction/);
     await refused(lineage({ dataset: "nothing" }), "not_found");
     await refused(lineage({ uuid: randomUUID() }), "not_found");
+  });
+
+  it("tells nothing of a job of another team, whatever the team's store says", async () => {
+    await client.call(routes.createTeam, { body: { name: "theirs" } });
+    const body = { query: ":", query_type: "SHELL", query_name: "their secret", team_name: "theirs" } as const;
+    const { id } = await client.call(routes.createJob, { body });
+    await putVersion(server.store, "forged", { madeBy: id });
+    const { nodes } = await lineage({ dataset: "forged" });
+    assert.ok(!JSON.stringify(nodes).includes("their secret"), JSON.stringify(nodes));
   });
 
   it("that goes round in circles ends", async () => {
