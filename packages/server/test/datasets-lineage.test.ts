@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Lineage, routes } from "@millrace/contract";
 import { createJob, shell } from "../../../e2e/support/jobs.ts";
+import { putDependencies, versionIdOf } from "../src/store/dataset-versions.ts";
 import { putVersion } from "./support/datasets.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
@@ -226,7 +227,10 @@ describe("lineage", () => {
     const [one, two] = [randomUUID(), randomUUID()];
     await putVersion(server.store, "one", { uuid: one });
     await putVersion(server.store, "two", { uuid: two, needs: [{ uuid: one }] });
-    await putVersion(server.store, "one", { uuid: one, needs: [{ uuid: two }] });
+    await server.store.write(async (db) => {
+      const [first = 0, second = 0] = [await versionIdOf(db, 1, one), await versionIdOf(db, 1, two)];
+      await putDependencies(db, first, [{ needs_version_id: second }]);
+    });
     assert.deepEqual(edgesOf(await lineage({ dataset: "one", direction: "upstream" })), ["one > two", "two > one"]);
   });
 
