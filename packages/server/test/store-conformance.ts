@@ -21,6 +21,8 @@ import {
   insertVersion,
   markRemoved,
   markVersionsRemoved,
+  sizedVersionsOf,
+  textsOf,
   versionIdOf,
 } from "../src/store/dataset-versions.ts";
 import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
@@ -619,6 +621,15 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       }
       assert.deepEqual(await teamsWithOpenExports(store.db), []);
       assert.deepEqual(await store.write((db) => deleteExportsBefore(db, iso(now + 1), 10)), ["export"]);
+    });
+
+    it("tells the bytes of what is large of a version without reading it", async () => {
+      const large = { schema: "{}", feature_schema: "{}", query_script: "\u00fc", sources: "s", preview: null };
+      await putVersion(store, "sized", { uuid: "s1", ...large });
+      const { id, dataset_id } = (await findVersion(store.db, 1, "s1")) ?? { id: 0, dataset_id: 0 };
+      const [sized] = await sizedVersionsOf(store.db, dataset_id);
+      assert.deepEqual([sized?.schema_bytes, sized?.text_bytes], [4, 3]);
+      assert.equal((await textsOf(store.db, [id])).get(id)?.query_script, "\u00fc");
     });
 
     it("gives the exports of a team in turn, and after the last the first again", async () => {
