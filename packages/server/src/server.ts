@@ -219,7 +219,10 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const setUrl = (value: string) => {
     url = value;
   };
-  const settled = () => Promise.all(collecting.values());
+  const settled = async () => {
+    await Promise.all(collecting.values());
+    teamStores.close();
+  };
   return { engine, http, loops, stopping, settled, setReady, setUrl };
 }
 

@@ -44,6 +44,10 @@ const childOptions = [
   ...(fromSource ? ["--conditions=millrace-source"] : []),
 ];
 
+/** Seconds that a child waits for a task, and that a task of such a child may take. */
+const spareSeconds = 15;
+const longestTask = 120;
+
 /** In KiB, of everything that a child takes: beyond it the child ends. */
 const withMemory = ["/bin/sh", "-c", 'ulimit -d 2000000; exec "$@"', "sh"];
 
@@ -78,6 +82,8 @@ export class Keeper {
   readonly #environment: Readonly<Record<string, string>>;
   readonly #cacheDir: string;
   #prepared: Promise<void> | undefined;
+  /** Children that wait for a task, by the store that they see. */
+  readonly #spares = new Map<string, Child>();
 
   /** `cacheDir`: where what Node made of our source is kept, for children to read. */
   constructor(confine: Confine, cacheDir: string) {
@@ -139,16 +145,45 @@ export class Keeper {
     return Buffer.concat(parts).toString("utf8");
   }
 
+  /** Started while a short job runs, a child is ready when it ends; one that nobody needs soon is not kept. */
+  expect(folder: TeamFolder): void {
+    if (this.#spares.has(folder.path)) return;
+    const child = this.#spawn(folder, [folder.data], spareSeconds + longestTask);
+    this.#spares.set(folder.path, child);
+    const forget = () => {
+      if (this.#spares.get(folder.path) !== child) return;
+      this.#spares.delete(folder.path);
+      child.kill("SIGKILL");
+    };
+    setTimeout(forget, spareSeconds * 1000).unref();
+    child.on("close", forget);
+  }
+
+  #takeSpare(folder: TeamFolder): Child | undefined {
+    const child = this.#spares.get(folder.path);
+    this.#spares.delete(folder.path);
+    return child?.exitCode === null && child.signalCode === null ? child : undefined;
+  }
+
   #start(folder: TeamFolder, { program, request, writable = [], data = folder.data, seconds }: Task): Child {
-    const group = folder.group();
-    if (group !== undefined) shareCache(this.#cacheDir, group);
-    const view = { group, readable: this.#code, writable: [data, ...writable] };
-    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
-    const child = start(words, this.#environment, seconds);
+    const usual = writable.length === 0 && data === folder.data && seconds <= longestTask;
+    const child = (usual ? this.#takeSpare(folder) : undefined) ?? this.#spawn(folder, [data, ...writable], seconds);
     const told = { program, request, ...storeFiles(data) };
-    child.stdin.on("error", () => {});
     child.stdin.end(JSON.stringify(told));
     return child;
+  }
+
+  #spawn(folder: TeamFolder, writable: readonly string[], seconds: number): Child {
+    const group = folder.group();
+    if (group !== undefined) shareCache(this.#cacheDir, group);
+    const view = { group, readable: this.#code, writable };
+    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
+    return start(words, this.#environment, seconds);
+  }
+
+  close(): void {
+    for (const child of this.#spares.values()) child.kill("SIGKILL");
+    this.#spares.clear();
   }
 }
 
@@ -194,6 +229,7 @@ function start(
       reject(new Error(`the program that looks after the team's store ended with ${code ?? signal}: ${said.trim()}`));
     });
   });
+  child.stdin.on("error", () => {});
   // Whoever reads the output first learns of the failure there; it must not be taken for one that nobody awaits.
   ended.catch(() => {});
   return Object.assign(child, { ended });

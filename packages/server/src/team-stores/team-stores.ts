@@ -36,7 +36,7 @@ export class TeamStores {
     const folder = this.#folder(teamId);
     folder.make();
     // Done when the job is.
-    void this.#keeper.prepare();
+    void this.#keeper.prepare().then(() => this.#keeper.expect(folder));
     const { data, metadata, rows } = folder;
     return { folder: data, group: folder.group(), metadata, rows, made: folder.isMade() };
   }
@@ -73,6 +73,10 @@ export class TeamStores {
   async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
     if (folder.exists()) await this.#keeper.ask(folder, { program, request, seconds: patience.change });
+  }
+
+  close(): void {
+    this.#keeper.close();
   }
 
   /** Under the name of its moment; the oldest go. */
