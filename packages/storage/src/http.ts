@@ -1,0 +1,130 @@
+/** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
+import { Agent, type Dispatcher } from "undici";
+import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
+
+export interface HttpSettings {
+  /** Connections to one host. */
+  readonly connections: number;
+  /** Seconds to wait for a connection. */
+  readonly connectTimeout: number;
+  /** Seconds to wait for an answer, and between its pieces. */
+  readonly readTimeout: number;
+  /** False: any certificate is trusted. */
+  readonly verify?: boolean;
+  /** Certificates to trust, as text. */
+  readonly authorities?: string | undefined;
+}
+
+export interface HttpRequest {
+  readonly method: Dispatcher.HttpMethod;
+  readonly origin: string;
+  /** Encoded, with the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** Every header, in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: AsyncIterable<Uint8Array>;
+  /** The whole body. */
+  bytes(): Promise<Uint8Array>;
+  text(): Promise<string>;
+  /** Reads the body away, so that the connection can be used again. */
+  discard(): Promise<void>;
+}
+
+export interface HttpClient {
+  send(request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+export function createHttpClient(settings: HttpSettings): HttpClient {
+  const agent = new Agent({
+    connections: settings.connections,
+    headersTimeout: settings.readTimeout * 1000,
+    bodyTimeout: settings.readTimeout * 1000,
+    // One request on a connection: with several, a slow answer holds up those behind it.
+    pipelining: 1,
+    allowH2: false,
+    connect: {
+      timeout: settings.connectTimeout * 1000,
+      rejectUnauthorized: settings.verify !== false,
+      ...(settings.authorities === undefined ? {} : { ca: settings.authorities }),
+    },
+  });
+  return {
+    async send({ signal, ...request }, place) {
+      try {
+        const answer = await agent.request({ ...request, body: request.body ?? null, signal: signal ?? null });
+        return wrap(answer, signal, place);
+      } catch (error) {
+        throw toStorageError(error, signal, place);
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function wrap(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined, place: ErrorPlace): HttpAnswer {
+  const { statusCode: status, headers, body } = answer;
+  const guarded = <T>(promise: Promise<T>) =>
+    promise.catch((error: unknown) => {
+      throw toStorageError(error, signal, place);
+    });
+  return {
+    status,
+    headers,
+    header(name) {
+      const value = headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    body: pieces(body, signal, place),
+    bytes: () => guarded(body.bytes()),
+    text: () => guarded(body.text()),
+    discard: () => guarded(body.dump()),
+  };
+}
+
+async function* pieces(
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+  place: ErrorPlace,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw toStorageError(error, signal, place);
+  }
+}
+
+/** Certificates and names do not get better by trying again. */
+const lasting = /^(ENOTFOUND|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
+
+function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace): unknown {
+  if (signal?.aborted) return signal.reason;
+  if (isStorageError(error)) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  const retryable = !lasting.test(code);
+  const message = (error as Error).message || code;
+  return new StorageError("network", `${place.scheme}://${place.bucket}: ${message}`, {
+    ...place,
+    retryable,
+    cause: error,
+  });
+}
+
+const retryAfterPattern = /^\s*(\d+)\s*$/;
+
+/** Milliseconds that a Retry-After header asks for: it holds seconds, or a date. */
+export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
+  if (value === undefined) return undefined;
+  const seconds = retryAfterPattern.exec(value)?.[1];
+  if (seconds !== undefined) return Number(seconds) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

@@ -1,0 +1,27 @@
+/** The kinds of storage that are known: those built in, and those that were registered. */
+import { StorageError } from "./errors.ts";
+import type { ParameterTable } from "./parameters.ts";
+import type { Scheme } from "./scheme.ts";
+import { fileScheme } from "./schemes/file/scheme.ts";
+import { httpScheme } from "./schemes/http/scheme.ts";
+import { memoryScheme } from "./schemes/memory/scheme.ts";
+import { s3Scheme } from "./schemes/s3/scheme.ts";
+import { suggest } from "./suggestion.ts";
+
+const registered = new Map<string, Scheme>();
+for (const register of [fileScheme, memoryScheme, s3Scheme, httpScheme]) registerScheme(register as Scheme);
+
+/** Adds a kind of storage, or replaces one of the same name. */
+export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Table>): void {
+  for (const name of scheme.names) registered.set(name, scheme as unknown as Scheme);
+}
+
+export function findScheme(name: string): Scheme {
+  const scheme = registered.get(name);
+  if (scheme) return scheme;
+  const known = [...registered.keys()];
+  const hint = suggest(name, known);
+  throw new StorageError("config", `${name}:// is not a known kind of storage (${known.join(", ")})${hint}`, {
+    scheme: name,
+  });
+}

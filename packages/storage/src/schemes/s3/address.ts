@@ -1,0 +1,44 @@
+/** Where requests go: host, style of address, and the encoding of keys. */
+import type { Values } from "../../parameters.ts";
+import type { parameters } from "./parameters.ts";
+
+export interface Address {
+  readonly origin: string;
+  readonly host: string;
+  /** Encoded; with the bucket where it stands in the path. */
+  path(key: string): string;
+}
+
+export function addressOf(values: Values<typeof parameters>, bucket: string, region: string): Address {
+  const endpoint = values.endpoint_url === null ? undefined : new URL(values.endpoint_url);
+  const base = endpoint ?? standardEndpoint(values.use_ssl, region);
+  const folder = base.pathname.replace(/\/$/, "");
+  if (isVirtual(values["config_kwargs.s3.addressing_style"], bucket, endpoint !== undefined)) {
+    const host = `${bucket}.${base.host}`;
+    return { origin: `${base.protocol}//${host}`, host, path: (key) => `${folder}/${encodeKey(key)}` };
+  }
+  const { origin, host } = base;
+  const start = `${folder}/${encodeURIComponent(bucket)}`;
+  return { origin, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
+}
+
+const standardEndpoint = (tls: boolean, region: string) =>
+  new URL(`${tls ? "https" : "http"}://s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`);
+
+/** Names with dots fit no certificate, and other stores seldom have a host for each bucket. */
+function isVirtual(style: string, bucket: string, custom: boolean): boolean {
+  if (style !== "auto") return style === "virtual";
+  return !custom && /^[a-z0-9][a-z0-9-]*$/.test(bucket);
+}
+
+/** As the signature wants it: everything but letters, digits, `-._~` and the slashes. */
+export const encodeKey = (key: string) => (/^[\w.~/-]*$/.test(key) ? key : key.split("/").map(encodeText).join("/"));
+
+export const encodeText = (text: string) => encodeURIComponent(text).replace(/[!'()*]/g, percent);
+
+const percent = (letter: string) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
+
+export function encodeQuery(query: Readonly<Record<string, string>>): string {
+  const words = Object.entries(query).map(([name, value]) => `${encodeText(name)}=${encodeText(value)}`);
+  return words.length === 0 ? "" : `?${words.join("&")}`;
+}
