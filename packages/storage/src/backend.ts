@@ -70,7 +70,7 @@ export interface WriteCall extends CallOptions {
 
 /** An object that is written in parts. Nothing of it can be seen until `finish`; `abort` leaves nothing behind. */
 export interface Upload {
-  /** Parts are numbered from 1; they may arrive in any order, and several at once where `transfer` says so. */
+  /** Parts are numbered from 1; they come in any order and several at once, unless `transfer` says otherwise. */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
   abort(): Promise<void>;
@@ -87,6 +87,8 @@ export interface Transfer {
   readonly wholeUpTo: number;
   /** Parts or ranges of one object that move at the same time. */
   readonly concurrency: number;
+  /** Parts must be written one after the other, whatever a caller wishes. */
+  readonly partsInOrder?: true;
   /** How a body that broke off is taken up again. */
   readonly retry: RetryPolicy;
 }

@@ -41,29 +41,34 @@ async function middleFolder(
 /** Just after the last printable letter of ASCII: keys that go beyond are not split here. */
 const endOfLetters = 0x7f;
 
-/** Tries letters half-way to the end, nearer and nearer, until a key lies after one. */
+/** Goes along the letters of the last key, to the first place where a later letter still has keys. */
 async function middleLetter(
   fetch: FetchPage,
   call: PageCall,
   folder: string,
   { after, until }: Bounds,
 ): Promise<string | undefined> {
-  let start = until === undefined ? folder : commonStart(after, until);
-  let high = until?.charCodeAt(start.length) ?? endOfLetters;
-  for (let probe = 0; probe < mostProbes && start.length < after.length; ) {
-    const low = after.charCodeAt(start.length);
-    const middle = (low + Math.min(high, endOfLetters)) >> 1;
-    if (middle <= low) {
-      start = after.slice(0, start.length + 1);
-      high = endOfLetters;
-      continue;
-    }
-    const candidate = start + String.fromCharCode(middle);
-    if (await hasKeyAfter(fetch, call, candidate, until)) return candidate;
-    high = middle;
-    probe += 1;
+  const shared = until === undefined ? folder : commonStart(after, until);
+  const mostLetters = Math.min(after.length, shared.length + mostProbes);
+  for (let length = shared.length; length < mostLetters; length += 1) {
+    const start = after.slice(0, length);
+    const low = after.charCodeAt(length) + 1;
+    const high = Math.min(
+      length === shared.length ? (until?.charCodeAt(length) ?? endOfLetters) : endOfLetters,
+      endOfLetters,
+    );
+    const isSplit = (letter: number) => hasKeyAfter(fetch, call, start + String.fromCharCode(letter), until);
+    if (low < high && (await isSplit(low))) return start + String.fromCharCode(await furthest(low, high, isSplit));
   }
   return undefined;
+}
+
+/** Half-way to the end, or half of that, and so on: the first letter with keys after it. The lowest is known to have. */
+async function furthest(low: number, high: number, isSplit: (letter: number) => Promise<boolean>): Promise<number> {
+  for (let letter = (low + high) >> 1; letter > low; letter = (low + letter) >> 1) {
+    if (await isSplit(letter)) return letter;
+  }
+  return low;
 }
 
 async function hasKeyAfter(fetch: FetchPage, call: PageCall, key: string, until: string | undefined): Promise<boolean> {

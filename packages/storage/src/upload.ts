@@ -37,7 +37,7 @@ async function writeParts(
   const upload = await backend.upload(key, { ...options, signal });
   try {
     let number = 0;
-    await runAll(parts, options.concurrency ?? backend.transfer.concurrency, (bytes) => {
+    await runAll(parts, widthOf(backend.transfer, options), (bytes) => {
       signal.throwIfAborted();
       number += 1;
       return upload.put(number, bytes).catch((error: unknown) => {
@@ -52,6 +52,9 @@ async function writeParts(
     throw options.signal?.aborted ? options.signal.reason : error;
   }
 }
+
+const widthOf = (transfer: Transfer, options: WriteOptions) =>
+  transfer.partsInOrder ? 1 : (options.concurrency ?? transfer.concurrency);
 
 function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOptions): void {
   const size = options.partSize ?? partSize;

@@ -17,7 +17,10 @@ export async function startNginx(locations = ""): Promise<WebServer> {
   const server = await startServer("nginx", async (port, folder) => {
     await mkdir(join(folder, "root"));
     await writeFile(join(folder, "nginx.conf"), configuration(port, folder, locations));
-    return { program: "nginx", words: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")] };
+    return {
+      program: "nginx",
+      words: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")],
+    };
   });
   return { ...server, url: `http://127.0.0.1:${server.port}`, root: join(server.folder, "root") };
 }

@@ -15,6 +15,7 @@ export function open(): Backend {
       maximumParts: Number.POSITIVE_INFINITY,
       wholeUpTo: 8 * mebibyte,
       concurrency: 1,
+      partsInOrder: true,
       retry: { attempts: 1, firstPause: 0, growth: 1, longestPause: 0 },
     },
     list: listFiles,

@@ -1,0 +1,126 @@
+/** Listings in pages, of a store that is only an array: every split is tried, without a server. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import type { Entry } from "@millrace/storage";
+import { compareKeys } from "../src/key-order.ts";
+import { type FetchPage, listPages, type Page, type PageCall } from "../src/listing.ts";
+
+const entry = (path: string, type: Entry["type"] = "file"): Entry => ({
+  path,
+  size: 1,
+  etag: "",
+  version: "",
+  is_latest: true,
+  last_modified: null,
+  type,
+});
+
+/** Answers as S3 does, in pages of this size, later than asked. */
+function storeOf(keys: readonly string[], pageSize: number): { fetch: FetchPage; calls: PageCall[] } {
+  const sorted = keys.toSorted(compareKeys);
+  const calls: PageCall[] = [];
+  const fetch = async (call: PageCall): Promise<Page> => {
+    call.signal?.throwIfAborted();
+    calls.push(call);
+    await new Promise(setImmediate);
+    const after = call.token ?? call.startAfter;
+    const paths = new Map<string, string>();
+    for (const key of sorted) {
+      if (!key.startsWith(call.prefix) || (after !== undefined && compareKeys(key, after) <= 0)) continue;
+      const slash = call.delimiter ? key.indexOf(call.delimiter, call.prefix.length) : -1;
+      const path = slash < 0 ? key : key.slice(0, slash + 1);
+      if (!paths.has(path) && paths.size === Math.min(call.limit ?? pageSize, pageSize)) {
+        return { entries: entriesOf(paths), next: [...paths.values()].at(-1) };
+      }
+      paths.set(path, key);
+    }
+    return { entries: entriesOf(paths), next: undefined };
+  };
+  return { fetch, calls };
+}
+
+const entriesOf = (paths: Map<string, string>) =>
+  [...paths.keys()].map((path) => entry(path, path.endsWith("/") ? "directory" : "file"));
+
+const listed = async (fetch: FetchPage, prefix: string, call = {}) =>
+  (await Array.fromAsync(listPages(fetch, prefix, call))).flat().map(({ path }) => path);
+
+const numbered = (count: number, name: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => name(index));
+
+const shapes: Readonly<Record<string, readonly string[]>> = {
+  "one flat folder of numbers": numbered(3000, (index) => `data/${String(index).padStart(6, "0")}`),
+  "one flat folder of digests": numbered(3000, (index) => `data/${((index * 2654435761) >>> 0).toString(16)}`),
+  "many small folders": numbered(3000, (index) => `data/${index % 500}/${index}`),
+  "one full folder among small ones": numbered(3000, (index) => (index % 10 ? `data/m/${index}` : `data/${index}/x`)),
+  "deep folders": numbered(3000, (index) => `data/a/b/c/${index % 3}/${index % 7}/${index}`),
+  "letters beyond ASCII": numbered(1500, (index) => `data/${String.fromCodePoint(0x1f300 + (index % 99))}${index}é`),
+  "keys that begin each other": numbered(1500, (index) => `data/${"k".repeat(1 + (index % 300))}${index}`),
+};
+
+describe("a listing with many requests at once", () => {
+  for (const [name, keys] of Object.entries(shapes)) {
+    it(`has every key of ${name} once`, async () => {
+      const { fetch } = storeOf([...keys, "before", "later"], 20);
+      const paths = await listed(fetch, "data/", { concurrency: 8 });
+      assert.equal(paths.length, keys.length);
+      assert.deepEqual(paths.sort(), keys.toSorted());
+    });
+  }
+
+  for (const name of ["one flat folder of numbers", "one flat folder of digests", "many small folders"]) {
+    it(`splits ${name}, so that no chain of pages is long`, async () => {
+      const { fetch, calls } = storeOf(shapes[name] as string[], 20);
+      await listed(fetch, "data/", { concurrency: 8 });
+      const pages = calls.filter((call) => call.token !== undefined).length;
+      const ranges = calls.filter((call) => call.startAfter !== undefined && !call.limit && !call.delimiter).length;
+      assert.ok(ranges >= 7, `${ranges} ranges`);
+      assert.ok(pages <= 3000 / 20 + ranges, `${pages} pages`);
+    });
+  }
+
+  it("costs one request when one page is enough", async () => {
+    const { fetch, calls } = storeOf(["data/a", "data/b"], 20);
+    await listed(fetch, "data/");
+    assert.equal(calls.length, 1);
+  });
+
+  it("fails with the first failure of any request", async () => {
+    const { fetch, calls } = storeOf(shapes["many small folders"] as string[], 20);
+    const failing: FetchPage = async (call) => {
+      if (calls.length > 30) throw new Error("the store broke");
+      return fetch(call);
+    };
+    await assert.rejects(listed(failing, "data/", { concurrency: 8 }), /the store broke/);
+  });
+
+  it("asks for no more when the caller has seen enough", async () => {
+    const { fetch, calls } = storeOf(shapes["one flat folder of numbers"] as string[], 20);
+    for await (const _ of listPages(fetch, "data/", { concurrency: 4 })) if (calls.length > 10) break;
+    const then = calls.length;
+    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    assert.ok(calls.length <= then + 8, `${calls.length - then} more`);
+  });
+
+  it("holds back when the caller is slow", async () => {
+    const { fetch, calls } = storeOf(shapes["one flat folder of numbers"] as string[], 20);
+    const pages = listPages(fetch, "data/", { concurrency: 4 })[Symbol.asyncIterator]();
+    await pages.next();
+    await pages.next();
+    for (let turn = 0; turn < 300; turn += 1) await new Promise(setImmediate);
+    assert.ok(calls.length < 60, `${calls.length} requests`);
+    await pages.return?.();
+  });
+});
+
+describe("an ordered listing", () => {
+  it("is in the order of bytes, which is not that of JavaScript's strings", async () => {
+    const keys = ["data/\uffee", "data/🌊", "data/z", "data/é"];
+    const { fetch } = storeOf(keys, 2);
+    assert.deepEqual(await listed(fetch, "data/", { ordered: true }), ["data/z", "data/é", "data/\uffee", "data/🌊"]);
+    assert.deepEqual(
+      keys.toSorted(compareKeys),
+      keys.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))),
+    );
+  });
+});
