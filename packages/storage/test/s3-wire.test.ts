@@ -1,0 +1,170 @@
+/** What `s3://` sends, and how it takes what goes wrong, seen by a server of our own. */
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
+import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
+
+const cleanups: (() => Promise<void>)[] = [];
+after(async () => {
+  for (const cleanup of cleanups) await cleanup();
+});
+
+const keys = { key: "k", secret: "s" };
+
+async function against(
+  answer: Answer,
+  config: ClientConfig = keys,
+): Promise<{ server: RecordingServer; storage: Storage }> {
+  const server = await startRecordingServer(answer);
+  const storage = openStorage("s3://bucket", { endpoint_url: server.url, ...config }, { environment: {} });
+  cleanups.push(
+    () => storage.close(),
+    () => server.stop(),
+  );
+  return { server, storage };
+}
+
+const ok: Answer = (_request, response) => response.writeHead(200, { etag: '"e"', "content-length": 2 }).end("ok");
+
+const failure = (status: number, code: string, headers: Readonly<Record<string, string>> = {}): Answer => {
+  const body = `<?xml version="1.0"?><Error><Code>${code}</Code><Message>said so</Message></Error>`;
+  return (_request, response) => response.writeHead(status, headers).end(body);
+};
+
+/** The first requests are answered one way, the others another. */
+const firstly =
+  (times: number, first: Answer, then: Answer = ok): Answer =>
+  (request, response, count) =>
+    (count <= times ? first : then)(request, response, count);
+
+describe("a request of s3://", () => {
+  it("is signed, with the session token", async () => {
+    const { server, storage } = await against(ok, { ...keys, token: "t" });
+    await storage.read("a");
+    const { headers, path } = server.requests[0] ?? assert.fail();
+    assert.match(headers.authorization ?? "", /^AWS4-HMAC-SHA256 Credential=k\/\d{8}\/us-east-1\/s3\/aws4_request/);
+    assert.equal(headers["x-amz-security-token"], "t");
+    assert.equal(path, "/bucket/a");
+  });
+
+  it("is not signed when anonymous", async () => {
+    const { server, storage } = await against(ok, { anon: true });
+    await storage.read("a");
+    assert.equal(server.requests[0]?.headers.authorization, undefined);
+  });
+
+  it("is signed for the region that is given", async () => {
+    const { server, storage } = await against(ok, { ...keys, client_kwargs: { region_name: "eu-west-3" } });
+    await storage.read("a");
+    assert.match(server.requests[0]?.headers.authorization ?? "", /\/eu-west-3\/s3\//);
+  });
+
+  it("says who pays, whatever the call is", async () => {
+    const { server, storage } = await against(ok, { ...keys, requester_pays: true });
+    await storage.read("a");
+    await storage.stat("a");
+    await storage.write("a", "x");
+    await storage.copy("a", "b");
+    await storage.remove("a");
+    await Array.fromAsync(storage.list());
+    assert.deepEqual([...new Set(server.requests.map(({ headers }) => headers["x-amz-request-payer"]))], ["requester"]);
+  });
+
+  it("carries additional members only in the calls that have them", async () => {
+    const s3_additional_kwargs = { ServerSideEncryption: "AES256", StorageClass: "GLACIER" };
+    const { server, storage } = await against(ok, { ...keys, s3_additional_kwargs });
+    await storage.write("a", "x");
+    await storage.read("a");
+    const sent = server.requests.map(({ headers }) => [
+      headers["x-amz-storage-class"],
+      headers["x-amz-server-side-encryption"],
+    ]);
+    assert.deepEqual(sent, [
+      ["GLACIER", "AES256"],
+      [undefined, undefined],
+    ]);
+  });
+
+  it("asks for bytes by range only when a range is wanted", async () => {
+    const { server, storage } = await against(ok);
+    await storage.read("a");
+    await storage.read("a", { start: 0, end: 2 });
+    assert.deepEqual(
+      server.requests.map(({ headers }) => headers.range),
+      [undefined, "bytes=0-1"],
+    );
+  });
+});
+
+describe("when the store fails", () => {
+  it("an overload is waited out, and the call repeated", async () => {
+    const { server, storage } = await against(firstly(2, failure(503, "SlowDown")));
+    assert.equal(await storage.readText("a"), "ok");
+    assert.equal(server.requests.length, 3);
+  });
+
+  it("the last error is told when patience ends, with what the store said", async () => {
+    const config = { ...keys, config_kwargs: { retries: { max_attempts: 2 } } };
+    const { server, storage } = await against(failure(503, "SlowDown", { "x-amz-request-id": "R1" }), config);
+    const expected = { code: "throttled", retryable: true, requestId: "R1", scheme: "s3", bucket: "bucket", key: "a" };
+    await assert.rejects(storage.read("a"), { ...expected, message: "s3://bucket/a: SlowDown: said so" });
+    assert.equal(server.requests.length, 2);
+  });
+
+  it("a refusal is not repeated", async () => {
+    const { server, storage } = await against(failure(403, "AccessDenied"));
+    await assert.rejects(storage.read("a"), { code: "permission" });
+    assert.equal(server.requests.length, 1);
+  });
+
+  it("a connection that breaks is made again", async () => {
+    const { storage } = await against(firstly(2, (_request, response) => response.destroy()));
+    assert.equal(await storage.readText("a"), "ok");
+  });
+
+  it("an answer of 200 that holds an error is one", async () => {
+    const { server, storage } = await against(
+      firstly(1, failure(200, "InternalError"), (request, response, count) => {
+        if (request.method === "HEAD") ok(request, response, count);
+        else response.end("<CopyObjectResult></CopyObjectResult>");
+      }),
+    );
+    await storage.copy("a", "b");
+    assert.ok(server.requests.filter(({ method }) => method === "PUT").length >= 1);
+  });
+
+  it("a body that breaks off is taken up where it ended, of the same object", async () => {
+    const content = Buffer.alloc(300_000, "abcdefg");
+    const { server, storage } = await against(({ headers }, response, count) => {
+      const start = Number(/bytes=(\d+)-/.exec(headers.range ?? "")?.[1] ?? 0);
+      const range = start > 0 ? { "content-range": `bytes ${start}-${content.length - 1}/${content.length}` } : {};
+      response.writeHead(start > 0 ? 206 : 200, { etag: '"e"', "content-length": content.length - start, ...range });
+      if (count < 3) response.write(content.subarray(start, start + 100_000), () => response.destroy());
+      else response.end(content.subarray(start));
+    });
+    const read = Buffer.concat(await Array.fromAsync(storage.readStream("a")));
+    assert.ok(content.equals(read));
+    assert.deepEqual(
+      server.requests.slice(1).map(({ headers }) => headers["if-match"]),
+      ['"e"', '"e"'],
+    );
+  });
+
+  it("credentials that have expired are asked for again", async () => {
+    let asked = 0;
+    const token = () => {
+      asked += 1;
+      return { key: `k${asked}`, secret: "s", token: "t", expires_at: new Date(Date.now() + 3_600_000) };
+    };
+    const { server, storage } = await against(firstly(1, failure(400, "ExpiredToken")), { token });
+    assert.equal(await storage.readText("a"), "ok");
+    assert.match(server.requests[1]?.headers.authorization ?? "", /Credential=k2\//);
+  });
+
+  it("a bucket of another region is followed there", async () => {
+    const moved = failure(301, "PermanentRedirect", { "x-amz-bucket-region": "eu-central-1" });
+    const { server, storage } = await against(firstly(1, moved));
+    assert.equal(await storage.readText("a"), "ok");
+    assert.match(server.requests[1]?.headers.authorization ?? "", /\/eu-central-1\/s3\//);
+  });
+});
