@@ -12,7 +12,7 @@ export async function statFile(key: string, { signal }: CallOptions): Promise<En
 }
 
 /** Folders are not found as files; whoever asks for one gets it from the listing. */
-export function toEntry(key: string, stats: Stats): Entry {
+function toEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new StorageError("not_found", `${key} is a folder`, { scheme: "file", key });
   return {
     path: key,

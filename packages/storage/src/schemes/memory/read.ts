@@ -4,7 +4,7 @@ import { StorageError } from "../../errors.ts";
 import { compareKeys } from "../../key-order.ts";
 import type { MemoryObject, MemoryObjects } from "./open.ts";
 
-export function find(objects: MemoryObjects, key: string): MemoryObject {
+function find(objects: MemoryObjects, key: string): MemoryObject {
   const object = objects.get(key);
   if (object) return object;
   throw new StorageError("not_found", `memory://${key}: there is no such object`, { scheme: "memory", key });

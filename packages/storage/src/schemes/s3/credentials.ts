@@ -3,7 +3,7 @@ import type { Configuration } from "../../configuration.ts";
 import { StorageError } from "../../errors.ts";
 import type { parameters } from "./parameters.ts";
 
-export interface Credentials {
+interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
