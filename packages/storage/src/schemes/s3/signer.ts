@@ -1,6 +1,6 @@
 /**
- * Signatures, by the vendor's own signer. Measured on one core it makes about 28,000 a second, which no connection pool
- * asks for; aws4 makes 48,000 but is seldom released, aws4fetch 5,000, since it hashes through promises.
+ * Signatures, by the vendor's own signer, which the resolver of credentials brings along anyway. Measured on a busy
+ * two-core machine it made 23,000 to 28,000 a second, aws4 47,000 to 51,000, aws4fetch 3,600 to 5,200.
  */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
