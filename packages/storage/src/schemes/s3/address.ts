@@ -1,5 +1,6 @@
-/** Where requests go: host, style of address, and the encoding of keys. */
+/** Where requests go: host, and style of address. */
 import type { Values } from "../../parameters.ts";
+import { encodeKey } from "../../url-encoding.ts";
 import type { parameters } from "./parameters.ts";
 
 export interface Address {
@@ -29,16 +30,4 @@ const standardEndpoint = (tls: boolean, region: string) =>
 function isVirtual(style: string, bucket: string, custom: boolean): boolean {
   if (style !== "auto") return style === "virtual";
   return !custom && /^[a-z0-9][a-z0-9-]*$/.test(bucket);
-}
-
-/** As the signature wants it: everything but letters, digits, `-._~` and the slashes. */
-export const encodeKey = (key: string) => (/^[\w.~/-]*$/.test(key) ? key : key.split("/").map(encodeText).join("/"));
-
-export const encodeText = (text: string) => encodeURIComponent(text).replace(/[!'()*]/g, percent);
-
-const percent = (letter: string) => `%${letter.charCodeAt(0).toString(16).toUpperCase()}`;
-
-export function encodeQuery(query: Readonly<Record<string, string>>): string {
-  const words = Object.entries(query).map(([name, value]) => `${encodeText(name)}=${encodeText(value)}`);
-  return words.length === 0 ? "" : `?${words.join("&")}`;
 }

@@ -5,14 +5,15 @@ import type { Configuration } from "../../configuration.ts";
 import type { StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
-import { type Address, addressOf, encodeQuery } from "./address.ts";
+import { encodeQuery } from "../../url-encoding.ts";
+import { elementText } from "../../xml.ts";
+import { type Address, addressOf } from "./address.ts";
 import { type CallName, headersOfMembers } from "./call-members.ts";
 import { type CredentialSource, credentialSource } from "./credentials.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
 import { knownRegion, lookUpRegion } from "./region.ts";
 import { createSigner, sha256Hex } from "./signer.ts";
-import { elementText } from "./xml.ts";
 
 export interface S3Request extends CallOptions {
   readonly call: CallName;

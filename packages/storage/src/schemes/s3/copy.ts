@@ -1,10 +1,10 @@
 /** Copies that the store makes itself; objects over 5 GB are copied in parts. */
 import type { VersionCall } from "../../backend.ts";
+import { encodeKey, encodeText } from "../../url-encoding.ts";
 import { runAll } from "../../window.ts";
-import { encodeKey, encodeText } from "./address.ts";
+import { elementText, escapeText } from "../../xml.ts";
 import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
-import { elementText, escapeText } from "./xml.ts";
 
 const gibibyte = 1024 ** 3;
 const largestCopy = 5 * gibibyte;

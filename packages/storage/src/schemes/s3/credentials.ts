@@ -1,6 +1,7 @@
 /** Who signs: what was given, what the standard resolver finds, or nobody. Renewed before they expire. */
 import type { Configuration } from "../../configuration.ts";
 import { StorageError } from "../../errors.ts";
+import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
 import type { parameters } from "./parameters.ts";
 
 interface Credentials {
@@ -10,11 +11,7 @@ interface Credentials {
   readonly expiration?: Date;
 }
 
-export interface CredentialSource {
-  get(): Promise<Credentials>;
-  /** The store says that they have expired. False where there are no others to be had. */
-  renew(): boolean;
-}
+export type CredentialSource = Renewable<Credentials>;
 
 /** What a function given as `token` may return instead of a plain token. */
 interface GivenCredentials {
@@ -34,7 +31,7 @@ export function credentialSource(configuration: Configuration<typeof parameters>
   if (typeof token === "function") return renewing(fromFunction(token as TokenFunction, key, secret));
   if (key !== null && secret !== null && !prefersProfile(configuration)) {
     const given = { accessKeyId: key, secretAccessKey: secret, ...(token === null ? {} : { sessionToken: token }) };
-    return { get: async () => given, renew: () => false };
+    return lasting(given);
   }
   return renewing(fromResolver(configuration.values["kwargs.profile"]));
 }
@@ -75,8 +72,6 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
   };
 }
 
-const soon = () => new Date(Date.now() + renewBefore + 60_000);
-
 function fromResolver(profile: string | null): () => Promise<Credentials> {
   return async () => {
     // Loaded here: most callers give their keys, and never need it.
@@ -87,29 +82,5 @@ function fromResolver(profile: string | null): () => Promise<Credentials> {
       const message = `no credentials: give key and secret, or anon for a public bucket (${(error as Error).message})`;
       throw new StorageError("permission", message, { scheme: "s3", cause: error });
     }
-  };
-}
-
-/** Long enough for a request that is signed now to be answered. */
-const renewBefore = 5 * 60_000;
-
-/** Keeps credentials until shortly before their end; asks once for all who wait; keeps no failure. */
-export function renewing(load: () => Promise<Credentials>, now: () => number = Date.now): CredentialSource {
-  let kept: Credentials | undefined;
-  let coming: Promise<Credentials> | undefined;
-  const isFresh = (value: Credentials) => !value.expiration || value.expiration.getTime() - now() > renewBefore;
-  return {
-    async get() {
-      if (kept && isFresh(kept)) return kept;
-      coming ??= load().finally(() => {
-        coming = undefined;
-      });
-      kept = await coming;
-      return kept;
-    },
-    renew() {
-      kept = undefined;
-      return true;
-    },
   };
 }

@@ -1,7 +1,7 @@
 /** What an error answer of S3 means. */
 import { type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../../errors.ts";
 import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
-import { elementText } from "./xml.ts";
+import { elementText } from "../../xml.ts";
 
 /** Codes that say more than the status does. */
 const codes: Readonly<Record<string, ErrorCode>> = {

@@ -1,8 +1,8 @@
 /** Pages of keys and of versions. */
 import type { Entry } from "../../backend.ts";
 import type { Page, PageCall } from "../../listing.ts";
+import { decodeText, elements, elementText } from "../../xml.ts";
 import type { S3Client } from "./client.ts";
-import { decodeText, elements, elementText } from "./xml.ts";
 
 export async function fetchPage(client: S3Client, call: PageCall): Promise<Page> {
   const query = call.versions ? versionsQuery(call) : keysQuery(call);

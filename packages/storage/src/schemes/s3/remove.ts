@@ -2,9 +2,9 @@
 import { createHash } from "node:crypto";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
+import { elements, elementText, escapeText } from "../../xml.ts";
 import type { S3Client } from "./client.ts";
 import { versionQuery } from "./read.ts";
-import { elements, elementText, escapeText } from "./xml.ts";
 
 export async function removeObject(client: S3Client, key: string, call: VersionCall): Promise<void> {
   try {

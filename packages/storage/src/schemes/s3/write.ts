@@ -1,10 +1,10 @@
 /** Writing an object: at once, or in parts. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
+import { elementText, escapeText } from "../../xml.ts";
 import { metadataHeaders } from "./call-members.ts";
 import type { S3Client } from "./client.ts";
 import { toEntry } from "./read.ts";
-import { elementText, escapeText } from "./xml.ts";
 
 export async function putObject(client: S3Client, key: string, body: Uint8Array, call: WriteCall): Promise<Entry> {
   const headers = { ...headersOf(call), ...conditionsOf(call) };

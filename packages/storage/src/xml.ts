@@ -1,5 +1,5 @@
 /**
- * The XML of S3 answers, scanned by hand: they are flat and machine-made, and a general parser takes longer for a page
+ * The XML of object stores, scanned by hand: it is flat and machine-made, and a general parser takes longer for a page
  * of a thousand keys than the network does.
  */
 
