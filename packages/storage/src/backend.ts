@@ -120,5 +120,7 @@ export interface Backend {
   /** A folder with all it holds, where folders exist on their own. */
   removeTree?(key: string, call: CallOptions): Promise<void>;
   presign?(key: string, call: PresignCall): Promise<string>;
+  /** Makes the opened bucket or container, where the store has such things. */
+  createBucket?(call: CallOptions): Promise<void>;
   close(): Promise<void>;
 }

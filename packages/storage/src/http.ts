@@ -1,5 +1,5 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
-import { Agent, type Dispatcher } from "undici";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
 
 export interface HttpSettings {
@@ -13,6 +13,8 @@ export interface HttpSettings {
   readonly verify?: boolean;
   /** Certificates to trust, as text. */
   readonly authorities?: string | undefined;
+  /** URL of an HTTP proxy. */
+  readonly proxy?: string | undefined;
 }
 
 export interface HttpRequest {
@@ -44,19 +46,23 @@ export interface HttpClient {
 }
 
 export function createHttpClient(settings: HttpSettings): HttpClient {
-  const agent = new Agent({
+  const connect = {
+    timeout: settings.connectTimeout * 1000,
+    rejectUnauthorized: settings.verify !== false,
+    ...(settings.authorities === undefined ? {} : { ca: settings.authorities }),
+  };
+  const options = {
     connections: settings.connections,
     headersTimeout: settings.readTimeout * 1000,
     bodyTimeout: settings.readTimeout * 1000,
     // One request on a connection: with several, a slow answer holds up those behind it.
     pipelining: 1,
     allowH2: false,
-    connect: {
-      timeout: settings.connectTimeout * 1000,
-      rejectUnauthorized: settings.verify !== false,
-      ...(settings.authorities === undefined ? {} : { ca: settings.authorities }),
-    },
-  });
+    connect,
+  };
+  const { proxy } = settings;
+  const agent =
+    proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
   return {
     async send({ signal, ...request }, place) {
       try {

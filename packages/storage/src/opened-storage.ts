@@ -151,6 +151,12 @@ export class OpenedStorage implements Storage {
     return backend.presign(this.#key(path), { method: "GET", expiresIn: 3600, ...options });
   }
 
+  async createBucket(options: CallOptions = {}): Promise<void> {
+    const backend = await this.#backend(options);
+    if (!backend.createBucket) throw this.#cannot("createBucket");
+    await backend.createBucket(options);
+  }
+
   explainConfig() {
     return this.#configuration.explain();
   }

@@ -78,6 +78,8 @@ export interface Storage {
   remove(path: string, options?: RemoveOptions): Promise<void>;
   /** A URL that works without credentials for a while; `expiresIn` in seconds, an hour when absent. */
   presign(path: string, options?: PresignOptions): Promise<string>;
+  /** Makes the bucket or container that the URI names, where the store has such things. */
+  createBucket(options?: CallOptions): Promise<void>;
   /** Every parameter: its value, where that came from, and what it does here. Secrets are masked. */
   explainConfig(): ExplainedParameter[];
   close(): Promise<void>;

@@ -21,7 +21,7 @@ export const parameters = {
     default: null,
     effect: "native",
     secret: true,
-    help: "google_default, cache, cloud, anon, the path of a token file, an access token, or a token dictionary.",
+    help: "google_default, cloud, anon, the path of a token file, an access token, or a token dictionary; unset: default credentials, then the metadata server, then none.",
   },
   consistency: {
     type: "string",
@@ -34,7 +34,9 @@ export const parameters = {
     type: "number",
     default: null,
     effect: "emulated",
-    help: "Seconds that metadata is kept; 0 or less: not at all, unset: without end.",
+    reason:
+      "unset nothing is kept, where the original keeps listings for ever: a stale listing is worse than a slow one",
+    help: "Seconds that listings and metadata are kept, Infinity for ever; 0 or less, or unset: not at all. What is changed here is forgotten.",
   },
   secure_serialize: {
     type: "boolean",

@@ -1,0 +1,12 @@
+/** Where requests go. */
+
+const standardEndpoint = "https://storage.googleapis.com";
+
+/** The variable for emulators often has no protocol: theirs is http. */
+export function endpointOf(given: string | null): string {
+  if (given === null) return standardEndpoint;
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(given) ? given : `http://${given}`;
+  return url.replace(/\/+$/, "");
+}
+
+export const isStandard = (endpoint: string) => endpoint === standardEndpoint;
