@@ -23,7 +23,8 @@ export interface Page {
 /** The one call that a store of this kind must supply. */
 export type FetchPage = (call: PageCall) => Promise<Page>;
 
-const defaultConcurrency = 16;
+/** Requests at once. */
+export const defaultConcurrency = 16;
 
 /** The `list` of a backend, made from pages. */
 export function listPages(fetch: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
@@ -34,7 +35,7 @@ export function listPages(fetch: FetchPage, prefix: string, call: ListCall): Asy
 }
 
 /** The next page is asked for before this one is looked at: the store works while the caller does. */
-async function* listInOrder(fetch: FetchPage, call: PageCall): AsyncGenerator<Entry[]> {
+export async function* listInOrder(fetch: FetchPage, call: PageCall): AsyncGenerator<Entry[]> {
   let coming: Promise<Page> | undefined = fetch(call);
   while (coming) {
     const page: Page = await coming;

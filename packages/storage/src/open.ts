@@ -18,6 +18,6 @@ export function openStorage(uri: string, client_config: ClientConfig = {}, optio
   const name = scheme.names[0] as string;
   const environment = options.environment ?? process.env;
   const configuration = resolveConfiguration(name, scheme.parameters, client_config, environment);
-  scheme.check?.(configuration);
+  scheme.check?.(configuration, location);
   return new OpenedStorage(scheme, location, configuration);
 }

@@ -2,6 +2,7 @@
 import { StorageError } from "./errors.ts";
 import type { ParameterTable } from "./parameters.ts";
 import type { Scheme } from "./scheme.ts";
+import { azScheme } from "./schemes/az/scheme.ts";
 import { fileScheme } from "./schemes/file/scheme.ts";
 import { gsScheme } from "./schemes/gs/scheme.ts";
 import { httpScheme } from "./schemes/http/scheme.ts";
@@ -10,7 +11,8 @@ import { s3Scheme } from "./schemes/s3/scheme.ts";
 import { suggest } from "./suggestion.ts";
 
 const registered = new Map<string, Scheme>();
-for (const register of [fileScheme, memoryScheme, s3Scheme, gsScheme, httpScheme]) registerScheme(register as Scheme);
+for (const register of [fileScheme, memoryScheme, s3Scheme, gsScheme, azScheme, httpScheme])
+  registerScheme(register as Scheme);
 
 /** Adds a kind of storage, or replaces one of the same name. */
 export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Table>): void {

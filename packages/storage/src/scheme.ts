@@ -21,7 +21,7 @@ export interface Scheme<Table extends ParameterTable = ParameterTable> {
   readonly capabilities: Capabilities;
   parse(uri: string): Location;
   /** Rules between parameters, checked when a storage is opened. */
-  check?(configuration: Configuration<Table>): void;
+  check?(configuration: Configuration<Table>, location: Location): void;
   /** Loads the part that speaks to the store, when it is first used: the parts of other schemes are never loaded. */
   load(): Promise<SchemeModule<Table>>;
 }
