@@ -1,5 +1,6 @@
 /** The container itself: looked for as `assume_container_exists` says, and made. */
 import type { Backend, CallOptions } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
 import type { AzClient } from "./client.ts";
 
 const query = { restype: "container" };
@@ -9,10 +10,19 @@ export async function createContainer(client: AzClient, { signal }: CallOptions)
   await answer.discard();
 }
 
-/** Rejects where the container's properties cannot be read. */
+/** Rejects where the container's properties cannot be read: not as if an object were missing, which would be an answer. */
 async function lookForContainer(client: AzClient): Promise<void> {
-  const answer = await client.send({ method: "HEAD", key: "", query });
-  await answer.discard();
+  try {
+    await (await client.send({ method: "HEAD", key: "", query })).discard();
+  } catch (error) {
+    if (!isStorageError(error, "not_found")) throw error;
+    const { requestId, status = 404, message } = error;
+    throw new StorageError("config", `${message}: the container is not there`, {
+      ...client.place(""),
+      requestId,
+      status,
+    });
+  }
 }
 
 /** True: nobody looks. Unset: a failed look is a warning, and nobody waits for it. False: it is an error. */

@@ -1,4 +1,5 @@
 /** Who asks: what `token` says, or what the vendor's library finds; renewed before it expires. */
+import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import type { GoogleAuth } from "google-auth-library";
@@ -71,7 +72,7 @@ function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<A
   if (typeof token["getAccessToken"] === "function") {
     return renewing(() => fromClient(async () => token as unknown as TokenClient));
   }
-  if (isCredential(token)) return renewing(() => fromAuth(() => createAuth(configuration, token)));
+  if (isCredential(token)) return renewing(() => fromClient(() => createClient(configuration, token)));
   const plain = token["access_token"] ?? token["token"];
   if (typeof plain === "string") return lasting({ token: plain });
   throw new StorageError("config", "token: this dictionary holds no credentials", { scheme: "gs" });
@@ -81,13 +82,34 @@ const isCredential = (token: TokenDict) =>
   token["type"] !== undefined || token["private_key"] !== undefined || token["refresh_token"] !== undefined;
 
 /** The vendor's library, loaded when it is first needed. */
-async function createAuth(configuration: GsConfiguration, credentials?: TokenDict): Promise<GoogleAuth> {
+async function createAuth(configuration: GsConfiguration): Promise<GoogleAuth> {
   const { GoogleAuth } = await import("google-auth-library");
-  return new GoogleAuth({
-    scopes: scopeOf(configuration),
-    ...(credentials ? { credentials: withType(credentials) } : {}),
-    ...clientOptions(configuration),
-  });
+  return new GoogleAuth({ scopes: scopeOf(configuration), clientOptions: clientOptions(configuration) });
+}
+
+/** Made by hand: the library's own way of doing it prints a warning. */
+async function createClient(configuration: GsConfiguration, token: TokenDict): Promise<TokenClient> {
+  const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
+  const scopes = [scopeOf(configuration)];
+  const options = { ...clientOptions(configuration), scopes };
+  const text = (name: string) => String(token[name] ?? "");
+  if (token["private_key"] !== undefined) {
+    const { email, key, keyId } = {
+      email: text("client_email"),
+      key: text("private_key"),
+      keyId: text("private_key_id"),
+    };
+    return new JWT({ ...options, email, key, keyId });
+  }
+  if (token["refresh_token"] !== undefined && token["type"] !== "external_account_authorized_user") {
+    const { clientId, clientSecret } = { clientId: text("client_id"), clientSecret: text("client_secret") };
+    return new UserRefreshClient({ ...options, clientId, clientSecret, refreshToken: text("refresh_token") });
+  }
+  const external =
+    token["type"] === "external_account" && ExternalAccountClient.fromJSON({ ...token, ...options } as never);
+  return (
+    external || new GoogleAuth({ scopes, credentials: token, clientOptions: clientOptions(configuration) }).getClient()
+  );
 }
 
 const scopeOf = ({ values }: GsConfiguration) =>
@@ -96,12 +118,8 @@ const scopeOf = ({ values }: GsConfiguration) =>
 /** Tokens are fetched the way that requests take. */
 function clientOptions({ values }: GsConfiguration) {
   const proxy = values["session_kwargs.proxy"];
-  return proxy === null ? {} : { clientOptions: { transporterOptions: { proxy } } };
+  return proxy === null ? {} : { transporterOptions: { proxy } };
 }
-
-/** Old files of users have no type. */
-const withType = (token: TokenDict) =>
-  token["type"] === undefined && token["refresh_token"] !== undefined ? { ...token, type: "authorized_user" } : token;
 
 const fromAuth = (create: () => Promise<GoogleAuth>) =>
   fromClient(async () => (await (await create()).getClient()) as TokenClient);
@@ -125,13 +143,26 @@ async function fromClient(create: () => Promise<TokenClient>): Promise<AccessTok
   }
 }
 
-/** What signs URLs and knows the project: none for plain tokens and for nobody. */
-export async function authOf(configuration: GsConfiguration): Promise<GoogleAuth | undefined> {
+/** Who signs URLs: a service account, by its key or through the store. */
+export interface UrlSigner {
+  readonly email: string;
+  sign(text: string): Promise<Buffer>;
+}
+
+/** Undefined for plain tokens, for users, and for nobody. */
+export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
-  if (token === "anon") return undefined;
-  if (token === null || token === "google_default" || token === "cloud") return createAuth(configuration);
+  if (token === null || token === "google_default" || token === "cloud") return remoteSigner(configuration);
   const dict = typeof token === "string" ? await readTokenFile(token) : token;
-  return dict && isCredential(dict) ? createAuth(configuration, dict) : undefined;
+  const { client_email: email, private_key: key } = dict ?? {};
+  if (typeof email !== "string" || typeof key !== "string") return undefined;
+  return { email, sign: async (text) => createSign("RSA-SHA256").update(text).sign(key) };
+}
+
+async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
+  const auth = await createAuth(configuration);
+  const email = (await auth.getCredentials().catch(() => undefined))?.client_email;
+  return email ? { email, sign: async (text) => Buffer.from(await auth.sign(text), "base64") } : undefined;
 }
 
 /** The project to work under: that of the default credentials goes before the one that is given. */

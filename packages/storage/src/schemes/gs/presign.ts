@@ -4,7 +4,7 @@ import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { encodeKey, encodeQuery, encodeText } from "../../url-encoding.ts";
 import type { GsClient } from "./client.ts";
-import { authOf } from "./credentials.ts";
+import { urlSigner } from "./credentials.ts";
 import { generationQuery } from "./read.ts";
 
 const longest = 7 * 24 * 3600;
@@ -18,23 +18,21 @@ export async function presignObject(
   if (call.expiresIn > longest) {
     throw new StorageError("invalid", `expiresIn: a URL lasts ${longest} seconds at most`, client.place(key));
   }
-  const auth = await authOf(client.configuration);
-  const email = (await auth?.getCredentials().catch(() => undefined))?.client_email;
-  if (!auth || !email) {
-    throw new StorageError("permission", "presign: only a service account can sign, and token names none", {
-      ...client.place(key),
-    });
+  const signer = await urlSigner(client.configuration);
+  if (!signer) {
+    const message = "presign: only a service account can sign, and token names none";
+    throw new StorageError("permission", message, client.place(key));
   }
   const path = `/${encodeText(client.bucket)}/${encodeKey(key)}`;
   const time = now.toISOString().replace(/[-:]|\.\d+/g, "");
   const scope = `${time.slice(0, 8)}/auto/storage/goog4_request`;
-  const query = encodeQuery(inOrder({ ...(await queryOf(client, call)), ...signedBy(email, scope, time, call) })).slice(
-    1,
-  );
+  const query = encodeQuery(
+    inOrder({ ...(await queryOf(client, call)), ...signedBy(signer.email, scope, time, call) }),
+  ).slice(1);
   const request = [call.method, path, query, `host:${new URL(client.endpoint).host}`, "", "host", "UNSIGNED-PAYLOAD"];
   const digest = createHash("sha256").update(request.join("\n")).digest("hex");
-  const signature = await auth.sign(["GOOG4-RSA-SHA256", time, scope, digest].join("\n"));
-  return `${client.endpoint}${path}?${query}&X-Goog-Signature=${Buffer.from(signature, "base64").toString("hex")}`;
+  const signature = await signer.sign(["GOOG4-RSA-SHA256", time, scope, digest].join("\n"));
+  return `${client.endpoint}${path}?${query}&X-Goog-Signature=${signature.toString("hex")}`;
 }
 
 const queryOf = async (client: GsClient, call: PresignCall) => ({
