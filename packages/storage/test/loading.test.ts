@@ -25,7 +25,8 @@ async function packagesLoadedBy(program: string): Promise<string[]> {
 
 describe("a package of a vendor is loaded", () => {
   it("by no other kind of storage", async () => {
-    const program = `await openStorage("memory://x").write("a", "b"); openStorage("s3://bucket", {});`;
+    const others = `openStorage("s3://b", {}); openStorage("gs://b", {}); openStorage("az://b", { account_name: "a" });`;
+    const program = `await openStorage("memory://x").write("a", "b"); ${others}`;
     assert.deepEqual(await packagesLoadedBy(program), []);
   });
 
@@ -33,5 +34,18 @@ describe("a package of a vendor is loaded", () => {
     const config = `{ endpoint_url: "http://127.0.0.1:1", key: "k", secret: "s", config_kwargs: { retries: { max_attempts: 1 } } }`;
     const program = `await openStorage("s3://bucket", ${config}).read("a").catch(() => {});`;
     assert.deepEqual(await packagesLoadedBy(program), ["@smithy/signature-v4", "undici"]);
+  });
+
+  it("only for identity on gs:// and az://, and not where a token or a key is given", async () => {
+    const read = (uri: string, config: string) => `await openStorage("${uri}", ${config}).read("a").catch(() => {});`;
+    const gs = (token: string) => read("gs://b", `{ endpoint_url: "http://127.0.0.1:1", token: ${token} }`);
+    const az = (right: string) => read("az://b", `{ account_name: "a", account_host: "127.0.0.1:1", ${right} }`);
+    assert.deepEqual(await packagesLoadedBy(gs('"t"') + az('account_key: "a"')), ["undici"]);
+    // Both fail before anything is sent.
+    const account = `{ type: "external_account", audience: "a", subject_token_type: "t", token_url: "http://127.0.0.1:1", credential_source: { file: "/none" } }`;
+    const session = `request_session: { async sendRequest() { throw new Error("no network"); } }`;
+    const principal = `client_id: "c", client_secret: "s", tenant_id: "t", ${session}`;
+    const loaded = await packagesLoadedBy(gs(account) + az(principal));
+    assert.deepEqual(loaded, ["@azure/identity", "google-auth-library", "undici"]);
   });
 });
