@@ -165,6 +165,13 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     await made.close();
   });
 
+  it("reads only the expected blob, when told to", async () => {
+    const { etag } = await storage.write("expected", "first");
+    assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
+    await storage.write("expected", "second");
+    await rejectsWith("precondition", storage.read("expected", { ifMatch: etag }));
+  });
+
   it("notices that a blob was replaced while it was read", async () => {
     await storage.write("replaced", randomBytes(3_000_000));
     const stream = storage.readStream("replaced", { concurrency: 2, blockSize: 500_000 });

@@ -138,6 +138,13 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     );
   });
 
+  it("reads only the expected object, when told to", async () => {
+    const { etag } = await storage.write("expected", "first");
+    assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
+    await storage.write("expected", "second");
+    await rejectsWith("precondition", storage.read("expected", { ifMatch: etag }));
+  });
+
   it("makes a bucket once", async () => {
     const made = openStorage("gs://made-bucket", { ...config(), token: "t", project: "p" });
     await made.createBucket();

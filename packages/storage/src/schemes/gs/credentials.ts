@@ -6,7 +6,7 @@ import type { GoogleAuth } from "google-auth-library";
 import type { Configuration } from "../../configuration.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
-import { endpointOf, isStandard } from "./endpoint.ts";
+import { endpointOf, isEmulator } from "./endpoint.ts";
 import type { parameters } from "./parameters.ts";
 
 type GsConfiguration = Configuration<typeof parameters>;
@@ -37,7 +37,7 @@ export function tokenSource(configuration: GsConfiguration): Renewable<AccessTok
 
 /** Default credentials, then the metadata server, then none: asked again after a while, should they appear. */
 async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
-  if (!isStandard(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
+  if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
   return fromAuth(() => createAuth(configuration)).catch(() => ({ expiration: soon() }));
 }
 

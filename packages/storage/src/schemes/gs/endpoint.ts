@@ -9,4 +9,5 @@ export function endpointOf(given: string | null): string {
   return url.replace(/\/+$/, "");
 }
 
-export const isStandard = (endpoint: string) => endpoint === standardEndpoint;
+/** Without TLS it is an emulator, or something near: nothing of Google is reached so. */
+export const isEmulator = (endpoint: string) => endpoint.startsWith("http:");
