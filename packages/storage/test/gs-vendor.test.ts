@@ -1,12 +1,13 @@
 /** What we write the vendor's own client reads, and the other way round, on fake-gcs-server. */
 import assert from "node:assert/strict";
-import { generateKeyPairSync, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { Storage as Vendor } from "@google-cloud/storage";
 import { openStorage, type Storage } from "@millrace/storage";
 import { pathsOf, rejectsWith } from "./conformance.ts";
 import { type GsServer, startFakeGcsServer, whyNoFakeGcsServer } from "./support/fake-gcs-server.ts";
 import { oddKeys } from "./support/odd-keys.ts";
+import { makeServiceAccount } from "./support/service-account.ts";
 import { listGsInSmallPages } from "./support/small-pages.ts";
 
 const skip = await whyNoFakeGcsServer();
@@ -103,12 +104,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
   });
 
   it("signs URLs just as it does, which read and write without credentials", async () => {
-    const { privateKey } = generateKeyPairSync("rsa", {
-      modulusLength: 2048,
-      privateKeyEncoding: { type: "pkcs8", format: "pem" },
-      publicKeyEncoding: { type: "spki", format: "pem" },
-    });
-    const credentials = { type: "service_account", client_email: "a@b.iam", private_key: privateKey };
+    const credentials = makeServiceAccount();
     // Their signer leaves out the port of an endpoint: the two are compared at the standard one.
     const url = await openStorage(`gs://${bucket}`, { token: credentials }).presign("signed/a+b c", { expiresIn: 600 });
     const made = new URL(url).searchParams.get("X-Goog-Date") ?? "";

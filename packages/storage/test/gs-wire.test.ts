@@ -1,6 +1,6 @@
 /** What each parameter of `gs://` does, and how failures are taken, seen by a server of our own that stands in for the store. */
 import assert from "node:assert/strict";
-import { createHash, generateKeyPairSync } from "node:crypto";
+import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -11,6 +11,7 @@ import { after, afterEach, before, describe, it } from "node:test";
 import { type ClientConfig, isStorageError, openStorage, type Storage } from "@millrace/storage";
 import { rejectsWith } from "./conformance.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
+import { makeServiceAccount } from "./support/service-account.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
 let folder: string;
@@ -250,12 +251,7 @@ describe("project and default_location of gs://", () => {
     await rejectsWith("config", storage.createBucket());
     process.env["GOOGLE_CLOUD_PROJECT"] = "theirs";
     const file = join(folder, "plain.json");
-    const { privateKey } = generateKeyPairSync("rsa", {
-      modulusLength: 2048,
-      privateKeyEncoding: { type: "pkcs8", format: "pem" },
-      publicKeyEncoding: { type: "spki", format: "pem" },
-    });
-    await writeFile(file, JSON.stringify({ type: "service_account", client_email: "a@b", private_key: privateKey }));
+    await writeFile(file, JSON.stringify(makeServiceAccount()));
     process.env["GOOGLE_APPLICATION_CREDENTIALS"] = file;
     const signing = openAt({ endpoint_url: server.url, token: "google_default", project: "p", requester_pays: true });
     assert.equal(new URL(await signing.presign("a")).searchParams.get("userProject"), "theirs");
@@ -385,12 +381,7 @@ describe("the other parameters of gs://", () => {
     const storage = openAt({ endpoint_url, token: "t", session_kwargs });
     assert.equal(await storage.readText("a"), "ok");
     assert.match(asked[0] ?? "", /store\.test:81/);
-    const { privateKey } = generateKeyPairSync("rsa", {
-      modulusLength: 2048,
-      privateKeyEncoding: { type: "pkcs8", format: "pem" },
-      publicKeyEncoding: { type: "spki", format: "pem" },
-    });
-    const token = { type: "service_account", client_email: "a@b", private_key: privateKey };
+    const token = makeServiceAccount();
     await rejectsWith("permission", openAt({ endpoint_url, session_kwargs, token }).read("a"));
     assert.equal(asked.at(-1), "oauth2.googleapis.com:443");
     await storage.close();

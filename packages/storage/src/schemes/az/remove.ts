@@ -1,9 +1,8 @@
 /** Removing one blob, and many with one call. */
 
 import type { CallOptions, VersionCall } from "../../backend.ts";
-import { batchBody, parseBatch } from "../../batch.ts";
+import { type BatchAnswer, type BatchFailure, batchBody, parseBatch, retryFailures } from "../../batch.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { retry } from "../../retry.ts";
 import { elementText } from "../../xml.ts";
 import type { AzClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
@@ -31,24 +30,15 @@ export async function removeBlob(client: AzClient, key: string, call: VersionCal
   }
 }
 
-/** Each of the batch has its own fate: those that may succeed later are sent again. */
-export async function removeBlobs(client: AzClient, keys: readonly string[], call: CallOptions): Promise<void> {
-  let left = keys;
-  await retry(client.retryPolicy, call.signal, async () => {
-    const failures = await removeBatch(client, left, call);
-    const lasting = failures.find(({ error }) => !error.retryable);
-    if (lasting) throw lasting.error;
-    left = failures.map(({ key }) => key);
-    if (failures[0]) throw failures[0].error;
-  });
+export function removeBlobs(client: AzClient, keys: readonly string[], call: CallOptions): Promise<void> {
+  return retryFailures(keys, client.retryPolicy, call.signal, (left) => removeBatch(client, left, call));
 }
 
-interface Failure {
-  readonly key: string;
-  readonly error: StorageError;
-}
-
-async function removeBatch(client: AzClient, keys: readonly string[], { signal }: CallOptions): Promise<Failure[]> {
+async function removeBatch(
+  client: AzClient,
+  keys: readonly string[],
+  { signal }: CallOptions,
+): Promise<BatchFailure[]> {
   const requests = await Promise.all(keys.map((key) => partOf(client, key)));
   const { type, body } = batchBody(requests, String);
   const text = await client.sendForText({
@@ -70,11 +60,7 @@ async function partOf(client: AzClient, key: string): Promise<string> {
   return `DELETE ${pathname}${search} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-function failureOf(
-  client: AzClient,
-  key: string,
-  answer: { status: number; head: string; body: string } | undefined,
-): Failure[] {
+function failureOf(client: AzClient, key: string, answer: BatchAnswer | undefined): BatchFailure[] {
   const place = client.place(key);
   const where = `az://${client.container}/${key}`;
   if (!answer) return [{ key, error: new StorageError("network", `${where}: no answer in the batch`, place) }];

@@ -1,9 +1,8 @@
 /** Removing one object, and many with one call. */
 
 import type { CallOptions, VersionCall } from "../../backend.ts";
-import { batchBody, parseBatch } from "../../batch.ts";
+import { type BatchFailure, batchBody, parseBatch, retryFailures } from "../../batch.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { retry } from "../../retry.ts";
 import { encodeQuery } from "../../url-encoding.ts";
 import type { GsClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
@@ -21,24 +20,15 @@ export async function removeObject(client: GsClient, key: string, call: VersionC
   }
 }
 
-/** Each of the batch has its own fate: those that may succeed later are sent again. */
-export async function removeObjects(client: GsClient, keys: readonly string[], call: CallOptions): Promise<void> {
-  let left = keys;
-  await retry(client.retryPolicy, call.signal, async () => {
-    const failures = await removeBatch(client, left, call);
-    const lasting = failures.find(({ error }) => !error.retryable);
-    if (lasting) throw lasting.error;
-    left = failures.map(({ key }) => key);
-    if (failures[0]) throw failures[0].error;
-  });
+export function removeObjects(client: GsClient, keys: readonly string[], call: CallOptions): Promise<void> {
+  return retryFailures(keys, client.retryPolicy, call.signal, (left) => removeBatch(client, left, call));
 }
 
-interface Failure {
-  readonly key: string;
-  readonly error: StorageError;
-}
-
-async function removeBatch(client: GsClient, keys: readonly string[], { signal }: CallOptions): Promise<Failure[]> {
+async function removeBatch(
+  client: GsClient,
+  keys: readonly string[],
+  { signal }: CallOptions,
+): Promise<BatchFailure[]> {
   const payer = encodeQuery(await client.payerQuery());
   const requests = keys.map((key) => `DELETE ${client.objectPath(key)}${payer} HTTP/1.1\r\n\r\n`);
   const { type, body } = batchBody(requests, (number) => `<${number}>`);
