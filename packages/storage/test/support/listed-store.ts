@@ -52,4 +52,8 @@ export const shapes: Readonly<Record<string, readonly string[]>> = {
   "deep folders": numbered(3000, (index) => `data/a/b/c/${index % 3}/${index % 7}/${index}`),
   "letters beyond ASCII": numbered(1500, (index) => `data/${String.fromCodePoint(0x1f300 + (index % 99))}${index}é`),
   "keys that begin each other": numbered(1500, (index) => `data/${"k".repeat(1 + (index % 300))}${index}`),
+  "files between folders": numbered(3000, (index) => {
+    const folder = `data/${String(Math.floor(index / 45)).padStart(2, "0")}`;
+    return index % 45 < 33 ? `${folder}/${index}` : `${folder}~${index}`;
+  }),
 };
