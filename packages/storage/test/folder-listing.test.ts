@@ -28,6 +28,18 @@ describe("a listing by folders with many requests at once", () => {
     });
   }
 
+  it("has every key once where the chain stands at a file when the rest is taken over", async () => {
+    const keys = shapes["files between folders"] as string[];
+    const { fetch } = storeOf(keys, 20);
+    // The third page comes late: the second ended between two folders.
+    const late: FetchPage = async (call) => {
+      const page = await fetch(call);
+      if (call.token && !call.delimiter) for (let turn = 0; turn < 40; turn += 1) await new Promise(setImmediate);
+      return page;
+    };
+    assert.deepEqual((await listed(late, "data/", { concurrency: 8 })).sort(), keys.toSorted());
+  });
+
   it("has every key of a prefix that ends inside a name once", async () => {
     const keys = shapes["many small folders"] as string[];
     const { fetch } = storeOf(keys, 20);
