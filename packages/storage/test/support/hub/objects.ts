@@ -18,7 +18,7 @@ export class HubObjects {
   }
 
   /** What is there already needs no upload; what is bigger than a part goes in parts, if the client can. */
-  batch(request: HubRequest, response: ServerResponse): void {
+  batch(request: HubRequest, response: ServerResponse): ServerResponse {
     const { transfers, objects } = JSON.parse(request.body.toString()) as BatchRequest;
     const inParts = transfers.includes("multipart") && objects.some(({ size }) => size > this.#partSize);
     const answers = objects.map(({ oid, size }) => {
@@ -31,7 +31,7 @@ export class HubObjects {
           : { href: address };
       return { oid, size, authenticated: true, actions: { upload, verify } };
     });
-    sendJson(response, 200, { transfer: inParts ? "multipart" : "basic", objects: answers });
+    return sendJson(response, 200, { transfer: inParts ? "multipart" : "basic", objects: answers });
   }
 
   #partHeader(address: string, size: number): Record<string, string> {
@@ -41,46 +41,46 @@ export class HubObjects {
   }
 
   /** Uploads carry no token: the addresses are signed. Like the real store it refuses one. */
-  answer(request: HubRequest, response: ServerResponse): void {
+  answer(request: HubRequest, response: ServerResponse): ServerResponse {
     const [, oid = "", part] = request.segments;
-    if (request.headers.authorization !== undefined) return void response.writeHead(400).end("two authentications");
+    if (request.headers.authorization !== undefined) return response.writeHead(400).end("two authentications");
     if (request.method === "GET" || request.method === "HEAD") return this.#download(request, response, oid);
     if (part === undefined) return this.#store(response, oid, request.body);
     if (part === "complete") return this.#complete(request, response, oid);
     const parts = this.#parts.get(oid) ?? [];
     parts[Number(part) - 1] = request.body;
     this.#parts.set(oid, parts);
-    response.writeHead(200, { etag: `"${partTag(request.body)}"` }).end();
+    return response.writeHead(200, { etag: `"${partTag(request.body)}"` }).end();
   }
 
-  #download(request: HubRequest, response: ServerResponse, oid: string): void {
+  #download(request: HubRequest, response: ServerResponse, oid: string): ServerResponse {
     const bytes = this.contents.get(oid);
-    if (!bytes) return void response.writeHead(404).end();
-    sendBytes(request, response, bytes, { etag: `"${createHash("md5").update(bytes).digest("hex")}"` });
+    if (!bytes) return response.writeHead(404).end();
+    return sendBytes(request, response, bytes, { etag: `"${createHash("md5").update(bytes).digest("hex")}"` });
   }
 
-  #store(response: ServerResponse, oid: string, bytes: Buffer): void {
-    if (createHash("sha256").update(bytes).digest("hex") !== oid) return void response.writeHead(400).end("wrong hash");
+  #store(response: ServerResponse, oid: string, bytes: Buffer): ServerResponse {
+    if (createHash("sha256").update(bytes).digest("hex") !== oid) return response.writeHead(400).end("wrong hash");
     this.contents.set(oid, bytes);
-    response.writeHead(200).end();
+    return response.writeHead(200).end();
   }
 
-  #complete(request: HubRequest, response: ServerResponse, oid: string): void {
+  #complete(request: HubRequest, response: ServerResponse, oid: string): ServerResponse {
     const parts = this.#parts.get(oid) ?? [];
     const told = JSON.parse(request.body.toString()) as { parts: { partNumber: number; etag: string }[] };
     const right = told.parts.every(({ partNumber, etag }) => {
       const part = parts[partNumber - 1];
       return part !== undefined && etag.replaceAll('"', "") === partTag(part);
     });
-    if (!right || told.parts.length !== parts.length) return void response.writeHead(400).end("wrong parts");
+    if (!right || told.parts.length !== parts.length) return response.writeHead(400).end("wrong parts");
     this.#parts.delete(oid);
-    this.#store(response, oid, Buffer.concat(parts));
+    return this.#store(response, oid, Buffer.concat(parts));
   }
 
-  verify(request: HubRequest, response: ServerResponse): void {
+  verify(request: HubRequest, response: ServerResponse): ServerResponse {
     const { oid, size } = JSON.parse(request.body.toString()) as { oid: string; size: number };
     if (this.contents.get(oid)?.length !== size) return refuse(response, 404, "NotFound", "not uploaded");
-    sendJson(response, 200, {});
+    return sendJson(response, 200, {});
   }
 }
 

@@ -84,7 +84,7 @@ export class HubServer {
     }
   }
 
-  #route(request: HubRequest, response: ServerResponse): void {
+  #route(request: HubRequest, response: ServerResponse): ServerResponse {
     const [first = ""] = request.segments;
     if (first === "lfs") return this.objects.answer(request, response);
     if (!this.#isKnown(request)) return refuse(response, 401, "", "Invalid credentials in Authorization header");
@@ -95,7 +95,7 @@ export class HubServer {
     }
     if (first === "api") return sendJson(response, 200, {});
     const [type, rest] = types.includes(first) ? [first, request.segments.slice(1)] : ["models", request.segments];
-    this.#withRepository(request, response, type as RepositoryType, rest, fileCalls);
+    return this.#withRepository(request, response, type as RepositoryType, rest, fileCalls);
   }
 
   #isKnown({ headers }: HubRequest): boolean {
@@ -109,11 +109,11 @@ export class HubServer {
     type: RepositoryType,
     [space = "", name = "", action = "", ...rest]: readonly string[],
     calls: Readonly<Record<string, Call>>,
-  ): void {
+  ): ServerResponse {
     const id = `${space}/${name.replace(/\.git$/, "")}`;
     const moved = this.#moved.get(`${type}/${id}`);
     if (moved !== undefined) {
-      return void response.writeHead(307, { location: request.url.replace(id, moved) }).end();
+      return response.writeHead(307, { location: request.url.replace(id, moved) }).end();
     }
     const repository = this.#repositories.get(`${type}/${id}`);
     const anonymous = request.headers.authorization === undefined;
@@ -134,7 +134,7 @@ export class HubServer {
     const commit = repository.at(revision);
     if (!commit && action !== "info") return refuse(response, 404, "RevisionNotFound", `Invalid rev id: ${revision}`);
     const scope = { request, response, type, repository, revision, commit: commit as Commit, path: path.join("/") };
-    call({ ...scope, objects: this.objects, pageSize: this.#pageSize });
+    return call({ ...scope, objects: this.objects, pageSize: this.#pageSize });
   }
 }
 
@@ -150,7 +150,7 @@ interface Scope {
   readonly pageSize: number;
 }
 
-type Call = (scope: Scope) => void;
+type Call = (scope: Scope) => ServerResponse;
 
 const apiCalls: Readonly<Record<string, Call>> = {
   "": tellRepository,
@@ -167,35 +167,35 @@ const fileCalls: Readonly<Record<string, Call>> = {
   info: ({ request, response, objects }) => objects.batch(request, response),
 };
 
-function tellRepository({ response, repository, commit }: Scope): void {
+function tellRepository({ response, repository, commit }: Scope): ServerResponse {
   const { id, isPrivate } = repository;
   const siblings = [...commit.files.keys()].map((rfilename) => ({ rfilename }));
   const told = { id, _id: id, sha: commit.id, private: isPrivate, gated: false, tags: [], siblings };
-  sendJson(response, 200, { ...told, lastModified: commit.date, downloads: 0, likes: 0 });
+  return sendJson(response, 200, { ...told, lastModified: commit.date, downloads: 0, likes: 0 });
 }
 
 const isTrue = (text: string | null) => text === "true" || text === "True" || text === "1";
 
-function listTree({ request, response, commit, path, pageSize }: Scope): void {
+function listTree({ request, response, commit, path, pageSize }: Scope): ServerResponse {
   const expand = isTrue(request.query.get("expand"));
   const items = itemsOf(commit, path, isTrue(request.query.get("recursive")), expand);
-  if (!items) return refuse(response, 404, "EntryNotFound", `${path} does not exist`);
+  if (!items) return refuse(response, 404, "EntryNotFound", "Entry not found");
   const start = Number(request.query.get("cursor") ?? 0);
   const next = new URL(request.url, request.origin);
   next.searchParams.set("cursor", String(start + pageSize));
   const link = start + pageSize < items.length ? { link: `<${next}>; rel="next"` } : {};
-  sendJson(response, 200, items.slice(start, start + pageSize), { ...link } as Record<string, string>);
+  return sendJson(response, 200, items.slice(start, start + pageSize), { ...link } as Record<string, string>);
 }
 
 /** The clients ask in JSON, or as a form. */
-function tellPaths({ request, response, commit }: Scope): void {
+function tellPaths({ request, response, commit }: Scope): ServerResponse {
   const isForm = request.headers["content-type"]?.startsWith("application/x-www-form-urlencoded");
   const form = new URLSearchParams(request.body.toString());
   const asked = isForm
     ? { paths: form.getAll("paths"), expand: isTrue(form.get("expand")) }
     : (JSON.parse(request.body.toString()) as { paths: string[]; expand?: boolean });
   const items = asked.paths.map((path) => itemAt(commit, path, asked.expand ?? false));
-  sendJson(
+  return sendJson(
     response,
     200,
     items.filter((item) => item !== undefined),
@@ -203,7 +203,7 @@ function tellPaths({ request, response, commit }: Scope): void {
 }
 
 /** Text goes into git; bigger and binary contents beside it. */
-function planUpload({ request, response }: Scope): void {
+function planUpload({ request, response }: Scope): ServerResponse {
   const { files } = JSON.parse(request.body.toString()) as {
     files: { path: string; size: number; sample: string }[];
   };
@@ -211,10 +211,10 @@ function planUpload({ request, response }: Scope): void {
     const isText = size < 1_000_000 && !Buffer.from(sample, "base64").includes(0) && !/\.(bin|parquet)$/.test(path);
     return { path, uploadMode: isText ? "regular" : "lfs", shouldIgnore: false };
   });
-  sendJson(response, 200, { files: planned });
+  return sendJson(response, 200, { files: planned });
 }
 
-function makeCommit({ request, response, type, repository, revision, objects }: Scope): void {
+function makeCommit({ request, response, type, repository, revision, objects }: Scope): ServerResponse {
   const lines = request.body
     .toString()
     .split("\n")
@@ -224,10 +224,10 @@ function makeCommit({ request, response, type, repository, revision, objects }: 
   if (typeof made === "string") return refuse(response, made.includes("since") ? 412 : 400, "", made);
   const prefix = type === "models" ? "" : `${type}/`;
   const commitUrl = `${request.origin}/${prefix}${repository.id}/commit/${made.id}`;
-  sendJson(response, 200, { success: true, commitOid: made.id, commitUrl, hookOutput: "" });
+  return sendJson(response, 200, { success: true, commitOid: made.id, commitUrl, hookOutput: "" });
 }
 
-function resolveFile({ request, response, commit, path, objects }: Scope): void {
+function resolveFile({ request, response, commit, path, objects }: Scope): ServerResponse {
   const file = commit.files.get(path);
   if (!file) return refuse(response, 404, "EntryNotFound", "Entry not found");
   const headers = { "x-repo-commit": commit.id, "content-type": "application/octet-stream" };
@@ -235,7 +235,7 @@ function resolveFile({ request, response, commit, path, objects }: Scope): void 
   objects.contents.set(file.sha256, file.bytes);
   const linked = { "x-linked-etag": `"${file.sha256}"`, "x-linked-size": String(file.bytes.length) };
   const location = `${cdnOf(request.origin)}/lfs/${file.sha256}`;
-  response.writeHead(302, { ...headers, ...linked, location, "content-length": "0" }).end();
+  return response.writeHead(302, { ...headers, ...linked, location, "content-length": "0" }).end();
 }
 
 export async function startHub(options: HubOptions = {}): Promise<HubServer> {
