@@ -22,11 +22,16 @@ export const pythonProgram = (name: string) => join(place, "bin", name);
 /** False when they are there, or why their tests must be skipped. */
 export const whyNoPythonPackages = () => skipUnless("Python packages", install);
 
-/** Runs a script and returns what it prints. */
-export async function runPython(script: string, environment: Readonly<Record<string, string>>): Promise<string> {
+/** Runs a script with this input, and returns what it prints. */
+export async function runPython(
+  script: string,
+  environment: Readonly<Record<string, string>>,
+  input = "",
+): Promise<string> {
   const env = { ...process.env, ...environment };
-  const { stdout } = await run(pythonProgram("python"), ["-c", script], { env, timeout: 120_000 });
-  return stdout;
+  const running = run(pythonProgram("python"), ["-c", script], { env, timeout: 120_000 });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
 }
 
 /** The first Python that is new enough, as its real binary: a shim in between would cost time at every start. */
