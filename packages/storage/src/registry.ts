@@ -7,10 +7,11 @@ import { hfScheme } from "./schemes/hf/scheme.ts";
 import { httpScheme } from "./schemes/http/scheme.ts";
 import { memoryScheme } from "./schemes/memory/scheme.ts";
 import { s3Scheme } from "./schemes/s3/scheme.ts";
+import { sftpScheme } from "./schemes/sftp/scheme.ts";
 import { suggest } from "./suggestion.ts";
 
 const registered = new Map<string, Scheme>();
-for (const register of [fileScheme, memoryScheme, s3Scheme, hfScheme, httpScheme]) registerScheme(register as Scheme);
+for (const register of [fileScheme, memoryScheme, s3Scheme, hfScheme, httpScheme, sftpScheme]) registerScheme(register as Scheme);
 
 /** Adds a kind of storage, or replaces one of the same name. */
 export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Table>): void {

@@ -1,5 +1,6 @@
 /** Which repository of the hub a URI names, and what may be a path in one. */
 import { StorageError } from "../../errors.ts";
+import { checkTreePath } from "../../tree-path.ts";
 import { afterScheme, type Location } from "../../uri.ts";
 
 export type RepositoryType = "dataset" | "model" | "space";
@@ -48,11 +49,7 @@ function split(uri: string): { prefix: string; name: string; path: string } {
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
 
-/** The hub keeps trees of git: no empty names, no `.` and `..`. */
-export function checkPath(key: string): string {
-  const names = key.split("/");
-  if (!names.some((name) => ["", ".", "..", ".git"].includes(name)) && !key.includes("\0")) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be a path in a repository`, { scheme: "hf", key });
-}
+/** The hub keeps trees of git. */
+export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);
 
 export const encodePath = (key: string) => key.split("/").map(encodeURIComponent).join("/");
