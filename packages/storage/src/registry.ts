@@ -3,6 +3,7 @@ import { StorageError } from "./errors.ts";
 import type { ParameterTable } from "./parameters.ts";
 import type { Scheme } from "./scheme.ts";
 import { fileScheme } from "./schemes/file/scheme.ts";
+import { ftpScheme } from "./schemes/ftp/scheme.ts";
 import { hfScheme } from "./schemes/hf/scheme.ts";
 import { httpScheme } from "./schemes/http/scheme.ts";
 import { memoryScheme } from "./schemes/memory/scheme.ts";
@@ -11,7 +12,8 @@ import { sftpScheme } from "./schemes/sftp/scheme.ts";
 import { suggest } from "./suggestion.ts";
 
 const registered = new Map<string, Scheme>();
-for (const register of [fileScheme, memoryScheme, s3Scheme, hfScheme, httpScheme, sftpScheme]) registerScheme(register as Scheme);
+for (const register of [fileScheme, memoryScheme, s3Scheme, hfScheme, httpScheme, sftpScheme, ftpScheme])
+  registerScheme(register as Scheme);
 
 /** Adds a kind of storage, or replaces one of the same name. */
 export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Table>): void {

@@ -53,7 +53,10 @@ function matchesHash(hosts: string, name: string): boolean {
 }
 
 function isLike(pattern: string, name: string): boolean {
-  const source = pattern.replaceAll(/[\\^$.|+()[\]{}]/g, "\\$&").replaceAll("*", ".*").replaceAll("?", ".");
+  const source = pattern
+    .replaceAll(/[\\^$.|+()[\]{}]/g, "\\$&")
+    .replaceAll("*", ".*")
+    .replaceAll("?", ".");
   return new RegExp(`^${source}$`, "i").test(name);
 }
 

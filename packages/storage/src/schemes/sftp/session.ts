@@ -75,8 +75,12 @@ export class Session {
       client.destroy();
       throw isTrusted ? error : this.#distrust();
     }
+    // Requests are small, and each waits for its answer: put off, every one of them would take 40 ms.
+    client.setNoDelay(true);
     // Errors after this end the connection, and with it what waits for an answer.
     client.on("error", () => {});
+    // Everything that waits for an answer listens for the end.
+    client.setMaxListeners(0);
     client.on("close", () => {
       this.#connection = undefined;
     });
