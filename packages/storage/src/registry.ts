@@ -9,10 +9,11 @@ import { httpScheme } from "./schemes/http/scheme.ts";
 import { memoryScheme } from "./schemes/memory/scheme.ts";
 import { s3Scheme } from "./schemes/s3/scheme.ts";
 import { sftpScheme } from "./schemes/sftp/scheme.ts";
+import { webdavScheme } from "./schemes/webdav/scheme.ts";
 import { suggest } from "./suggestion.ts";
 
 const registered = new Map<string, Scheme>();
-for (const register of [fileScheme, memoryScheme, s3Scheme, hfScheme, httpScheme, sftpScheme, ftpScheme])
+for (const register of [fileScheme, memoryScheme, s3Scheme, hfScheme, httpScheme, sftpScheme, ftpScheme, webdavScheme])
   registerScheme(register as Scheme);
 
 /** Adds a kind of storage, or replaces one of the same name. */
