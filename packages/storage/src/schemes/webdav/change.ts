@@ -27,6 +27,7 @@ export async function removeFile(client: DavClient, key: string, call: CallOptio
 export async function removeTree(client: DavClient, key: string, call: CallOptions): Promise<void> {
   const entry = await lookUpIfThere(client, key, call);
   if (entry) await remove(client, entry.type === "file" ? key : `${key}/`, call);
+  client.folders.clear();
 }
 
 async function lookUpIfThere(client: DavClient, key: string, call: CallOptions): Promise<Entry | undefined> {

@@ -28,6 +28,8 @@ export interface DavSettings {
 export class DavClient {
   readonly #settings: DavSettings;
   readonly origin: string;
+  /** Folders that were made or found: they are not asked for again. */
+  readonly folders = new Set<string>();
 
   constructor(settings: DavSettings) {
     this.#settings = settings;

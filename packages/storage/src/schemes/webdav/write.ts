@@ -6,6 +6,7 @@ import { foldersOf, temporaryKey } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { conflict } from "./errors.ts";
 import { checkPath, statFile } from "./list.ts";
+import { properties } from "./properties.ts";
 
 export async function putFile(client: DavClient, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
   checkPath(key);
@@ -48,30 +49,48 @@ async function heedsConditions(client: DavClient, key: string, call: CallOptions
   }
 }
 
-/** Folders are made when it turns out that they are missing. */
+/** Servers answer in many ways when a folder is missing: so one looks before, once for each folder. */
 export async function withFolders(
   client: DavClient,
   key: string,
   call: CallOptions,
   work: () => Promise<void>,
 ): Promise<void> {
+  await makeFolders(client, key, call);
   try {
     await work();
   } catch (error) {
-    const isMissing = isStorageError(error) && (error.status === conflict || error.status === 404);
-    if (!isMissing || foldersOf(key).length === 0) throw error;
+    const isGone = isStorageError(error) && (error.status === conflict || error.status === 404);
+    if (!isGone) throw error;
+    client.folders.clear();
     await makeFolders(client, key, call);
     await work();
   }
 }
 
-/** One that is there already is refused with 405: what matters is whether the file can be written then. */
-async function makeFolders(client: DavClient, key: string, { signal }: CallOptions): Promise<void> {
-  for (const folder of foldersOf(key)) {
-    await client.sendAway({ method: "MKCOL", key: `${folder}/`, signal }).catch((error: unknown) => {
-      if (!isStorageError(error) || error.code === "network") throw error;
-    });
+async function makeFolders(client: DavClient, key: string, call: CallOptions): Promise<void> {
+  const folders = foldersOf(key);
+  const parent = folders.at(-1);
+  if (parent === undefined || client.folders.has(parent)) return;
+  if (!(await isThere(client, `${parent}/`, call))) for (const folder of folders) await makeFolder(client, folder, call);
+  for (const folder of folders) client.folders.add(folder);
+}
+
+async function isThere(client: DavClient, key: string, call: CallOptions): Promise<boolean> {
+  try {
+    return (await properties(client, key, 0, call)).length > 0;
+  } catch (error) {
+    if (isStorageError(error, "not_found")) return false;
+    throw error;
   }
+}
+
+/** One that is there already is refused with 405: what matters is whether the file can be written then. */
+async function makeFolder(client: DavClient, folder: string, { signal }: CallOptions): Promise<void> {
+  if (client.folders.has(folder)) return;
+  await client.sendAway({ method: "MKCOL", key: `${folder}/`, signal }).catch((error: unknown) => {
+    if (!isStorageError(error) || error.code === "network") throw error;
+  });
 }
 
 export async function beginUpload(client: DavClient, key: string, call: WriteCall): Promise<Upload> {
@@ -80,7 +99,7 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
     throw new StorageError("unsupported", "webdav:// has conditions only for what is written at once", client.place(key));
   }
   const temporary = temporaryKey(key);
-  // Empty first, so that the folders are there: a stream cannot be sent again.
+  // Empty first: a stream cannot be sent again when the folder turns out to be gone.
   await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), {}, call));
   const source = new PassThrough();
   const sent = client.sendAway({ method: "PUT", key: temporary, stream: source, signal: call.signal });
