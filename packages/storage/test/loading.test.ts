@@ -34,4 +34,11 @@ describe("a package of a vendor is loaded", () => {
     const program = `await openStorage("s3://bucket", ${config}).read("a").catch(() => {});`;
     assert.deepEqual(await packagesLoadedBy(program), ["@smithy/signature-v4", "undici"]);
   });
+
+  it("when it is the one that speaks to the server", async () => {
+    const loadedBy = (uri: string) =>
+      packagesLoadedBy(`await openStorage("${uri}", { timeout: 1 }).read("a").catch(() => {});`);
+    assert.deepEqual(await loadedBy("sftp://127.0.0.1:1/x"), ["ssh2"]);
+    assert.deepEqual(await loadedBy("ftp://127.0.0.1:1/x"), ["basic-ftp"]);
+  });
 });

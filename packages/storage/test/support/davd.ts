@@ -1,7 +1,7 @@
 /** WebDAV servers: wsgidav, which heeds conditions, and nginx, which ignores them on writes. */
 import { access, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type WebServer, startNginx, whyNoNginx } from "./nginx.ts";
+import { startNginx, type WebServer, whyNoNginx } from "./nginx.ts";
 import { skipUnless } from "./program.ts";
 import { pythonProgram } from "./python-packages.ts";
 import { type ServerProcess, startServer } from "./server-process.ts";

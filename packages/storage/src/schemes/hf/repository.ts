@@ -17,7 +17,7 @@ const prefixes: Readonly<Record<string, RepositoryType>> = { datasets: "dataset"
 /** Revisions that the hub makes itself have slashes, and may be written with them; in others a slash is `%2F`. */
 const uriPattern = /^([^/@]+\/[^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+))?(?:\/(.*))?$/s;
 
-export const defaultRevision = "main";
+const defaultRevision = "main";
 
 /** `hf://[datasets/|models/|spaces/]namespace/name[@revision][/path]`. */
 export function parseHubUri(uri: string): Location {

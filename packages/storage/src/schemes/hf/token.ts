@@ -16,7 +16,7 @@ export function implicitToken(environment: Environment): FoundValue | undefined 
   return isOff ? undefined : savedToken(environment);
 }
 
-export function savedToken(environment: Environment): FoundValue | undefined {
+function savedToken(environment: Environment): FoundValue | undefined {
   for (const name of variables) {
     const value = clean(environment[name]);
     if (value) return { value, source: `environment ${name}` };

@@ -9,7 +9,7 @@ import { checkPath } from "./repository.ts";
 import { bytesSource, type Source, Spool } from "./source.ts";
 import { uploadContent } from "./upload.ts";
 
-export async function putFile(
+async function putFile(
   client: HubClient,
   changes: Changes,
   key: string,

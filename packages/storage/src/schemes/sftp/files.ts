@@ -6,7 +6,7 @@ import { endOfFile, statusOf } from "./errors.ts";
 type Handle = Buffer;
 
 /** Paths begin at the root. */
-export const pathOf = (key: string) => `/${key}`;
+const pathOf = (key: string) => `/${key}`;
 
 export const openFile = (files: SFTPWrapper, key: string, flags: "r" | "wx"): Promise<Handle> =>
   promisify<string, typeof flags, Handle>(files.open.bind(files))(pathOf(key), flags);

@@ -19,7 +19,7 @@ export async function properties(client: DavClient, key: string, depth: 0 | 1, c
 /** Every server has its own prefix for the names. */
 const responsePattern = /<(?:[\w.-]+:)?response(?:\s[^>]*)?>(.*?)<\/(?:[\w.-]+:)?response\s*>/gs;
 
-export function parseProperties(xml: string): Entry[] {
+function parseProperties(xml: string): Entry[] {
   return Array.from(xml.matchAll(responsePattern), ([, response = ""]) => toEntry(response));
 }
 

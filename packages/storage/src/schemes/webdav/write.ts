@@ -72,7 +72,8 @@ async function makeFolders(client: DavClient, key: string, call: CallOptions): P
   const folders = foldersOf(key);
   const parent = folders.at(-1);
   if (parent === undefined || client.folders.has(parent)) return;
-  if (!(await isThere(client, `${parent}/`, call))) for (const folder of folders) await makeFolder(client, folder, call);
+  if (!(await isThere(client, `${parent}/`, call)))
+    for (const folder of folders) await makeFolder(client, folder, call);
   for (const folder of folders) client.folders.add(folder);
 }
 
@@ -96,7 +97,11 @@ async function makeFolder(client: DavClient, folder: string, { signal }: CallOpt
 export async function beginUpload(client: DavClient, key: string, call: WriteCall): Promise<Upload> {
   checkPath(key);
   if (conditionsOf(call)) {
-    throw new StorageError("unsupported", "webdav:// has conditions only for what is written at once", client.place(key));
+    throw new StorageError(
+      "unsupported",
+      "webdav:// has conditions only for what is written at once",
+      client.place(key),
+    );
   }
   const temporary = temporaryKey(key);
   // Empty first: a stream cannot be sent again when the folder turns out to be gone.
