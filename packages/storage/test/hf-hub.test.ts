@@ -220,6 +220,22 @@ describe("writing to the hub", () => {
     assert.equal(repository.at("main")?.files.size, 20);
   });
 
+  it("in a batch makes what is left of changes that meet", async () => {
+    for (const path of ["kept", "tree/a", "tree/b"]) await storage.write(path, "old");
+    await storage.batch(async (batch) => {
+      await batch.write("passing", "1");
+      await batch.remove("passing");
+      await batch.write("tree/passing", "1");
+      await batch.remove("tree", { recursive: true });
+      await batch.write("tree/b", "new");
+      await batch.remove("kept");
+      await batch.write("kept", "new");
+    });
+    assert.deepEqual(await pathsOf(storage.list({ recursive: true })), ["kept", "tree/b"]);
+    assert.equal(await storage.readText("tree/b"), "new");
+    assert.equal(await storage.readText("kept"), "new");
+  });
+
   it("in a batch that fails changes nothing", async () => {
     const failed = storage.batch(async (batch) => {
       await batch.write("a", "1");

@@ -1,8 +1,10 @@
 /** How sftp:// logs in, and which hosts it trusts. */
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
@@ -167,6 +169,28 @@ describe("sftp://", { skip, timeout: 60_000 }, () => {
     await run("pkill", ["-P", String(server.pid)]);
     assert.equal(await storage.readText("a"), "1");
     await storage.close();
+  });
+
+  it("says network of a server that hangs up without a word", async () => {
+    const silent = createServer((socket) => socket.destroy()).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as { port: number };
+    await rejectsWith("network", openStorage(`sftp://127.0.0.1:${port}/x`, { host_key_policy: "off" }).read("a"));
+    silent.close();
+    await once(silent, "close");
+  });
+
+  it("goes on with a file where the connection was lost", async () => {
+    const bytes = randomBytes(20_000_000);
+    await writeFile(join(server.data, "long"), bytes);
+    const config = { username: server.username, key_filename: server.userKey, known_hosts: server.knownHosts };
+    await using storage = openStorage(server.uri, config);
+    const pieces: Uint8Array[] = [];
+    for await (const piece of storage.readStream("long")) {
+      pieces.push(piece);
+      if (pieces.length === 3) await run("pkill", ["-P", String(server.pid)]);
+    }
+    assert.ok(bytes.equals(Buffer.concat(pieces)));
   });
 
   it("leaves nothing beside a file, whether it was written or not", async () => {

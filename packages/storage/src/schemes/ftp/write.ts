@@ -1,6 +1,7 @@
 /** Writing files of FTP servers: beside their place first, then into it. */
 import { PassThrough } from "node:stream";
 import { type Client, FTPError } from "basic-ftp";
+import { abortable } from "../../abortable.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
 import { foldersOf, temporaryKey } from "../../tree-path.ts";
 import { toStorageError } from "./errors.ts";
@@ -64,12 +65,13 @@ class FileUpload implements Upload {
     this.#call.signal?.throwIfAborted();
     const written = Promise.withResolvers<void>();
     this.#source.write(bytes, (error) => (error ? written.reject(error) : written.resolve()));
-    await this.#named(Promise.race([written.promise, this.#sent.then(() => {})]));
+    const taken = Promise.race([written.promise, this.#sent.then(() => {})]);
+    await this.#named(abortable(taken, this.#call.signal));
   }
 
   async finish(): Promise<Entry> {
     this.#source.end();
-    await this.#named(this.#sent);
+    await this.#named(abortable(this.#sent, this.#call.signal));
     this.#isHeld = false;
     this.#pool.giveBack(this.#client);
     await this.#pool.run(this.#key, this.#call, (client) => replace(client, this.#temporary, this.#key));
@@ -87,7 +89,8 @@ class FileUpload implements Upload {
     try {
       return await work;
     } catch (error) {
-      throw toStorageError(error, this.#pool.place(this.#key));
+      const { signal } = this.#call;
+      throw signal?.aborted ? signal.reason : toStorageError(error, this.#pool.place(this.#key));
     }
   }
 }

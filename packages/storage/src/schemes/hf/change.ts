@@ -1,5 +1,6 @@
 /** Copying, moving and removing: each is one commit, whatever it touches. */
 import type { CallOptions, VersionCall } from "../../backend.ts";
+import { folderOf } from "../../uri.ts";
 import type { HubClient } from "./client.ts";
 import type { Changes, CommitLine } from "./commit.ts";
 import { listTree, lookUp, statFile } from "./list.ts";
@@ -41,24 +42,19 @@ async function lineOfCopy(client: HubClient, from: string, to: string, call: Ver
 }
 
 export async function removeFile(client: HubClient, changes: Changes, key: string, call: CallOptions): Promise<void> {
+  changes.forget(key);
   const item = await lookUp(client, key, call);
   if (item?.type !== "file") return;
   await changes.make([{ key: "deletedFile", value: { path: key } }], { summary: `Remove ${key}`, signal: call.signal });
 }
 
+/** File by file: so a file of the folder that is written in the same batch stays. */
 export async function removeTree(client: HubClient, changes: Changes, key: string, call: CallOptions): Promise<void> {
-  const path = key.replace(/\/$/, "");
-  if (path === "") return removeAll(client, changes, call);
-  const item = await lookUp(client, path, call);
-  if (!item) return;
-  const line: CommitLine = { key: item.type === "file" ? "deletedFile" : "deletedFolder", value: { path } };
-  await changes.make([line], { summary: `Remove ${path}`, signal: call.signal });
-}
-
-async function removeAll(client: HubClient, changes: Changes, call: CallOptions): Promise<void> {
+  if (key !== "") await removeFile(client, changes, key, call);
+  else changes.forget("");
   const lines: CommitLine[] = [];
-  for await (const page of listTree(client, "", call)) {
+  for await (const page of listTree(client, folderOf(key), call)) {
     for (const { path } of page) lines.push({ key: "deletedFile", value: { path } });
   }
-  if (lines.length > 0) await changes.make(lines, { summary: "Remove everything", signal: call.signal });
+  if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
 }

@@ -1,13 +1,14 @@
 /** Changes of a repository: lines of a commit, made at once or gathered until a batch is finished. */
 import type { BatchCall, CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { folderOf } from "../../uri.ts";
 import type { HubClient } from "./client.ts";
 
 /** A line of a commit, as the hub takes it. */
 export type CommitLine =
   | { key: "file"; value: { path: string; content: string; encoding: "base64" } }
   | { key: "lfsFile"; value: { path: string; algo: "sha256"; oid: string; size: number } }
-  | { key: "deletedFile" | "deletedFolder"; value: { path: string } };
+  | { key: "deletedFile"; value: { path: string } };
 
 export interface ChangeCall extends CallOptions {
   readonly summary: string;
@@ -18,6 +19,8 @@ export interface ChangeCall extends CallOptions {
 export interface Changes {
   /** The commit that was made; empty while it is only gathered. */
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
+  /** Takes back what was gathered of a file, or of all in a folder. */
+  forget(path: string): void;
 }
 
 const mostAttempts = 8;
@@ -36,6 +39,8 @@ export class ImmediateChanges implements Changes {
     this.#last = made.catch(() => {});
     return made;
   }
+
+  forget(): void {}
 
   /** Somebody else's commit in between is no failure: the condition is looked at again. */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
@@ -71,6 +76,12 @@ export class GatheredChanges implements Changes {
     }
     for (const line of lines) this.#lines.set(line.value.path, line);
     return "";
+  }
+
+  forget(path: string): void {
+    for (const gathered of this.#lines.keys()) {
+      if (gathered === path || gathered.startsWith(folderOf(path))) this.#lines.delete(gathered);
+    }
   }
 
   async commit(): Promise<void> {

@@ -30,6 +30,6 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
   if (level === "client-authentication") return new StorageError("permission", `${where}: ${message}`, details);
   if (/privateKey/.test(message)) return new StorageError("config", `the private key: ${message}`, details);
   if (typeof code === "number") return new StorageError(statuses[code] ?? "failed", `${where}: ${message}`, details);
-  const retryable = code !== "ENOTFOUND" && !/handshake|algorithm/i.test(message);
+  const retryable = code !== "ENOTFOUND" && !/^Handshake failed|no matching/i.test(message);
   return new StorageError("network", `${where}: ${message}`, { ...details, retryable });
 }

@@ -1,14 +1,12 @@
 /** Looking at files over SSH, and reading them with many requests on their way. */
 import type { SFTPWrapper } from "ssh2";
-import { abortable } from "../../abortable.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { checkTreePath } from "../../tree-path.ts";
 import { mapInOrder } from "../../window.ts";
-import { toStorageError } from "./errors.ts";
 import { closeFile, openFile, readAt, statHandle, statPath } from "./files.ts";
 import { toEntry } from "./list.ts";
-import type { Session } from "./session.ts";
+import type { Connection, Session } from "./session.ts";
 
 export async function statFile(session: Session, key: string, call: CallOptions): Promise<Entry> {
   if (key !== "") checkTreePath("sftp", key);
@@ -19,7 +17,7 @@ export async function statFile(session: Session, key: string, call: CallOptions)
 
 export function readFile(session: Session, key: string, call: ReadCall): Promise<Content> {
   checkTreePath("sftp", key);
-  return session.run(key, call, async (files) => {
+  return session.run(key, call, async (files, connection) => {
     const handle = await openFile(files, key, "r");
     try {
       const entry = toEntry(key, await statHandle(files, handle));
@@ -29,7 +27,7 @@ export function readFile(session: Session, key: string, call: ReadCall): Promise
       }
       const start = Math.min(call.start ?? 0, entry.size);
       const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));
-      return { entry, start, end, body: pieces(session, files, handle, key, start, end, call.signal) };
+      return { entry, start, end, body: pieces({ session, connection, handle, key }, start, end, call.signal) };
     } catch (error) {
       await closeFile(files, handle);
       throw error;
@@ -40,12 +38,16 @@ export function readFile(session: Session, key: string, call: ReadCall): Promise
 const pieceSize = 128 * 1024;
 const piecesAtOnce = 16;
 
+interface OpenFile {
+  readonly session: Session;
+  readonly connection: Connection;
+  readonly handle: Buffer;
+  readonly key: string;
+}
+
 /** A short piece in the middle is where the file was cut meanwhile. */
 async function* pieces(
-  session: Session,
-  files: SFTPWrapper,
-  handle: Buffer,
-  key: string,
+  { session, connection, handle, key }: OpenFile,
   start: number,
   end: number,
   signal: AbortSignal | undefined,
@@ -53,13 +55,12 @@ async function* pieces(
   try {
     yield* mapInOrder(positions(start, end), piecesAtOnce, async (at) => {
       const target = Buffer.allocUnsafe(Math.min(pieceSize, end - at));
-      return target.subarray(0, await session.once(key, { signal }, () => readFully(files, handle, target, at)));
+      const count = await session.on(connection, key, { signal }, (files) => readFully(files, handle, target, at));
+      return target.subarray(0, count);
     });
-  } catch (error) {
-    throw signal?.aborted ? signal.reason : toStorageError(error, session.place(key));
   } finally {
     // Where the connection is gone the handle is, too.
-    await abortable(closeFile(files, handle), AbortSignal.timeout(10_000)).catch(() => {});
+    await session.on(connection, key, {}, (files) => closeFile(files, handle)).catch(() => {});
   }
 }
 

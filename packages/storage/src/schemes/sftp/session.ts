@@ -1,5 +1,4 @@
 /** One connection with one channel for files, made when it is needed and again when it broke. */
-import { once } from "node:events";
 import ssh2, { type ConnectConfig, type SFTPWrapper } from "ssh2";
 import { abortable } from "../../abortable.ts";
 import type { CallOptions } from "../../backend.ts";
@@ -7,16 +6,46 @@ import { StorageError } from "../../errors.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import { toStorageError } from "./errors.ts";
 
-interface Connection {
+/** What a handle of a file is good for: on another connection the same one may be another file. */
+export class Connection {
   readonly client: ssh2.Client;
   readonly files: SFTPWrapper;
+  readonly #waiting = new Set<(error: Error) => void>();
+  #isLost = false;
+
+  constructor(client: ssh2.Client, files: SFTPWrapper) {
+    this.client = client;
+    this.files = files;
+    client.once("close", () => {
+      this.#isLost = true;
+      for (const reject of this.#waiting) reject(lost());
+    });
+  }
+
+  /** An answer never comes once the connection is lost. */
+  async during<T>(work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
+    if (this.#isLost) throw lost();
+    const ended = Promise.withResolvers<never>();
+    this.#waiting.add(ended.reject);
+    const working = work(this.files);
+    working.catch(() => {});
+    try {
+      return await Promise.race([working, ended.promise]);
+    } finally {
+      this.#waiting.delete(ended.reject);
+    }
+  }
 }
+
+const lost = () => new StorageError("network", "the connection was lost");
 
 export class Session {
   readonly #connect: () => ConnectConfig;
   readonly #bucket: string;
   readonly #retry: RetryPolicy;
   #connection: Promise<Connection> | undefined;
+  /** The newest: the end of an older one means nothing. */
+  #client: ssh2.Client | undefined;
 
   constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {
     this.#bucket = bucket;
@@ -29,17 +58,37 @@ export class Session {
   }
 
   /** Runs work that may be done again when the connection broke. */
-  run<T>(key: string, { signal }: CallOptions, work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
-    return retry(this.#retry, signal, () => this.once(key, { signal }, work));
+  run<T>(
+    key: string,
+    { signal }: CallOptions,
+    work: (files: SFTPWrapper, connection: Connection) => Promise<T>,
+  ): Promise<T> {
+    return retry(this.#retry, signal, () =>
+      this.#named(key, signal, async () => {
+        const connection = await abortable(this.#connected(), signal);
+        return abortable(
+          connection.during((files) => work(files, connection)),
+          signal,
+        );
+      }),
+    );
   }
 
-  async once<T>(key: string, { signal }: CallOptions, work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
+  /** Runs work on this connection or not at all. */
+  on<T>(
+    connection: Connection,
+    key: string,
+    { signal }: CallOptions,
+    work: (files: SFTPWrapper) => Promise<T>,
+  ): Promise<T> {
+    return this.#named(key, signal, () => abortable(connection.during(work), signal));
+  }
+
+  async #named<T>(key: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
     try {
-      const { client, files } = await abortable(this.#connected(), signal);
-      return await abortable(untilLost(client, work(files)), signal);
+      return await work();
     } catch (error) {
-      if (signal?.aborted) throw signal.reason;
-      throw toStorageError(error, this.place(key));
+      throw signal?.aborted ? signal.reason : toStorageError(error, this.place(key));
     }
   }
 
@@ -59,6 +108,7 @@ export class Session {
 
   async #open(): Promise<Connection> {
     const client = new ssh2.Client();
+    this.#client = client;
     const config = this.#connect();
     let isTrusted = true;
     const { hostVerifier } = config as { hostVerifier: (key: Buffer) => boolean };
@@ -70,7 +120,7 @@ export class Session {
       },
     });
     try {
-      await once(client, "ready");
+      await untilReady(client);
     } catch (error) {
       client.destroy();
       throw isTrusted ? error : this.#distrust();
@@ -79,12 +129,10 @@ export class Session {
     client.setNoDelay(true);
     // Errors after this end the connection, and with it what waits for an answer.
     client.on("error", () => {});
-    // Everything that waits for an answer listens for the end.
-    client.setMaxListeners(0);
     client.on("close", () => {
-      this.#connection = undefined;
+      if (this.#client === client) this.#connection = undefined;
     });
-    return { client, files: await openFiles(client) };
+    return new Connection(client, await openFiles(client));
   }
 
   #distrust(): StorageError {
@@ -93,21 +141,18 @@ export class Session {
   }
 }
 
-function openFiles(client: ssh2.Client): Promise<SFTPWrapper> {
-  const opened = Promise.withResolvers<SFTPWrapper>();
-  client.sftp((error, files) => (error ? opened.reject(error) : opened.resolve(files)));
-  return opened.promise;
+/** A server may hang up without a word, too. */
+function untilReady(client: ssh2.Client): Promise<void> {
+  const ready = Promise.withResolvers<void>();
+  client.once("ready", () => ready.resolve());
+  client.once("error", ready.reject);
+  client.once("close", () => ready.reject(lost()));
+  return ready.promise;
 }
 
-/** An answer never comes once the connection is lost. */
-async function untilLost<T>(client: ssh2.Client, work: Promise<T>): Promise<T> {
-  const lost = Promise.withResolvers<never>();
-  const lose = () => lost.reject(new StorageError("network", "the connection was lost"));
-  client.once("close", lose);
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, lost.promise]);
-  } finally {
-    client.off("close", lose);
-  }
+function openFiles(client: ssh2.Client): Promise<SFTPWrapper> {
+  const opened = Promise.withResolvers<SFTPWrapper>();
+  client.once("close", () => opened.reject(lost()));
+  client.sftp((error, files) => (error ? opened.reject(error) : opened.resolve(files)));
+  return opened.promise;
 }

@@ -6,7 +6,7 @@ import { checkTreePath, foldersOf, temporaryKey } from "../../tree-path.ts";
 import { runAll } from "../../window.ts";
 import { closeFile, makeFolder, openFile, removePath, renamePath, replacePath, writeAt } from "./files.ts";
 import { statFile } from "./read.ts";
-import type { Session } from "./session.ts";
+import type { Connection, Session } from "./session.ts";
 
 export async function putFile(session: Session, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
   const upload = await beginUpload(session, key, call);
@@ -22,28 +22,31 @@ export async function putFile(session: Session, key: string, bytes: Uint8Array, 
 export async function beginUpload(session: Session, key: string, call: WriteCall): Promise<Upload> {
   checkTreePath("sftp", key);
   const temporary = temporaryKey(key);
-  const handle = await withFolders(session, key, call, (files) => openFile(files, temporary, "wx"));
+  const { handle, connection } = await withFolders(session, key, call, async (files, connection) => ({
+    handle: await openFile(files, temporary, "wx"),
+    connection,
+  }));
   let written = 0;
   let isOpen = true;
   const close = async () => {
     if (!isOpen) return;
     isOpen = false;
-    await session.once(key, {}, (files) => closeFile(files, handle));
+    await session.on(connection, key, {}, (files) => closeFile(files, handle));
   };
   return {
     async put(_part, bytes) {
       const start = written;
       written += bytes.length;
-      await session.once(key, call, (files) => writePieces(files, handle, Buffer.from(bytes), start));
+      await session.on(connection, key, call, (files) => writePieces(files, handle, asBuffer(bytes), start));
     },
     async finish() {
       await close();
-      await session.once(key, call, (files) => replace(files, temporary, key));
+      await session.on(connection, key, call, (files) => replace(files, temporary, key));
       return statFile(session, key, call);
     },
     async abort() {
       await close().catch(() => {});
-      await session.once(key, {}, (files) => removePath(files, temporary));
+      await session.run(key, {}, (files) => removePath(files, temporary));
     },
   };
 }
@@ -53,7 +56,7 @@ export async function withFolders<T>(
   session: Session,
   key: string,
   call: CallOptions,
-  work: (files: SFTPWrapper) => Promise<T>,
+  work: (files: SFTPWrapper, connection: Connection) => Promise<T>,
 ): Promise<T> {
   try {
     return await session.run(key, call, work);
@@ -69,6 +72,8 @@ export async function withFolders<T>(
 
 const pieceSize = 128 * 1024;
 const piecesAtOnce = 16;
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 
 async function writePieces(files: SFTPWrapper, handle: Buffer, bytes: Buffer, start: number): Promise<void> {
   const pieces = Array.from({ length: Math.ceil(bytes.length / pieceSize) }, (_, index) => index * pieceSize);

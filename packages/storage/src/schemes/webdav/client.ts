@@ -28,6 +28,8 @@ export interface DavSettings {
 export class DavClient {
   readonly #settings: DavSettings;
   readonly origin: string;
+  /** Whether the server looks at conditions of writes; unknown until the first. */
+  heedsConditions: boolean | undefined;
   /** Folders that were made or found: they are not asked for again. */
   readonly folders = new Set<string>();
 

@@ -24,14 +24,10 @@ function conditionsOf({ ifMatch, ifNoneMatch }: WriteCall): Record<string, strin
   return ifNoneMatch === undefined ? undefined : { "if-none-match": ifNoneMatch };
 }
 
-const heeding = new WeakMap<DavClient, Promise<boolean>>();
-
 /** Some servers write whatever the condition: one must know before one relies on it. */
 async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions): Promise<void> {
-  const known = heeding.get(client) ?? heedsConditions(client, key, call);
-  heeding.set(client, known);
-  known.catch(() => heeding.delete(client));
-  if (await known) return;
+  client.heedsConditions ??= await heedsConditions(client, key, call);
+  if (client.heedsConditions) return;
   throw new StorageError("unsupported", "this server ignores If-Match and If-None-Match on writes", client.place(key));
 }
 
