@@ -93,6 +93,18 @@ export interface Transfer {
   readonly retry: RetryPolicy;
 }
 
+export interface BatchCall extends CallOptions {
+  /** What the changes are for, where the store keeps such words. */
+  readonly message?: string | undefined;
+}
+
+/** Changes that become visible together. */
+export interface Batch {
+  /** Its writes and removals are kept; its reads see what was there before. */
+  readonly backend: Backend;
+  finish(): Promise<void>;
+}
+
 export interface PresignCall extends VersionCall {
   readonly method: "GET" | "PUT";
   /** Seconds. */
@@ -119,6 +131,8 @@ export interface Backend {
   readonly removeAtOnce?: number;
   /** A folder with all it holds, where folders exist on their own. */
   removeTree?(key: string, call: CallOptions): Promise<void>;
+  /** Where the store can make many changes as one. A batch that is not finished changes nothing. */
+  batch?(call: BatchCall): Batch;
   presign?(key: string, call: PresignCall): Promise<string>;
   /** Makes the opened bucket or container, where the store has such things. */
   createBucket?(call: CallOptions): Promise<void>;

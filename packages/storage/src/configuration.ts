@@ -4,6 +4,7 @@ import {
   type ClientConfig,
   type Environment,
   type ExplainedParameter,
+  type FoundValue,
   type Parameter,
   type ParameterTable,
   type ParameterType,
@@ -14,13 +15,10 @@ import {
 } from "./parameters.ts";
 import { suggest } from "./suggestion.ts";
 
-interface Found {
-  readonly value: unknown;
-  readonly source: string;
-}
-
 export interface Configuration<Table extends ParameterTable = ParameterTable> {
   readonly values: Values<Table>;
+  /** What the values were resolved with, for what a store looks up later. */
+  readonly environment: Environment;
   /** Whether a value was given at all, in whatever place. */
   isGiven(key: keyof Table & string): boolean;
   /** `default`, or where the value came from: `client_config.key`, `environment NAME`. */
@@ -44,7 +42,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
 ): Configuration<Table> {
   const question = { scheme, table, config, environment };
   refuseUnknown(question);
-  const found = new Map<string, Found>();
+  const found = new Map<string, FoundValue>();
   for (const key of Object.keys(table)) {
     const value = find(question, key);
     if (value) found.set(key, value);
@@ -54,6 +52,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
   ) as Values<Table>;
   return {
     values,
+    environment,
     isGiven: (key) => found.has(key),
     sourceOf: (key) => found.get(key)?.source ?? "default",
     explain: () => explain(table, found),
@@ -95,7 +94,7 @@ function membersOf(table: ParameterTable, key: string): string[] {
   return [...new Set(names.map((name) => name.slice(key.length + 1).split(".")[0] ?? ""))];
 }
 
-function find(question: Question, key: string): Found | undefined {
+function find(question: Question, key: string): FoundValue | undefined {
   const parameter = question.table[key] as Parameter;
   const sources = sourcesOf(key, parameter);
   for (const source of sources.filter((name) => !name.startsWith("$"))) {
@@ -120,7 +119,7 @@ function lookUp(config: ClientConfig, source: string): unknown {
   return source.split(".").reduce<unknown>((value, name) => (value as ClientConfig | undefined | null)?.[name], config);
 }
 
-function findInEnvironment(question: Question, key: string, parameter: Parameter): Found | undefined {
+function findInEnvironment(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
   const { scheme, environment } = question;
   const named = sourcesOf(key, parameter).filter((name) => name.startsWith("$"));
   const general = key.includes(".") ? [] : [`$FSSPEC_${scheme}_${key}`.toUpperCase()];
@@ -130,11 +129,11 @@ function findInEnvironment(question: Question, key: string, parameter: Parameter
     const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
     return { value, source: `environment ${name}` };
   }
-  return findInGeneralVariable(question, key, parameter);
+  return findInGeneralVariable(question, key, parameter) ?? parameter.elsewhere?.(environment);
 }
 
 /** `FSSPEC_S3` holds defaults of all parameters, as JSON. */
-function findInGeneralVariable(question: Question, key: string, parameter: Parameter): Found | undefined {
+function findInGeneralVariable(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
   const name = `FSSPEC_${question.scheme.toUpperCase()}`;
   const text = question.environment[name];
   if (!text) return undefined;
@@ -194,7 +193,7 @@ function describe(value: unknown): string {
 
 const mask = "********";
 
-function explain(table: ParameterTable, found: ReadonlyMap<string, Found>): ExplainedParameter[] {
+function explain(table: ParameterTable, found: ReadonlyMap<string, FoundValue>): ExplainedParameter[] {
   const shown = Object.entries(table).filter(([key]) => !key.includes(".") || found.has(key));
   return shown.map(([key, parameter]) => ({
     key,

@@ -1,4 +1,5 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
+import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
 
@@ -23,7 +24,8 @@ export interface HttpRequest {
   /** Encoded, with the query. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array | undefined;
+  /** A stream needs its length in the headers, and a new one for every attempt. */
+  readonly body?: Uint8Array | Readable | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 

@@ -2,6 +2,8 @@
 
 export type {
   Backend,
+  Batch,
+  BatchCall,
   CallOptions,
   Content,
   Entry,
@@ -17,7 +19,14 @@ export type { Capabilities, KeyCapabilities } from "./capabilities.ts";
 export type { Configuration } from "./configuration.ts";
 export { type ErrorCode, errorCodes, isStorageError, StorageError } from "./errors.ts";
 export { type OpenOptions, openStorage } from "./open.ts";
-export type { ClientConfig, ExplainedParameter, Parameter, ParameterTable } from "./parameters.ts";
+export type {
+  ClientConfig,
+  Environment,
+  ExplainedParameter,
+  FoundValue,
+  Parameter,
+  ParameterTable,
+} from "./parameters.ts";
 export { registerScheme } from "./registry.ts";
 export { defaultRetryPolicy, type RetryPolicy } from "./retry.ts";
 export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";

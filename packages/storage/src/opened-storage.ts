@@ -1,5 +1,5 @@
 /** A storage over a backend: paths relative to the opened URI, and all that is built alike for every kind. */
-import type { Backend, CallOptions, Entry, VersionCall } from "./backend.ts";
+import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Configuration } from "./configuration.ts";
 import { readObject, streamObject } from "./download.ts";
@@ -29,10 +29,11 @@ export class OpenedStorage implements Storage {
   #opening: Promise<Backend> | undefined;
   #closed = false;
 
-  constructor(scheme: Scheme, location: Location, configuration: Configuration) {
+  constructor(scheme: Scheme, location: Location, configuration: Configuration, backend?: Backend) {
     this.#scheme = scheme;
     this.#location = location;
     this.#configuration = configuration;
+    if (backend) this.#opening = Promise.resolve(backend);
   }
 
   get uri(): string {
@@ -142,6 +143,20 @@ export class OpenedStorage implements Storage {
     const backend = await this.#backend(options);
     if (options.recursive) await this.#removeBelow(backend, path, options);
     else await backend.remove(this.#key(path), options);
+  }
+
+  async batch<T>(run: (storage: Storage) => Promise<T>, options: BatchCall = {}): Promise<T> {
+    this.#need("write");
+    const batch = (await this.#backend(options)).batch?.(options);
+    if (!batch) return run(this);
+    const storage = new OpenedStorage(this.#scheme, this.#location, this.#configuration, batch.backend);
+    try {
+      const result = await run(storage);
+      await batch.finish();
+      return result;
+    } finally {
+      await storage.close();
+    }
   }
 
   async presign(path: string, options: PresignOptions = {}): Promise<string> {

@@ -15,6 +15,12 @@ interface Types {
 
 export type ParameterType = keyof Types;
 
+export interface FoundValue {
+  readonly value: unknown;
+  /** Where it came from, as `explainConfig()` tells it. */
+  readonly source: string;
+}
+
 interface Described {
   readonly type: ParameterType | readonly ParameterType[];
   /** Null means unset. */
@@ -27,6 +33,8 @@ interface Described {
   readonly sources?: readonly string[];
   /** Parameters of one group come together: given one in client_config, the environment is asked for none of them. */
   readonly group?: string;
+  /** Asked when the sources have nothing: a file, say. */
+  readonly elsewhere?: (environment: Environment) => FoundValue | undefined;
   readonly choices?: readonly string[];
   readonly minimum?: number;
   readonly secret?: true;

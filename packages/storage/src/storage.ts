@@ -1,5 +1,5 @@
 /** The interface that callers see: an opened URI, and everything that can be done below it. */
-import type { CallOptions, Entry, PresignCall, ReadCall, VersionCall, WriteCall } from "./backend.ts";
+import type { BatchCall, CallOptions, Entry, PresignCall, ReadCall, VersionCall, WriteCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { ExplainedParameter } from "./parameters.ts";
 
@@ -76,6 +76,11 @@ export interface Storage {
   move(from: string, to: string, options?: CallOptions): Promise<void>;
   /** Removing what is not there succeeds. */
   remove(path: string, options?: RemoveOptions): Promise<void>;
+  /**
+   * Runs with a storage whose writes and removals become one change when `run` has ended, and none when it fails: on the
+   * hub, one commit. Meanwhile reads see what was there before. Kinds without such a thing make each change at once.
+   */
+  batch<T>(run: (storage: Storage) => Promise<T>, options?: BatchCall): Promise<T>;
   /** A URL that works without credentials for a while; `expiresIn` in seconds, an hour when absent. */
   presign(path: string, options?: PresignOptions): Promise<string>;
   /** Makes the bucket or container that the URI names, where the store has such things. */

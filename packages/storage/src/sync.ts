@@ -19,8 +19,16 @@ export interface SyncAction {
   readonly size: number;
 }
 
-/** Copies files that are absent in the target, or differ in size, or are newer in the source. */
+/**
+ * Copies files that are absent in the target, or differ in size, or are newer in the source. Where the target can make
+ * many changes as one, it does.
+ */
 export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
+  const call = { signal: options.signal, message: "Synchronise" };
+  await target.batch((batch) => syncInto(source, batch, options), call);
+}
+
+async function syncInto(source: Storage, target: Storage, options: SyncOptions): Promise<void> {
   const present = new Map<string, Entry>();
   const call = { recursive: true, signal: options.signal } as const;
   for await (const entry of target.list(call)) present.set(entry.path, entry);

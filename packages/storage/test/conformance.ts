@@ -223,6 +223,17 @@ function changingRules({ storage }: Scope): void {
     await storage().remove("changing/gone");
   });
 
+  it("makes the changes of a batch, and its storage is closed after", async () => {
+    await storage().write("changing/batch/old", "1");
+    const batch = await storage().batch(async (opened) => {
+      await opened.write("changing/batch/new", "2");
+      await opened.remove("changing/batch/old");
+      return opened;
+    });
+    assert.deepEqual(await pathsOf(storage().list({ prefix: "changing/batch/" })), ["changing/batch/new"]);
+    if (batch !== storage()) await rejectsWith("invalid", batch.read("changing/batch/new"));
+  });
+
   it("removes a folder with all it holds, and nothing beside it", async () => {
     for (const name of ["tree/a", "tree/b/c", "tree/b/d/e", "treehouse"])
       await storage().write(`changing/${name}`, "1");

@@ -48,4 +48,11 @@ describe("a package of a vendor is loaded", () => {
     const loaded = await packagesLoadedBy(gs(account) + az(principal));
     assert.deepEqual(loaded, ["@azure/identity", "google-auth-library", "undici"]);
   });
+
+  it("when it is the one that speaks to the server", async () => {
+    const loadedBy = (uri: string) =>
+      packagesLoadedBy(`await openStorage("${uri}", { timeout: 1 }).read("a").catch(() => {});`);
+    assert.deepEqual(await loadedBy("sftp://127.0.0.1:1/x"), ["ssh2"]);
+    assert.deepEqual(await loadedBy("ftp://127.0.0.1:1/x"), ["basic-ftp"]);
+  });
 });

@@ -12,11 +12,11 @@ export interface WebServer extends ServerProcess {
   readonly root: string;
 }
 
-/** `locations` are lines of configuration beside the plain folder. */
-export async function startNginx(locations = ""): Promise<WebServer> {
+/** `locations` are lines of configuration beside the plain folder, `modules` those that load what is not built in. */
+export async function startNginx(locations = "", modules = ""): Promise<WebServer> {
   const server = await startServer("nginx", async (port, folder) => {
     await mkdir(join(folder, "root"));
-    await writeFile(join(folder, "nginx.conf"), configuration(port, folder, locations));
+    await writeFile(join(folder, "nginx.conf"), modules + configuration(port, folder, locations));
     return {
       program: "nginx",
       words: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")],

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const repository = join(import.meta.dirname, "../../../..");
-const cache = join(repository, ".cache");
+export const cache = join(repository, ".cache");
 
 export interface GoProgram {
   readonly name: string;
@@ -31,7 +31,7 @@ export async function whyNotInstalled(name: string, argument: string): Promise<f
   return skipUnless(name, () => run(name, [argument]));
 }
 
-async function skipUnless(name: string, have: () => Promise<unknown>): Promise<false | string> {
+export async function skipUnless(name: string, have: () => Promise<unknown>): Promise<false | string> {
   try {
     await have();
     return false;

@@ -10,6 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export interface ServerProcess {
   readonly port: number;
   readonly folder: string;
+  readonly pid: number | undefined;
   stop(): Promise<void>;
 }
 
@@ -49,7 +50,7 @@ export async function startServer(
     await stop();
     throw new Error(`${name} did not start: ${(error as Error).message} ${complaint}`);
   }
-  return { port, folder, stop };
+  return { port, folder, pid: child.pid, stop };
 }
 
 async function end(child: ChildProcess): Promise<void> {
