@@ -99,13 +99,16 @@ function find(question: Question, key: string): Found | undefined {
   const parameter = question.table[key] as Parameter;
   const sources = sourcesOf(key, parameter);
   for (const source of sources.filter((name) => !name.startsWith("$"))) {
-    const given = lookUp(question.config, source);
-    if (given === undefined || given === null) continue;
+    const given =
+      lookUp(question.config, source) ?? (isNull(question.config, source) ? parameter.nullMeans : undefined);
+    if (given === undefined) continue;
     return { value: check(question, source, parameter, given), source: `client_config.${source}` };
   }
   if (parameter.group !== undefined && isGroupGiven(question, parameter.group)) return undefined;
   return findInEnvironment(question, key, parameter);
 }
+
+const isNull = (config: ClientConfig, source: string) => lookUp(config, source) === null;
 
 /** One of the group's parameters stands in client_config itself. */
 function isGroupGiven({ table, config }: Question, group: string): boolean {

@@ -5,6 +5,7 @@ import type { Configuration } from "./configuration.ts";
 import { readObject, streamObject } from "./download.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
+import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
 import type {
   GlobOptions,
@@ -78,7 +79,7 @@ export class OpenedStorage implements Storage {
   }
 
   async stat(path: string, options: VersionCall = {}): Promise<Entry> {
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     try {
       return { ...(await backend.stat(this.#key(path), options)), path };
     } catch (error) {
@@ -99,7 +100,7 @@ export class OpenedStorage implements Storage {
   }
 
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
-    return readObject(await this.#backend(options), this.#key(path), options);
+    return readObject(await this.#backendFor(options), this.#key(path), options);
   }
 
   async readText(path: string, options: ReadOptions & { encoding?: string } = {}): Promise<string> {
@@ -111,7 +112,17 @@ export class OpenedStorage implements Storage {
   }
 
   async *#pieces(path: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
-    yield* streamObject(await this.#backend(options), this.#key(path), options);
+    yield* streamObject(await this.#backendFor(options), this.#key(path), options);
+  }
+
+  async open(path: string, options: OpenFileOptions = {}): Promise<OpenedFile> {
+    const backend = await this.#backendFor(options);
+    const entry = { ...(await backend.stat(this.#key(path), options)), path };
+    const configured = this.#configuration.values["default_cache_type"] ?? "readahead";
+    const cache_type = options.cache_type === null ? "none" : (options.cache_type ?? String(configured));
+    const { openFile } = await import("./random-access/opened-file.ts");
+    const version = options.version ?? (this.#versionAware ? entry.version || undefined : undefined);
+    return openFile(backend, this.#key(path), entry, { ...options, version, cache_type });
   }
 
   async write(path: string, content: WriteContent, options: WriteOptions = {}): Promise<Entry> {
@@ -123,7 +134,7 @@ export class OpenedStorage implements Storage {
 
   async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
     this.#need("write");
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
     await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
   }
@@ -139,14 +150,14 @@ export class OpenedStorage implements Storage {
 
   async remove(path: string, options: RemoveOptions = {}): Promise<void> {
     this.#need("write");
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     if (options.recursive) await this.#removeBelow(backend, path, options);
     else await backend.remove(this.#key(path), options);
   }
 
   async presign(path: string, options: PresignOptions = {}): Promise<string> {
     this.#need("presign");
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     if (!backend.presign) throw this.#cannot("presign");
     return backend.presign(this.#key(path), { method: "GET", expiresIn: 3600, ...options });
   }
@@ -187,6 +198,15 @@ export class OpenedStorage implements Storage {
       throw error;
     });
     return this.#opening;
+  }
+
+  /** A version is for storages that were opened to know versions: elsewhere it would be ignored, or a surprise. */
+  #backendFor(options: VersionCall): Promise<Backend> {
+    if (options.version && this.#configuration.values["version_aware"] === false) {
+      const message = `${this.uri}: a version can be named only where version_aware is true`;
+      throw new StorageError("config", message, { scheme: this.scheme });
+    }
+    return this.#backend(options);
   }
 
   async #open(): Promise<Backend> {

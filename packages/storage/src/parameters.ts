@@ -29,6 +29,8 @@ interface Described {
   readonly group?: string;
   readonly choices?: readonly string[];
   readonly minimum?: number;
+  /** What a null that is given stands for, where it is not the same as giving nothing. */
+  readonly nullMeans?: string;
   readonly secret?: true;
 }
 
