@@ -1,5 +1,6 @@
 /** A client_config checked against its table: every value, and where it came from. */
 import { StorageError } from "./errors.ts";
+import { type DefaultsPlace, fsspecDefaults } from "./fsspec-defaults.ts";
 import {
   type ClientConfig,
   type Environment,
@@ -21,6 +22,8 @@ interface Found {
 
 export interface Configuration<Table extends ParameterTable = ParameterTable> {
   readonly values: Values<Table>;
+  /** Where variables were looked for, for what is not a parameter. */
+  readonly environment: Environment;
   /** Whether a value was given at all, in whatever place. */
   isGiven(key: keyof Table & string): boolean;
   /** `default`, or where the value came from: `client_config.key`, `environment NAME`. */
@@ -34,6 +37,7 @@ interface Question {
   readonly table: ParameterTable;
   readonly config: ClientConfig;
   readonly environment: Environment;
+  readonly defaults: readonly DefaultsPlace[];
 }
 
 export function resolveConfiguration<Table extends ParameterTable>(
@@ -42,7 +46,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
   config: ClientConfig,
   environment: Environment,
 ): Configuration<Table> {
-  const question = { scheme, table, config, environment };
+  const question = { scheme, table, config, environment, defaults: fsspecDefaults(scheme, environment) };
   refuseUnknown(question);
   const found = new Map<string, Found>();
   for (const key of Object.keys(table)) {
@@ -54,6 +58,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
   ) as Values<Table>;
   return {
     values,
+    environment,
     isGiven: (key) => found.has(key),
     sourceOf: (key) => found.get(key)?.source ?? "default",
     explain: () => explain(table, found),
@@ -133,17 +138,22 @@ function findInEnvironment(question: Question, key: string, parameter: Parameter
     const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
     return { value, source: `environment ${name}` };
   }
-  return findInGeneralVariable(question, key, parameter);
+  return findInDefaults(question, key, parameter);
 }
 
-/** `FSSPEC_S3` holds defaults of all parameters, as JSON. */
-function findInGeneralVariable(question: Question, key: string, parameter: Parameter): Found | undefined {
-  const name = `FSSPEC_${question.scheme.toUpperCase()}`;
-  const text = question.environment[name];
-  if (!text) return undefined;
-  const given = lookUp(parseJson(question, name, text) as ClientConfig, key);
-  if (given === undefined || given === null) return undefined;
-  return { value: check(question, `${name}.${key}`, parameter, given), source: `environment ${name}` };
+/** What fsspec's variable for the whole scheme and its files hold; texts, where other types are wanted, are read. */
+function findInDefaults(question: Question, key: string, parameter: Parameter): Found | undefined {
+  const sources = sourcesOf(key, parameter).filter((name) => !name.startsWith("$"));
+  for (const { name, values } of question.defaults) {
+    for (const source of sources) {
+      const given = lookUp(values, source);
+      if (given === undefined || given === null) continue;
+      const place = `${name}: ${source}`;
+      const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
+      return { value: check(question, place, parameter, value), source: name };
+    }
+  }
+  return undefined;
 }
 
 function parseJson({ scheme }: Question, name: string, text: string): unknown {
