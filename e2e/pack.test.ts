@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { repository } from "./support/server.ts";
 
 const run = promisify(execFile);
-const packages = ["contract", "server", "cli"];
+const packages = ["contract", "server", "storage", "cli"];
 
 describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
   let folder: string;

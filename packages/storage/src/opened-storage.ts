@@ -80,6 +80,10 @@ export class OpenedStorage implements Storage {
 
   async stat(path: string, options: VersionCall = {}): Promise<Entry> {
     const backend = await this.#backendFor(options);
+    if (path === "" && this.#isBucket) {
+      await this.#holdsAnything("", options);
+      return directory("");
+    }
     try {
       return { ...(await backend.stat(this.#key(path), options)), path };
     } catch (error) {
@@ -185,8 +189,15 @@ export class OpenedStorage implements Storage {
     return this.#configuration.values["version_aware"] === true;
   }
 
+  /** A bucket is no object: calls that take it for one would mean something else, up to its removal. */
   #key(path: string): string {
-    return joinKey(this.#location.path, path);
+    const key = joinKey(this.#location.path, path);
+    if (key !== "" || !this.#isBucket) return key;
+    throw new StorageError("invalid", `${this.uri} is not an object: name one below it`, { scheme: this.scheme });
+  }
+
+  get #isBucket(): boolean {
+    return this.capabilities.list && this.#location.bucket !== "" && this.#location.path === "";
   }
 
   /** Loads the scheme at the first use. A failure is not kept: the next call tries again. */
@@ -230,7 +241,7 @@ export class OpenedStorage implements Storage {
 
   /** The object itself, if it is one, and everything below it. */
   async #removeBelow(backend: Backend, path: string, options: CallOptions): Promise<void> {
-    if (backend.removeTree) return backend.removeTree(this.#key(path), options);
+    if (backend.removeTree) return backend.removeTree(joinKey(this.#location.path, path), options);
     if (path !== "") await backend.remove(this.#key(path), options);
     const { removeMany, removeAtOnce = 1 } = backend;
     const batches = this.#batchesBelow(folderOf(path), removeMany ? removeAtOnce : 1, options);

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { CallOptions } from "../backend.ts";
+import { counted } from "../counted.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { openStorage } from "../open.ts";
 import type { ClientConfig } from "../parameters.ts";
@@ -151,12 +152,5 @@ async function isThere(
   } catch (error) {
     if (isStorageError(error, "not_found")) return false;
     throw error;
-  }
-}
-
-async function* counted(stream: AsyncIterable<Uint8Array>, count: (bytes: number) => void): AsyncGenerator<Uint8Array> {
-  for await (const piece of stream) {
-    count(piece.length);
-    yield piece;
   }
 }
