@@ -6,7 +6,7 @@ import type { StorageSession } from "./with-storage.ts";
 
 const timeText = ({ last_modified }: Entry) => last_modified?.toISOString() ?? "";
 
-export const entryColumns: Column<Entry>[] = [
+const entryColumns: Column<Entry>[] = [
   { title: "SIZE", full: ({ size, type }) => (type === "file" ? String(size) : ""), short: shortSize },
   { title: "MODIFIED", full: timeText, short: (entry) => timeText(entry).slice(0, 16).replace("T", " ") },
   { title: "PATH", full: ({ path }) => path, style: ({ type }) => (type === "directory" ? "cyan" : "plain") },

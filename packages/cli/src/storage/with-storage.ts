@@ -3,7 +3,7 @@ import type { ClientConfig, Storage, StorageError } from "@millrace/storage";
 import { CliError, exitCodes } from "../errors.ts";
 import { readClientConfig } from "./client-config.ts";
 
-export type StorageLibrary = typeof import("@millrace/storage");
+type StorageLibrary = typeof import("@millrace/storage");
 
 /** What a command works with. */
 export interface StorageSession {
