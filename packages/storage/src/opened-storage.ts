@@ -27,6 +27,7 @@ export class OpenedStorage implements Storage {
   readonly #location: Location;
   readonly #scheme: Scheme;
   readonly #configuration: Configuration;
+  readonly #files = new Set<OpenedFile>();
   #opening: Promise<Backend> | undefined;
   #closed = false;
 
@@ -126,7 +127,7 @@ export class OpenedStorage implements Storage {
     const cache_type = options.cache_type === null ? "none" : (options.cache_type ?? String(configured));
     const { openFile } = await import("./random-access/opened-file.ts");
     const version = options.version ?? (this.#versionAware ? entry.version || undefined : undefined);
-    return openFile(backend, this.#key(path), entry, { ...options, version, cache_type });
+    return openFile(backend, this.#key(path), entry, { ...options, version, cache_type }, this.#files);
   }
 
   async write(path: string, content: WriteContent, options: WriteOptions = {}): Promise<Entry> {
@@ -174,6 +175,7 @@ export class OpenedStorage implements Storage {
     this.#closed = true;
     const opening = this.#opening;
     this.#opening = undefined;
+    await Promise.all([...this.#files].map((file) => file.close()));
     const backend = await opening?.catch(() => undefined);
     await backend?.close();
   }

@@ -72,7 +72,7 @@ export interface Storage {
   read(path: string, options?: ReadOptions): Promise<Uint8Array>;
   readText(path: string, options?: ReadOptions & { encoding?: string }): Promise<string>;
   readStream(path: string, options?: ReadOptions): ReadableStream<Uint8Array>;
-  /** For reading here and there, through a cache: `cache_type` names it, as in fsspec. */
+  /** For reading here and there, through a cache: `cache_type` names it, as in fsspec. Close it, or the storage. */
   open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
   write(path: string, content: WriteContent, options?: WriteOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;

@@ -113,9 +113,10 @@ describe("fromStorage", () => {
     const server = await startRecordingServer((_request, response) => {
       response.writeHead(200, { etag: '"e"', "content-length": 2 }).end("ok");
     });
-    const files = fromStorage(`${server.url}/some/file`);
+    const files = fromStorage(`${server.url}/some/file?signature=a*b`);
     const [file] = await Array.fromAsync(files);
     assert.deepEqual([file?.source, file?.path, await file?.readText()], [server.url, "some/file", "ok"]);
+    assert.deepEqual([...new Set(server.requests.map(({ query }) => query.get("signature")))], ["a*b"]);
     await files.close();
     await server.stop();
   });
@@ -256,6 +257,21 @@ describe("toStorage", () => {
     const { path: _, ...last } = events.at(-1) as ExportProgress;
     assert.deepEqual(last, { done_files: 3, total_files: 3, done_bytes: 6, total_bytes: 6 });
     assert.ok(events.every(({ done_bytes }, index) => done_bytes >= (events[index - 1]?.done_bytes ?? 0)));
+  });
+
+  it("takes a file whose size nobody tells, which cannot be opened at random", async () => {
+    const server = await startRecordingServer((_request, response) => {
+      response.writeHead(200, { etag: '"e"', "transfer-encoding": "chunked" });
+      response.end("streamed");
+    });
+    const files = fromStorage(`${server.url}/file`);
+    const folder = await newFolder();
+    await toStorage(files, folder, { placement: "filename" });
+    assert.equal(await readFile(join(folder, "file"), "utf8"), "streamed");
+    const [file] = await Array.fromAsync(files);
+    await rejectsWith("unsupported", file?.open() as Promise<unknown>);
+    await files.close();
+    await server.stop();
   });
 
   it("stops at a signal, with its reason", async () => {

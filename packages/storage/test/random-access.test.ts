@@ -1,6 +1,6 @@
 /** Files opened for random access: which ranges each cache asks for, counted by a backend that holds the alphabet. */
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { afterEach, describe, it } from "node:test";
 import {
   type Backend,
   type CacheType,
@@ -41,8 +41,12 @@ registerScheme(
   }),
 );
 
+const storages: Storage[] = [];
+afterEach(() => Promise.all(storages.splice(0).map((storage) => storage.close())));
+
 async function opened(content = alphabet): Promise<Storage> {
   const storage = openStorage("counted://place");
+  storages.push(storage);
   await storage.write("file", content);
   return storage;
 }
@@ -272,6 +276,14 @@ describe("a file opened for random access", () => {
       await storage.write("file", alphabet);
       assert.equal(text(await file.read(0, 2)), "ab", cache_type);
     }
+  });
+
+  it("is closed with its storage, where it holds something", async () => {
+    const storage = await opened();
+    const file = await storage.open("file", { cache_type: "mmap" });
+    await file.read(0, 2);
+    await storage.close();
+    await rejectsWith("invalid", file.read(0, 2));
   });
 
   it("refuses what cannot be meant, and everything once it is closed", async () => {

@@ -1,5 +1,5 @@
 /** Copying one file or a tree, from and to whatever storages. */
-import type { Storage } from "@millrace/storage";
+import type { Entry, Storage } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
 import { type Amount, TransferProgress } from "./progress.ts";
@@ -45,12 +45,15 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
     throw usageError(`${from} is a folder`, { next: "Say --recursive to copy what lies in it" });
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
-  const progress = new TransferProgress(output, entry && { files: 1, bytes: entry.size });
+  const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
   const content: AsyncIterable<Uint8Array> = piped ? process.stdin : source.readStream("", { signal });
-  await target.write(path, counting(content, progress), { ...(entry ? { size: entry.size } : {}), signal });
+  await target.write(path, counting(content, progress), { ...(isSized(entry) ? { size: entry.size } : {}), signal });
   progress.ended();
   return progress.done;
 }
+
+/** Web servers do not always tell the size. */
+const isSized = (entry: Entry | undefined): entry is Entry => entry !== undefined && Number.isFinite(entry.size);
 
 async function* counting(content: AsyncIterable<Uint8Array>, progress: TransferProgress): AsyncGenerator<Uint8Array> {
   for await (const piece of content) {

@@ -45,13 +45,13 @@ export class FileListing {
     this.#places = places;
     this.#options = options;
     // What is wrong with a client_config is told at once.
-    for (const { source } of places) this.#originOf(source);
+    for (const place of places) this.#originOf(place);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<StorageFile> {
     const seen = this.#places.length > 1 ? new Set<string>() : undefined;
     for (const place of this.#places) {
-      const origin = this.#originOf(place.source);
+      const origin = this.#originOf(place);
       for await (const entry of entriesOf(origin, place, this.#options)) {
         const name = JSON.stringify([place.source, entry.path, entry.version]);
         if (seen?.has(name)) continue;
@@ -69,20 +69,24 @@ export class FileListing {
     return this.close();
   }
 
-  #originOf(source: string): FileOrigin {
-    const known = this.#origins.get(source);
+  #originOf({ source, opened }: SourceUri): FileOrigin {
+    const known = this.#origins.get(opened);
     if (known) return known;
-    const storage = openStorage(source, this.#options.client_config);
-    const aware = storage.explainConfig().some(({ key, value }) => key === "version_aware" && value === true);
-    const origin = { storage, versionAware: aware, cache: this.#options.cache };
-    this.#origins.set(source, origin);
+    const storage = openStorage(opened, this.#options.client_config);
+    const versionAware = storage.explainConfig().some(({ key, value }) => key === "version_aware" && value === true);
+    const origin = { storage, versionAware, cache: this.#options.cache, isFile: opened !== source };
+    this.#origins.set(opened, origin);
     return origin;
   }
 }
 
 async function* entriesOf(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {
-  if (isPattern(place.rest)) return yield* matching(origin, place, options);
   const path = place.folder + place.rest;
+  if (origin.isFile) {
+    yield { ...(await origin.storage.stat("", options)), path };
+    return;
+  }
+  if (isPattern(place.rest)) return yield* matching(origin, place, options);
   const folder = path === "" || path.endsWith("/") ? path : `${path}/`;
   if (yield* listed(origin, place, folder, options)) return;
   yield await theFile(origin.storage, place, path, options);
@@ -95,7 +99,6 @@ async function* listed(
   prefix: string,
   options: FromStorageOptions,
 ): AsyncGenerator<Entry, boolean> {
-  if (!storage.capabilities.list) return false;
   const { recursive = true, listing_cache, signal, update } = options;
   const isWanted = (entry: Entry) => isFile(entry) && (entry.is_latest || options.versions === true);
   const known = update ? undefined : listing_cache?.find(source, prefix);

@@ -3,8 +3,10 @@ import { findScheme } from "../registry.ts";
 import { folderOf, type Location, schemeOf } from "../uri.ts";
 
 export interface SourceUri {
-  /** What is opened, and what records name. */
+  /** What records name. */
   readonly source: string;
+  /** What is opened: the source, or the file itself where a storage has no listings. */
+  readonly opened: string;
   /** Below the source, without any pattern; empty, or with a slash at its end. */
   readonly folder: string;
   /** The rest: a name, a pattern, or nothing. */
@@ -15,11 +17,17 @@ const magic = /[*?[\\]/;
 
 /** Buckets and web servers are sources by themselves; elsewhere the folder before the first pattern is. */
 export function splitUri(uri: string): SourceUri {
-  const location = findScheme(schemeOf(uri)).parse(uri);
+  const { parse, capabilities } = findScheme(schemeOf(uri));
+  const location = parse(uri);
+  // Without listings there are no patterns: the URI is one file, with all that stands in it, such as a signature.
+  if (!capabilities.list) return { source: sourceOfBucket(location), opened: uri, folder: "", rest: location.path };
   const { folder, rest } = splitPath(location.path, uri.endsWith("/"));
-  if (location.bucket !== "") return { source: sourceOfBucket(location), folder, rest };
-  const opened = folder === "/" ? folder : folder.replace(/\/$/, "");
-  return { source: `${location.scheme}://${opened}`, folder: "", rest };
+  if (location.bucket !== "") {
+    const source = sourceOfBucket(location);
+    return { source, opened: source, folder, rest };
+  }
+  const source = `${location.scheme}://${folder === "/" ? folder : folder.replace(/\/$/, "")}`;
+  return { source, opened: source, folder: "", rest };
 }
 
 function splitPath(path: string, isFolder: boolean): { folder: string; rest: string } {

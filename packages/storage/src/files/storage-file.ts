@@ -11,6 +11,8 @@ export interface FileOrigin {
   readonly storage: Storage;
   readonly versionAware: boolean;
   readonly cache: ContentCache | undefined;
+  /** The storage was opened at its only file. */
+  readonly isFile: boolean;
 }
 
 /** What a caller may still choose: the version and the ETag are those of the record. */
@@ -44,21 +46,21 @@ export class StorageFile implements FileRecord {
   }
 
   read(options: FileReadOptions = {}): Promise<Uint8Array> {
-    return this.#origin.storage.read(this.path, { ...options, ...this.#pin() });
+    return this.#origin.storage.read(this.#key, { ...options, ...this.#pin() });
   }
 
   readText(options: FileReadOptions & { encoding?: string } = {}): Promise<string> {
-    return this.#origin.storage.readText(this.path, { ...options, ...this.#pin() });
+    return this.#origin.storage.readText(this.#key, { ...options, ...this.#pin() });
   }
 
   readStream(options: FileReadOptions = {}): ReadableStream<Uint8Array> {
-    return this.#origin.storage.readStream(this.path, { ...options, ...this.#pin() });
+    return this.#origin.storage.readStream(this.#key, { ...options, ...this.#pin() });
   }
 
   /** For random access, through a cache. */
   async open(options: Omit<OpenFileOptions, "version"> = {}): Promise<OpenedFile> {
     const { version, ifMatch } = this.#pin();
-    const file = await this.#origin.storage.open(this.path, { ...options, version });
+    const file = await this.#origin.storage.open(this.#key, { ...options, version });
     if (ifMatch === undefined || file.entry.etag === ifMatch) return file;
     await file.close();
     throw new StorageError("precondition", `${this.uri} was replaced since it was listed`, { key: this.path });
@@ -69,6 +71,10 @@ export class StorageFile implements FileRecord {
     const { cache } = this.#origin;
     if (!cache) throw new StorageError("invalid", "ensureCached: the listing was made without a cache");
     return cache.ensure(this, () => this.readStream(options), options);
+  }
+
+  get #key(): string {
+    return this.#origin.isFile ? "" : this.path;
   }
 
   #pin(): { version: string | undefined; ifMatch: string | undefined } {

@@ -5,22 +5,22 @@ export function bytesCache({ fetch, size, blockSize, options: { trim = true } }:
   let kept: Uint8Array = new Uint8Array();
   let from = 0;
 
-  /** Makes sure that everything from `start` to `end` is kept. */
+  async function startAnew(start: number, end: number): Promise<void> {
+    kept = await fetch(start, end);
+    from = start;
+  }
+
+  /** A read that reaches the end of what is kept extends it already: the next one will want more. */
   async function cover(start: number, end: number): Promise<void> {
     const keptEnd = from + kept.length;
-    if (kept.length > 0 && start >= from && end <= keptEnd) return;
     const ahead = Math.min(size, end + blockSize);
-    const touchesBefore = start < from && end <= keptEnd && keptEnd - end <= blockSize;
-    const touchesAfter = start >= from && end > keptEnd && end - keptEnd <= blockSize;
-    if (kept.length > 0 && touchesBefore) {
+    const isAround = start < from && end > keptEnd;
+    const isAway = start < from ? keptEnd - end > blockSize : end - keptEnd > blockSize;
+    if (kept.length === 0 || isAround || isAway) await startAnew(start, ahead);
+    else if (start < from) {
       kept = join(await fetch(start, from), kept);
       from = start;
-    } else if (kept.length > 0 && touchesAfter) {
-      kept = join(kept, await fetch(keptEnd, ahead));
-    } else {
-      kept = await fetch(start, ahead);
-      from = start;
-    }
+    } else if (ahead > keptEnd) kept = join(kept, await fetch(keptEnd, ahead));
   }
 
   /** Whole blocks at the beginning are dropped, so that reading on does not keep everything. */
@@ -33,6 +33,7 @@ export function bytesCache({ fetch, size, blockSize, options: { trim = true } }:
 
   return {
     async read(start, end) {
+      if (start >= from && end < from + kept.length) return kept.subarray(start - from, end - from);
       await cover(start, end);
       const bytes = kept.subarray(start - from, end - from);
       if (trim) dropOld();

@@ -27,14 +27,18 @@ export interface OpenedFile {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** `entry` is what the store says of the key now. */
+/** `entry` is what the store says of the key now. `held`: files that hold something, until they are closed. */
 export async function openFile(
   backend: Backend,
   key: string,
   entry: Entry,
   options: Omit<OpenFileOptions, "cache_type"> & { readonly cache_type: string },
+  held: Set<OpenedFile>,
 ): Promise<OpenedFile> {
   const type = knownCache(options.cache_type);
+  if (!Number.isFinite(entry.size)) {
+    throw new StorageError("unsupported", `${key}: the store does not tell its size; read it as a stream`, { key });
+  }
   const blockSize = options.block_size ?? backend.transfer.partSize;
   if (!Number.isInteger(blockSize) || blockSize < 1) {
     throw new StorageError("invalid", `block_size: expected 1 or more, got ${blockSize}`, { key });
@@ -44,7 +48,13 @@ export async function openFile(
   const closing = new AbortController();
   const fetch: FetchRange = (start, end) => readObject(backend, key, { ...pin, start, end, signal: closing.signal });
   const setup = { fetch, size: entry.size, blockSize, options: options.cache_options ?? {} };
-  return new CachedFile(entry, type, blockSize, await createCache[type](setup), closing);
+  const cache = await createCache[type](setup);
+  const file: OpenedFile = new CachedFile(entry, type, blockSize, cache, () => {
+    held.delete(file);
+    closing.abort(new StorageError("invalid", `${entry.path} was closed while it was read`));
+  });
+  if (cache.close) held.add(file);
+  return file;
 }
 
 function knownCache(name: string): CacheType {
@@ -61,16 +71,16 @@ class CachedFile implements OpenedFile {
   readonly cache_type: CacheType;
   readonly block_size: number;
   readonly #cache: FileCache;
-  readonly #closing: AbortController;
+  readonly #onClose: () => void;
   #before: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(entry: Entry, type: CacheType, blockSize: number, cache: FileCache, closing: AbortController) {
+  constructor(entry: Entry, type: CacheType, blockSize: number, cache: FileCache, onClose: () => void) {
     this.entry = entry;
     this.cache_type = type;
     this.block_size = blockSize;
     this.#cache = cache;
-    this.#closing = closing;
+    this.#onClose = onClose;
   }
 
   get size(): number {
@@ -100,7 +110,7 @@ class CachedFile implements OpenedFile {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#closing.abort(new StorageError("invalid", `${this.entry.path} was closed while it was read`));
+    this.#onClose();
     await this.#before;
     await this.#cache.close?.();
   }
