@@ -1,10 +1,13 @@
 /** `millrace storage`, over files of this machine and a real S3 server. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { openStorage, type Storage } from "@millrace/storage";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
-import { Millrace } from "./support/millrace.ts";
+import { Millrace, until } from "./support/millrace.ts";
+import { millrace } from "./support/server.ts";
 
 interface ListedEntry {
   readonly path: string;
@@ -221,6 +224,22 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     assert.match(
       said,
       /^error: s3:\/\/bucket: SignatureDoesNotMatch[\s\S]* next: Give credentials with --client-config/,
+    );
+  });
+
+  test("Ctrl-C takes an upload in parts back, and ends with 130", async () => {
+    const cli = await configured();
+    const words = ["storage", "cp", "-", "s3://bucket/endless", ...config];
+    const child = spawn(millrace, words, { cwd: cli.path("work"), env: cli.env, stdio: ["pipe", "ignore", "pipe"] });
+    // What it has not read by then is lost, as it should be.
+    child.stdin.on("error", () => {});
+    child.stdin.write(Buffer.alloc(12 * 1024 * 1024));
+    await until("an upload has begun", async () => (await server.unfinishedUploads("bucket")) === 1);
+    child.kill("SIGINT");
+    const [code] = (await once(child, "exit")) as [number];
+    assert.deepEqual(
+      [code, await server.unfinishedUploads("bucket"), await storage.exists("endless")],
+      [130, 0, false],
     );
   });
 

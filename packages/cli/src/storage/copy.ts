@@ -1,4 +1,5 @@
 /** Copying one file or a tree, from and to whatever storages. */
+import { addAbortSignal } from "node:stream";
 import type { Entry, Storage } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -46,7 +47,8 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
   const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
-  const content: AsyncIterable<Uint8Array> = piped ? process.stdin : source.readStream("", { signal });
+  // Nobody may be typing: without this, Ctrl-C would wait for the next bytes.
+  const content = piped ? addAbortSignal(signal, process.stdin) : source.readStream("", { signal });
   await target.write(path, counting(content, progress), { ...(isSized(entry) ? { size: entry.size } : {}), signal });
   progress.ended();
   return progress.done;
