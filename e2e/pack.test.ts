@@ -42,6 +42,13 @@ describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
     }
   });
 
+  it("read files through the storage library", async () => {
+    const millrace = join(folder, "node_modules/.bin/millrace");
+    await writeFile(join(folder, "packed.txt"), "packed");
+    const { stdout } = await run(millrace, ["storage", "cat", join(folder, "packed.txt")]);
+    assert.equal(stdout, "packed");
+  });
+
   it("carry types that a strict project can use", async () => {
     const text = `import { createClient, type Job, routes } from "@millrace/contract";
 const client = createClient({ url: "http://127.0.0.1" });

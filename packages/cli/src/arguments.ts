@@ -493,7 +493,8 @@ export const commands = {
   "storage ls": {
     summary: "List a folder, or what a pattern matches",
     details:
-      "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes]; quote them in a shell.",
+      "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes].\n" +
+      "Quote them in a shell; a backslash before one takes it for itself.",
     arguments: storageUri,
     flags: { recursive, "client-config": clientConfig, json },
     examples: ["millrace storage ls s3://bucket/data/", "millrace storage ls 's3://bucket/**/*.csv' --json"],

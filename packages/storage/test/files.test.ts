@@ -76,6 +76,8 @@ describe("fromStorage", () => {
     const uri = await placeWith("1/a.csv", "1/b.txt", "2/a.csv", "2/deep/a.csv", "10/a.csv");
     assert.deepEqual(await found(fromStorage(`${uri}/*/a.csv`)), ["1/a.csv", "10/a.csv", "2/a.csv"]);
     assert.deepEqual(await found(fromStorage(`${uri}/**/*.csv`)), ["1/a.csv", "10/a.csv", "2/a.csv", "2/deep/a.csv"]);
+    const odd = await placeWith("a[1].txt", "a1.txt");
+    assert.deepEqual(await found(fromStorage(`${odd}/a\\[1\\].txt`)), ["a[1].txt"], "a backslash makes it plain");
     const both = [`${uri}/*/a.csv`, `${uri}/?/a.csv`];
     assert.deepEqual(await found(fromStorage(both)), ["1/a.csv", "10/a.csv", "2/a.csv"]);
     assert.deepEqual(await found(fromStorage(`${uri}/*/none`)), [], "a pattern may match nothing");
@@ -161,6 +163,14 @@ describe("a file of a listing", () => {
     assert.equal(Buffer.concat(await Array.fromAsync(file.readStream())).toString(), "file");
     const opened = await file.open({ cache_type: "first" });
     assert.equal(Buffer.from(await opened.read(2, 9)).toString(), "le");
+  });
+
+  it("is exported by itself", async () => {
+    const uri = await placeWith("deep/file.txt");
+    const [file] = await Array.fromAsync(fromStorage(`${uri}/deep/file.txt`));
+    const folder = await newFolder();
+    assert.equal(await file?.export(folder, { placement: "filename" }), "file.txt");
+    assert.equal(await readFile(join(folder, "file.txt"), "utf8"), "deep/file.txt");
   });
 
   it("that was replaced since is an error, not other bytes", async () => {

@@ -64,7 +64,11 @@ async function* counting(content: AsyncIterable<Uint8Array>, progress: TransferP
   }
 }
 
-const nameOf = (uri: string) => uri.slice(uri.lastIndexOf("/") + 1);
+/** The query of a URL, such as a signature, is no part of a name. */
+function nameOf(uri: string): string {
+  const path = /^https?:/i.test(uri) ? uri.replace(/[?#].*$/, "") : uri;
+  return path.slice(path.lastIndexOf("/") + 1);
+}
 
 /** A folder gets the file under its own name. */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {

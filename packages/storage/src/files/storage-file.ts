@@ -5,6 +5,7 @@ import type { OpenedFile, OpenFileOptions } from "../random-access/opened-file.t
 import type { ReadOptions, Storage } from "../storage.ts";
 import type { ContentCache } from "./content-cache.ts";
 import type { FileRecord } from "./file-record.ts";
+import { type ExportedFile, type ToStorageOptions, toStorage } from "./to-storage.ts";
 
 /** Of all files of one source. */
 export interface FileOrigin {
@@ -71,6 +72,12 @@ export class StorageFile implements FileRecord {
     const { cache } = this.#origin;
     if (!cache) throw new StorageError("invalid", "ensureCached: the listing was made without a cache");
     return cache.ensure(this, () => this.readStream(options), options);
+  }
+
+  /** This file alone; `toStorage` exports many. Returns where it went, relative to the target. */
+  async export(uri: string, options: ToStorageOptions = {}): Promise<string> {
+    const [exported] = await toStorage([this], uri, options);
+    return (exported as ExportedFile).path;
   }
 
   get #key(): string {
