@@ -40,6 +40,8 @@ for (const document of documents) {
         const words = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
         const { stdout } = await run(process.execPath, [...words, "--input-type=module-typescript", "-e", program], {
           cwd: import.meta.dirname,
+          // What an example leaves behind goes with the server.
+          env: { ...process.env, TMPDIR: server.folder },
         });
         const promised = [...code.matchAll(/\/\/=> (.*)$/gm)].map(([, line]) => line);
         assert.deepEqual(stdout.replaceAll(bucket, "bucket").trim().split("\n"), promised);
