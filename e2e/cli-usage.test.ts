@@ -31,6 +31,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
         "token",
         "job",
         "credentials",
+        "storage",
         "serve",
         "audit",
         "backup",

@@ -6,7 +6,7 @@ entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
 
 # What this package imports of ours must be built before its types can be.
-for name in contract server; do
+for name in contract server storage; do
   case "$(cat package.json)" in
     *"\"@millrace/$name\": "*) [ -e "$root/packages/$name/dist" ] || (cd "$root/packages/$name" && sh "$root/scripts/build.sh") || exit ;;
   esac

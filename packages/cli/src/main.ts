@@ -17,6 +17,7 @@ const modules = {
   audit: () => import("./commands/audit.ts"),
   job: () => import("./commands/job.ts"),
   credentials: () => import("./commands/credentials.ts"),
+  storage: () => import("./commands/storage.ts"),
   backup: () => import("./commands/backup.ts"),
   restore: () => import("./commands/restore.ts"),
   doctor: () => import("./commands/doctor.ts"),

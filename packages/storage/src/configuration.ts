@@ -1,5 +1,6 @@
 /** A client_config checked against its table: every value, and where it came from. */
 import { StorageError } from "./errors.ts";
+import { type DefaultsPlace, fsspecDefaults } from "./fsspec-defaults.ts";
 import {
   type ClientConfig,
   type Environment,
@@ -17,7 +18,7 @@ import { suggest } from "./suggestion.ts";
 
 export interface Configuration<Table extends ParameterTable = ParameterTable> {
   readonly values: Values<Table>;
-  /** What the values were resolved with, for what a store looks up later. */
+  /** Where variables were looked for, for what is not a parameter. */
   readonly environment: Environment;
   /** Whether a value was given at all, in whatever place. */
   isGiven(key: keyof Table & string): boolean;
@@ -32,6 +33,7 @@ interface Question {
   readonly table: ParameterTable;
   readonly config: ClientConfig;
   readonly environment: Environment;
+  readonly defaults: readonly DefaultsPlace[];
 }
 
 export function resolveConfiguration<Table extends ParameterTable>(
@@ -40,7 +42,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
   config: ClientConfig,
   environment: Environment,
 ): Configuration<Table> {
-  const question = { scheme, table, config, environment };
+  const question = { scheme, table, config, environment, defaults: fsspecDefaults(scheme, environment) };
   refuseUnknown(question);
   const found = new Map<string, FoundValue>();
   for (const key of Object.keys(table)) {
@@ -98,13 +100,16 @@ function find(question: Question, key: string): FoundValue | undefined {
   const parameter = question.table[key] as Parameter;
   const sources = sourcesOf(key, parameter);
   for (const source of sources.filter((name) => !name.startsWith("$"))) {
-    const given = lookUp(question.config, source);
-    if (given === undefined || given === null) continue;
+    const given =
+      lookUp(question.config, source) ?? (isNull(question.config, source) ? parameter.nullMeans : undefined);
+    if (given === undefined) continue;
     return { value: check(question, source, parameter, given), source: `client_config.${source}` };
   }
   if (parameter.group !== undefined && isGroupGiven(question, parameter.group)) return undefined;
   return findInEnvironment(question, key, parameter);
 }
+
+const isNull = (config: ClientConfig, source: string) => lookUp(config, source) === null;
 
 /** One of the group's parameters stands in client_config itself. */
 function isGroupGiven({ table, config }: Question, group: string): boolean {
@@ -129,17 +134,22 @@ function findInEnvironment(question: Question, key: string, parameter: Parameter
     const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
     return { value, source: `environment ${name}` };
   }
-  return findInGeneralVariable(question, key, parameter) ?? parameter.elsewhere?.(environment);
+  return findInDefaults(question, key, parameter) ?? parameter.elsewhere?.(environment);
 }
 
-/** `FSSPEC_S3` holds defaults of all parameters, as JSON. */
-function findInGeneralVariable(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
-  const name = `FSSPEC_${question.scheme.toUpperCase()}`;
-  const text = question.environment[name];
-  if (!text) return undefined;
-  const given = lookUp(parseJson(question, name, text) as ClientConfig, key);
-  if (given === undefined || given === null) return undefined;
-  return { value: check(question, `${name}.${key}`, parameter, given), source: `environment ${name}` };
+/** What fsspec's variable for the whole scheme and its files hold; texts, where other types are wanted, are read. */
+function findInDefaults(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
+  const sources = sourcesOf(key, parameter).filter((name) => !name.startsWith("$"));
+  for (const { name, values } of question.defaults) {
+    for (const source of sources) {
+      const given = lookUp(values, source);
+      if (given === undefined || given === null) continue;
+      const place = `${name}: ${source}`;
+      const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
+      return { value: check(question, place, parameter, value), source: name };
+    }
+  }
+  return undefined;
 }
 
 function parseJson({ scheme }: Question, name: string, text: string): unknown {

@@ -5,6 +5,7 @@ import type { Configuration } from "./configuration.ts";
 import { readObject, streamObject } from "./download.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
+import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
 import type {
   GlobOptions,
@@ -26,6 +27,7 @@ export class OpenedStorage implements Storage {
   readonly #location: Location;
   readonly #scheme: Scheme;
   readonly #configuration: Configuration;
+  readonly #files = new Set<OpenedFile>();
   #opening: Promise<Backend> | undefined;
   #closed = false;
 
@@ -79,7 +81,11 @@ export class OpenedStorage implements Storage {
   }
 
   async stat(path: string, options: VersionCall = {}): Promise<Entry> {
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
+    if (path === "" && this.#isBucket) {
+      await this.#holdsAnything("", options);
+      return directory("");
+    }
     try {
       return { ...(await backend.stat(this.#key(path), options)), path };
     } catch (error) {
@@ -100,7 +106,7 @@ export class OpenedStorage implements Storage {
   }
 
   async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
-    return readObject(await this.#backend(options), this.#key(path), options);
+    return readObject(await this.#backendFor(options), this.#key(path), options);
   }
 
   async readText(path: string, options: ReadOptions & { encoding?: string } = {}): Promise<string> {
@@ -112,7 +118,17 @@ export class OpenedStorage implements Storage {
   }
 
   async *#pieces(path: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
-    yield* streamObject(await this.#backend(options), this.#key(path), options);
+    yield* streamObject(await this.#backendFor(options), this.#key(path), options);
+  }
+
+  async open(path: string, options: OpenFileOptions = {}): Promise<OpenedFile> {
+    const backend = await this.#backendFor(options);
+    const entry = { ...(await backend.stat(this.#key(path), options)), path };
+    const configured = this.#configuration.values["default_cache_type"] ?? "readahead";
+    const cache_type = options.cache_type === null ? "none" : (options.cache_type ?? String(configured));
+    const { openFile } = await import("./random-access/opened-file.ts");
+    const version = options.version ?? (this.#versionAware ? entry.version || undefined : undefined);
+    return openFile(backend, this.#key(path), entry, { ...options, version, cache_type }, this.#files);
   }
 
   async write(path: string, content: WriteContent, options: WriteOptions = {}): Promise<Entry> {
@@ -124,7 +140,7 @@ export class OpenedStorage implements Storage {
 
   async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
     this.#need("write");
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
     await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
   }
@@ -140,7 +156,7 @@ export class OpenedStorage implements Storage {
 
   async remove(path: string, options: RemoveOptions = {}): Promise<void> {
     this.#need("write");
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     if (options.recursive) await this.#removeBelow(backend, path, options);
     else await backend.remove(this.#key(path), options);
   }
@@ -161,7 +177,7 @@ export class OpenedStorage implements Storage {
 
   async presign(path: string, options: PresignOptions = {}): Promise<string> {
     this.#need("presign");
-    const backend = await this.#backend(options);
+    const backend = await this.#backendFor(options);
     if (!backend.presign) throw this.#cannot("presign");
     return backend.presign(this.#key(path), { method: "GET", expiresIn: 3600, ...options });
   }
@@ -180,6 +196,7 @@ export class OpenedStorage implements Storage {
     this.#closed = true;
     const opening = this.#opening;
     this.#opening = undefined;
+    await Promise.all([...this.#files].map((file) => file.close()));
     const backend = await opening?.catch(() => undefined);
     await backend?.close();
   }
@@ -195,8 +212,15 @@ export class OpenedStorage implements Storage {
     return this.#configuration.values["version_aware"] === true;
   }
 
+  /** A bucket is no object: calls that take it for one would mean something else, up to its removal. */
   #key(path: string): string {
-    return joinKey(this.#location.path, path);
+    const key = joinKey(this.#location.path, path);
+    if (key !== "" || !this.#isBucket) return key;
+    throw new StorageError("invalid", `${this.uri} is not an object: name one below it`, { scheme: this.scheme });
+  }
+
+  get #isBucket(): boolean {
+    return this.capabilities.list && this.#location.bucket !== "" && this.#location.path === "";
   }
 
   /** Loads the scheme at the first use. A failure is not kept: the next call tries again. */
@@ -208,6 +232,15 @@ export class OpenedStorage implements Storage {
       throw error;
     });
     return this.#opening;
+  }
+
+  /** A version is for storages that were opened to know versions: elsewhere it would be ignored, or a surprise. */
+  #backendFor(options: VersionCall): Promise<Backend> {
+    if (options.version && this.#configuration.values["version_aware"] === false) {
+      const message = `${this.uri}: a version can be named only where version_aware is true`;
+      throw new StorageError("config", message, { scheme: this.scheme });
+    }
+    return this.#backend(options);
   }
 
   async #open(): Promise<Backend> {
@@ -231,7 +264,7 @@ export class OpenedStorage implements Storage {
 
   /** The object itself, if it is one, and everything below it. */
   async #removeBelow(backend: Backend, path: string, options: CallOptions): Promise<void> {
-    if (backend.removeTree) return backend.removeTree(this.#key(path), options);
+    if (backend.removeTree) return backend.removeTree(joinKey(this.#location.path, path), options);
     if (path !== "") await backend.remove(this.#key(path), options);
     const { removeMany, removeAtOnce = 1 } = backend;
     const batches = this.#batchesBelow(folderOf(path), removeMany ? removeAtOnce : 1, options);

@@ -2,6 +2,7 @@
 import type { BatchCall, CallOptions, Entry, PresignCall, ReadCall, VersionCall, WriteCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { ExplainedParameter } from "./parameters.ts";
+import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 
 export interface ListOptions extends CallOptions {
   /** Only what begins with this, relative to the opened URI: `a/` for the folder a, `a` for ab and a/b, too. */
@@ -71,6 +72,8 @@ export interface Storage {
   read(path: string, options?: ReadOptions): Promise<Uint8Array>;
   readText(path: string, options?: ReadOptions & { encoding?: string }): Promise<string>;
   readStream(path: string, options?: ReadOptions): ReadableStream<Uint8Array>;
+  /** For reading here and there, through a cache: `cache_type` names it, as in fsspec. Close it, or the storage. */
+  open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
   write(path: string, content: WriteContent, options?: WriteOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;

@@ -1,16 +1,21 @@
 /** Making one tree like another, of whatever kinds of storage the two are. */
 import type { CallOptions, Entry } from "./backend.ts";
+import { counted } from "./counted.ts";
 import type { Storage } from "./storage.ts";
 import { runAll } from "./window.ts";
 
 export interface SyncOptions extends CallOptions {
   /** Remove what the source does not have. */
   readonly remove?: boolean;
+  /** Copy every file, also what looks the same. */
+  readonly all?: boolean;
   /** Files at once; 8 when absent. */
   readonly concurrency?: number;
   /** Say what would be done, and do nothing. */
   readonly dryRun?: boolean;
   readonly onAction?: (action: SyncAction) => void;
+  /** Bytes that have just moved. */
+  readonly onBytes?: (bytes: number) => void;
 }
 
 export interface SyncAction {
@@ -37,7 +42,7 @@ async function syncInto(source: Storage, target: Storage, options: SyncOptions):
     const { path, size } = entry;
     const there = present.get(path);
     present.delete(path);
-    if (there && isSame(entry, there)) return act({ kind: "keep", path, size }, async () => {});
+    if (there && !options.all && isSame(entry, there)) return act({ kind: "keep", path, size }, async () => {});
     await act({ kind: "copy", path, size }, () => copyFile(source, target, entry, options));
   });
   if (!options.remove) return;
@@ -61,7 +66,7 @@ async function copyFile(
   source: Storage,
   target: Storage,
   { path, size }: Entry,
-  { signal }: CallOptions,
+  { signal, onBytes = () => {} }: SyncOptions,
 ): Promise<void> {
-  await target.write(path, source.readStream(path, { signal }), { size, signal });
+  await target.write(path, counted(source.readStream(path, { signal }), onBytes), { size, signal });
 }

@@ -66,7 +66,7 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
 /** The size of each part: equal where the length is known; else doubling late, so that no stream has too many. */
 function partSizes(transfer: Transfer, options: WriteOptions, length: number | undefined): (part: number) => number {
   const base = options.partSize ?? transfer.partSize;
-  if (length !== undefined) {
+  if (length !== undefined && Number.isFinite(length)) {
     const size = Math.max(base, Math.ceil(length / transfer.maximumParts));
     return () => size;
   }

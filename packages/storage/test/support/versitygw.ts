@@ -1,7 +1,12 @@
 /** versitygw: a real S3 server over a folder, with versions. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { CreateBucketCommand, PutBucketVersioningCommand, S3Client } from "@aws-sdk/client-s3";
+import {
+  CreateBucketCommand,
+  ListMultipartUploadsCommand,
+  PutBucketVersioningCommand,
+  S3Client,
+} from "@aws-sdk/client-s3";
 import { programPath, whyNoProgram } from "./program.ts";
 import { type ServerProcess, startServer } from "./server-process.ts";
 
@@ -17,6 +22,8 @@ export interface S3Server extends ServerProcess {
   /** Where the objects are files. */
   readonly data: string;
   makeBucket(name: string, options?: { versioned?: boolean }): Promise<string>;
+  /** How many uploads in parts have begun, and have neither been finished nor taken back. */
+  unfinishedUploads(bucket: string): Promise<number>;
 }
 
 const key = "test-key";
@@ -46,6 +53,10 @@ export async function startVersitygw(): Promise<S3Server> {
     vendor,
     data: join(server.folder, "data"),
     makeBucket: (name, options) => makeBucket(vendor, name, options?.versioned ?? false),
+    async unfinishedUploads(Bucket) {
+      const { Uploads = [] } = await vendor.send(new ListMultipartUploadsCommand({ Bucket }));
+      return Uploads.length;
+    },
     async stop() {
       vendor.destroy();
       await server.stop();

@@ -1,5 +1,6 @@
 /** What `az://` takes. */
 import type { ParameterTable } from "../../parameters.ts";
+import { cacheTypes } from "../../random-access/cache-types.ts";
 
 const group = "credentials";
 
@@ -103,8 +104,10 @@ export const parameters = {
   default_cache_type: {
     type: "string",
     default: "bytes",
+    choices: cacheTypes,
+    nullMeans: "none",
     effect: "emulated",
-    help: "Cache of a file opened for random access.",
+    help: "Cache of a file opened for random access; null is none.",
   },
   version_aware: {
     type: "boolean",

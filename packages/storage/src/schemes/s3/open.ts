@@ -1,6 +1,7 @@
 /** The backend of `s3://`, put together from its calls. */
 import { readFileSync } from "node:fs";
 import type { Backend } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
 import { createHttpClient } from "../../http.ts";
 import { listPages } from "../../listing.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
@@ -17,6 +18,14 @@ import { beginUpload, putObject } from "./write.ts";
 const mebibyte = 1024 * 1024;
 const smallestPart = 5 * mebibyte;
 
+function readCertificates(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (cause) {
+    throw new StorageError("config", `client_kwargs.verify: ${(cause as Error).message}`, { scheme: "s3", cause });
+  }
+}
+
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const { values } = configuration;
   const retry = { ...defaultRetryPolicy, attempts: values["config_kwargs.retries.max_attempts"] };
@@ -26,7 +35,7 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     connectTimeout: values["config_kwargs.connect_timeout"],
     readTimeout: values["config_kwargs.read_timeout"],
     verify: verify !== false,
-    authorities: typeof verify === "string" ? readFileSync(verify, "utf8") : undefined,
+    authorities: typeof verify === "string" ? readCertificates(verify) : undefined,
   });
   const client = new S3Client(location.bucket, configuration, http, retry);
   const partSize = values.default_block_size ?? smallestPart;

@@ -1,5 +1,6 @@
 /** What `s3://` takes. */
 import type { ParameterTable } from "../../parameters.ts";
+import { cacheTypes } from "../../random-access/cache-types.ts";
 
 const group = "credentials";
 
@@ -105,8 +106,10 @@ export const parameters = {
   default_cache_type: {
     type: "string",
     default: "readahead",
+    choices: cacheTypes,
+    nullMeans: "none",
     effect: "emulated",
-    help: "Cache of a file opened for random access.",
+    help: "Cache of a file opened for random access; null is none.",
   },
   version_aware: {
     type: "boolean",
