@@ -119,7 +119,7 @@ async function readSmall(
   return retry(backend.transfer.retry, call.signal, async (attempt) => {
     if (attempt === 1) return checkLength(key, await bytes(), size);
     const again = await backend.read(key, call);
-    return again.bytes ? again.bytes() : collect(again.body);
+    return checkLength(key, await (again.bytes?.() ?? collect(again.body)), again.end - again.start);
   });
 }
 
@@ -142,14 +142,18 @@ async function fill(backend: Backend, key: string, call: ReadCall, content: Cont
   }
 }
 
-/** The pieces of a body. When it breaks off the rest is asked for, as often in a row as the policy allows. */
+/** The pieces of a body. When it breaks off the rest is asked for, as often without a byte as the policy allows. */
 async function* resuming(backend: Backend, key: string, call: ReadCall, first: Content): AsyncGenerator<Uint8Array> {
   let content = first;
   let at = first.start;
-  for (;;) {
-    const broken = yield* piecesOf(content, (length) => (at += length));
+  for (let inVain = 0; ; inVain += 1) {
+    const broken = yield* piecesOf(content, (length) => {
+      at += length;
+      inVain = 0;
+    });
     if (!broken && (at >= first.end || !Number.isFinite(first.end))) return;
     const error = broken ?? new StorageError("network", `${key}: the body ended at ${at} of ${first.end}`, { key });
+    if (inVain >= backend.transfer.retry.attempts) throw error;
     content = await retry(backend.transfer.retry, call.signal, (attempt) => {
       if (attempt === 1) throw error;
       return openRange(backend, key, call, first, { start: at, end: first.end });

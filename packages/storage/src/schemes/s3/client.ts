@@ -22,6 +22,8 @@ export interface S3Request extends CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
+  readonly onAttempt?: (attempt: number) => void;
 }
 
 /** A request as the signer takes it. */
@@ -57,7 +59,8 @@ export class S3Client {
 
   /** The answer, which is a success; its body is still to be read. */
   send(request: S3Request): Promise<HttpAnswer> {
-    return retry(this.retryPolicy, request.signal, async () => {
+    return retry(this.retryPolicy, request.signal, async (attempt) => {
+      request.onAttempt?.(attempt);
       const answer = await this.#sendOnce(request);
       if (answer.status < 300) return answer;
       throw await this.#toError(request, answer);
@@ -66,7 +69,8 @@ export class S3Client {
 
   /** The whole text of an answer. Some calls answer 200 and only then find out that they failed. */
   sendForText(request: S3Request): Promise<string> {
-    return retry(this.retryPolicy, request.signal, async () => {
+    return retry(this.retryPolicy, request.signal, async (attempt) => {
+      request.onAttempt?.(attempt);
       const answer = await this.#sendOnce(request);
       if (answer.status >= 300) throw await this.#toError(request, answer);
       const text = await answer.text();

@@ -52,7 +52,8 @@ function parseVersions(xml: string): Page {
   const entries = parseEntries(xml, "Version");
   const key = elementText(xml, "NextKeyMarker");
   if (elementText(xml, "IsTruncated") !== "true" || key === undefined) return { entries, next: undefined };
-  return { entries, next: JSON.stringify([decoderOf(xml)(key), elementText(xml, "NextVersionIdMarker") ?? ""]) };
+  const reached = decoderOf(xml)(key);
+  return { entries, reached, next: JSON.stringify([reached, elementText(xml, "NextVersionIdMarker") ?? ""]) };
 }
 
 function parseEntries(xml: string, name: string): Entry[] {
