@@ -11,14 +11,39 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
   const wanted = wantedEnd(first, options);
   if (first.end >= wanted) return readWhole(backend, key, options, first);
   const target = Buffer.allocUnsafeSlow(wanted - first.start);
+  await readRanges(backend, key, options, first, (piece, at) => void target.set(piece, at - first.start));
+  return target;
+}
+
+/** Takes a piece of an object, with its place in it. A sink that is not ready for more returns a promise. */
+export type Sink = (piece: Uint8Array, at: number) => Promise<void> | void;
+
+/** Gives every piece to a sink, those of ranges side by side in any order, and returns how many bytes there were. */
+export async function readInto(backend: Backend, key: string, options: ReadOptions, sink: Sink): Promise<number> {
+  checkRange(options);
+  const { start = 0 } = options;
+  const first = await openFirst(backend, key, options);
+  let bytes = 0;
+  await readRanges(backend, key, options, first, (piece, at) => {
+    bytes += piece.length;
+    return sink(piece, at - start);
+  });
+  return bytes;
+}
+
+async function readRanges(backend: Backend, key: string, options: ReadOptions, first: Content, sink: Sink) {
   const width = options.concurrency ?? backend.transfer.concurrency;
   await withStop(options, (call) =>
     runAll(rangesOf(backend, first, options), width, async (range) => {
       const content = range.content ?? (await openRange(backend, key, call, first, range));
-      await fill(backend, key, call, content, target.subarray(range.start - first.start, range.end - first.start));
+      let at = content.start;
+      for await (const piece of resuming(backend, key, call, content)) {
+        const full = sink(piece, at);
+        at += piece.length;
+        if (full) await full;
+      }
     }),
   );
-  return target;
 }
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {

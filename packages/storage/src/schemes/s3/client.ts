@@ -59,20 +59,18 @@ export class S3Client {
 
   /** The answer, which is a success; its body is still to be read. */
   send(request: S3Request): Promise<HttpAnswer> {
-    return retry(this.retryPolicy, request.signal, async (attempt) => {
-      request.onAttempt?.(attempt);
-      const answer = await this.#sendOnce(request);
-      if (answer.status < 300) return answer;
-      throw await this.#toError(request, answer);
-    });
+    return retry(this.retryPolicy, request.signal, (attempt) => this.#succeed(request, attempt));
+  }
+
+  /** The whole body of an answer: where it breaks off, the call is repeated. */
+  sendForBytes(request: S3Request): Promise<Uint8Array> {
+    return retry(this.retryPolicy, request.signal, async (attempt) => (await this.#succeed(request, attempt)).bytes());
   }
 
   /** The whole text of an answer. Some calls answer 200 and only then find out that they failed. */
   sendForText(request: S3Request): Promise<string> {
     return retry(this.retryPolicy, request.signal, async (attempt) => {
-      request.onAttempt?.(attempt);
-      const answer = await this.#sendOnce(request);
-      if (answer.status >= 300) throw await this.#toError(request, answer);
+      const answer = await this.#succeed(request, attempt);
       const text = await answer.text();
       if (!errorRoot.test(text)) return text;
       throw toStorageError(answer, text, this.#place(request.key));
@@ -98,6 +96,13 @@ export class S3Client {
     return { scheme: "s3", bucket: this.bucket, key };
   }
 
+  async #succeed(request: S3Request, attempt: number): Promise<HttpAnswer> {
+    request.onAttempt?.(attempt);
+    const answer = await this.#sendOnce(request);
+    if (answer.status < 300) return answer;
+    throw await this.#toError(request, answer);
+  }
+
   async #sendOnce(request: S3Request): Promise<HttpAnswer> {
     const { address, signer } = await this.#reach();
     const signable = this.#signable(request, address);
@@ -116,9 +121,15 @@ export class S3Client {
       ...headersOfMembers(values.s3_additional_kwargs, request.call),
       ...request.headers,
     };
-    const { protocol, hostname } = new URL(address.origin);
     const path = address.path(request.key);
-    return { method: request.method, protocol, hostname, path, query: request.query ?? {}, headers };
+    return {
+      method: request.method,
+      protocol: address.protocol,
+      hostname: address.host,
+      path,
+      query: request.query ?? {},
+      headers,
+    };
   }
 
   async #reach() {
