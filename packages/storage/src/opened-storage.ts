@@ -138,6 +138,8 @@ export class OpenedStorage implements Storage {
   async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
     this.#need("write");
     const backend = await this.#backend(options);
+    // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
+    if (from === to && options.version === undefined) return void (await backend.stat(this.#key(from), options));
     if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
     await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
   }

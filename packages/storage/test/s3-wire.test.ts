@@ -163,6 +163,15 @@ describe("when the store fails", () => {
     assert.match(server.requests[1]?.headers.authorization ?? "", /Credential=k2\//);
   });
 
+  it("credentials that have expired are asked for again when only a status says so, once", async () => {
+    const token = () => ({ key: "k", secret: "s", token: "t", expires_at: new Date(Date.now() + 3_600_000) });
+    const { storage } = await against(firstly(1, failure(400, "ExpiredToken")), { token });
+    assert.equal((await storage.stat("a")).size, 2);
+    const { server, storage: refused } = await against(failure(400, "ExpiredToken"), { token });
+    await assert.rejects(refused.stat("a"), { status: 400 });
+    assert.equal(server.requests.length, 2);
+  });
+
   it("a bucket of another region is followed there", async () => {
     const moved = failure(301, "PermanentRedirect", { "x-amz-bucket-region": "eu-central-1" });
     const { server, storage } = await against(firstly(1, moved));

@@ -100,7 +100,7 @@ export class S3Client {
     request.onAttempt?.(attempt);
     const answer = await this.#sendOnce(request);
     if (answer.status < 300) return answer;
-    throw await this.#toError(request, answer);
+    throw await this.#toError(request, answer, attempt);
   }
 
   async #sendOnce(request: S3Request): Promise<HttpAnswer> {
@@ -150,9 +150,9 @@ export class S3Client {
     return (await knownRegion(this.configuration)) ?? lookUpRegion(this.configuration, this.bucket, this.#http);
   }
 
-  async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {
+  async #toError(request: S3Request, answer: HttpAnswer, attempt: number): Promise<StorageError> {
     const body = await answer.text();
-    const again = this.#moved(answer, body) || this.#expired(body);
+    const again = this.#moved(answer, body) || this.#expired(body) || this.#mayHaveExpired(request, answer, attempt);
     return toStorageError(answer, body, this.#place(request.key), again ? { retryable: true } : {});
   }
 
@@ -169,6 +169,11 @@ export class S3Client {
     const word = elementText(body, "Code");
     if (word !== "ExpiredToken" && word !== "TokenRefreshRequired") return false;
     return this.#credentials?.renew() ?? false;
+  }
+
+  /** The answer to a HEAD has no body that could say so: once, other credentials are worth a try. */
+  #mayHaveExpired({ method }: S3Request, { status }: HttpAnswer, attempt: number): boolean {
+    return method === "HEAD" && status === 400 && attempt === 1 && (this.#credentials?.renew() ?? false);
   }
 }
 
