@@ -18,8 +18,8 @@ export interface ClientTask {
 
 export interface ClientReport {
   readonly seconds: number;
-  /** Of the processor, in seconds. */
-  readonly cpu: number;
+  /** Of the processor, in seconds; nothing where it is not known. */
+  readonly cpu: number | null;
   /** Keys or bytes, so that nobody is fast by leaving something out. */
   readonly result: number;
 }

@@ -1,6 +1,9 @@
 /** The body of an answer on its way, without a stream around it: reading is then limited by the network, not by us. */
 import type { Dispatcher } from "undici";
 
+/** Beyond this a length is not believed before the bytes are there. */
+const largestWhole = 64 * 1024 * 1024;
+
 /** Bytes that wait for a reader before the connection is told to hold back. */
 const mostWaiting = 512 * 1024;
 
@@ -18,8 +21,11 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   #controller: Dispatcher.DispatchController | undefined;
   #pieces: Buffer[] = [];
   #waiting = 0;
-  /** The whole is wanted: nothing is held back. */
-  #collecting = false;
+  /** The whole is wanted, or nothing: the connection is not held back. */
+  #mode: "pieces" | "whole" | "nothing" = "pieces";
+  #length: number | undefined;
+  /** Where the whole is put together as it comes: pieces that are kept would outlive many collections of garbage. */
+  #whole: Buffer | undefined;
   #ended = false;
   #failure: { error: unknown } | undefined;
   #wake: (() => void) | undefined;
@@ -40,15 +46,23 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HttpHeaders): void {
-    if (status >= 200) this.#onStart(status, headers);
+    if (status < 200) return;
+    this.#length = Number(headers["content-length"] ?? Number.NaN);
+    this.#onStart(status, headers);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    this.#pieces.push(piece);
-    this.#waiting += piece.length;
-    if (this.#collecting) return;
+    if (this.#mode === "nothing") return;
+    this.#add(piece);
+    if (this.#mode === "whole") return;
     if (this.#waiting > mostWaiting) controller.pause();
     this.#wake?.();
+  }
+
+  #add(piece: Buffer): void {
+    if (this.#whole && this.#waiting + piece.length <= this.#whole.length) this.#whole.set(piece, this.#waiting);
+    else this.#pieces.push(piece);
+    this.#waiting += piece.length;
   }
 
   onResponseEnd(): void {
@@ -91,11 +105,28 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   }
 
   async bytes(): Promise<Uint8Array> {
-    this.#collecting = true;
-    this.#controller?.resume();
+    this.#mode = "whole";
+    const already = this.#pieces.splice(0);
+    // An answer to HEAD has a length, and no bytes.
+    if (this.#length && this.#length <= largestWhole && !this.#ended)
+      this.#whole = Buffer.allocUnsafeSlow(this.#length);
+    this.#waiting = 0;
+    for (const piece of already) this.#add(piece);
+    await this.#untilEnd();
+    const { length = 0 } = this.#whole ?? {};
+    return this.#whole && this.#waiting === length ? this.#whole : Buffer.concat(this.#pieces, this.#waiting);
+  }
+
+  /** Reads it away, so that the connection can be used again. */
+  async discard(): Promise<void> {
+    this.#mode = "nothing";
+    await this.#untilEnd();
+  }
+
+  async #untilEnd(): Promise<void> {
+    if (this.#controller?.paused) this.#controller.resume();
     while (!this.#ended && !this.#failure) await this.#change();
     if (this.#failure) throw this.#failure.error;
-    return Buffer.concat(this.#pieces, this.#waiting);
   }
 
   #change(): Promise<void> {

@@ -87,8 +87,8 @@ function toAnswer(
   signal: AbortSignal | undefined,
   place: ErrorPlace,
 ): HttpAnswer {
-  const bytes = () =>
-    body.bytes().catch((error: unknown) => {
+  const named = <T>(promise: Promise<T>) =>
+    promise.catch((error: unknown) => {
       throw toStorageError(error, signal, place);
     });
   return {
@@ -99,9 +99,9 @@ function toAnswer(
       return Array.isArray(value) ? value[0] : value;
     },
     body: pieces(body, signal, place),
-    bytes,
-    text: async () => Buffer.from(await bytes()).toString(),
-    discard: async () => void (await bytes()),
+    bytes: () => named(body.bytes()),
+    text: async () => Buffer.from(await named(body.bytes())).toString(),
+    discard: () => named(body.discard()),
   };
 }
 

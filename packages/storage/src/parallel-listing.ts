@@ -27,6 +27,9 @@ interface Work {
   readonly idle: (() => void)[];
 }
 
+/** Pages that may wait for a caller who is slow, before no more are asked for. */
+const pagesAhead = 4;
+
 const firstPatience = 1;
 const laterPatience = 16;
 
@@ -35,7 +38,7 @@ export async function* listInParallel(fetch: FetchPage, call: PageCall, width: n
   yield first.entries;
   if (first.next === undefined) return;
   const after = endOf(first) ?? call.startAfter ?? call.prefix;
-  const work = startWork(fetch, call, width);
+  const work = startWork(fetch, call);
   const range: KeyRange = { after, until: undefined, patience: firstPatience, splitting: false };
   void followRange(work, range, first.next).then(() => stealUntilDone(work));
   for (let worker = 1; worker < width; worker += 1) void stealUntilDone(work);
@@ -46,10 +49,10 @@ export async function* listInParallel(fetch: FetchPage, call: PageCall, width: n
   }
 }
 
-function startWork(fetch: FetchPage, call: PageCall, width: number): Work {
+function startWork(fetch: FetchPage, call: PageCall): Work {
   const stop = new AbortController();
   const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
-  return { fetch, call: { ...call, signal }, pages: new Channel(width), ranges: new Set(), stop, idle: [] };
+  return { fetch, call: { ...call, signal }, pages: new Channel(pagesAhead), ranges: new Set(), stop, idle: [] };
 }
 
 /** Lists a range to its end, which a thief may bring nearer meanwhile. */

@@ -46,6 +46,7 @@ export class S3Client {
   readonly retryPolicy: RetryPolicy;
   readonly #http: HttpClient;
   readonly #credentials: CredentialSource | undefined;
+  readonly #renewedFor = new WeakSet<S3Request>();
   #region: Promise<string> | undefined;
   #target: { region: string; address: Address; signer: SignatureV4 | undefined } | undefined;
 
@@ -100,7 +101,7 @@ export class S3Client {
     request.onAttempt?.(attempt);
     const answer = await this.#sendOnce(request);
     if (answer.status < 300) return answer;
-    throw await this.#toError(request, answer, attempt);
+    throw await this.#toError(request, answer);
   }
 
   async #sendOnce(request: S3Request): Promise<HttpAnswer> {
@@ -150,9 +151,9 @@ export class S3Client {
     return (await knownRegion(this.configuration)) ?? lookUpRegion(this.configuration, this.bucket, this.#http);
   }
 
-  async #toError(request: S3Request, answer: HttpAnswer, attempt: number): Promise<StorageError> {
+  async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {
     const body = await answer.text();
-    const again = this.#moved(answer, body) || this.#expired(body) || this.#mayHaveExpired(request, answer, attempt);
+    const again = this.#moved(answer, body) || this.#expired(body) || this.#mayHaveExpired(request, answer);
     return toStorageError(answer, body, this.#place(request.key), again ? { retryable: true } : {});
   }
 
@@ -172,8 +173,10 @@ export class S3Client {
   }
 
   /** The answer to a HEAD has no body that could say so: once, other credentials are worth a try. */
-  #mayHaveExpired({ method }: S3Request, { status }: HttpAnswer, attempt: number): boolean {
-    return method === "HEAD" && status === 400 && attempt === 1 && (this.#credentials?.renew() ?? false);
+  #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
+    if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;
+    this.#renewedFor.add(request);
+    return this.#credentials?.renew() ?? false;
   }
 }
 

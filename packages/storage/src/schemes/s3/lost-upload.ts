@@ -2,6 +2,7 @@
  * Uploads in parts that the store began although we never heard of them: the answer was lost, and the call repeated.
  * Nobody else would clear them away, and what they hold is paid for.
  */
+import { isStorageError } from "../../errors.ts";
 import type { S3Client } from "./client.ts";
 import { elements, elementText } from "./xml.ts";
 
@@ -33,7 +34,12 @@ async function isEmpty(client: S3Client, key: string, uploadId: string): Promise
   return elements(xml, "Part").next().done === true;
 }
 
+/** One that is not there was aborted before: perhaps by us, when the answer was lost. */
 export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
-  const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
-  await answer.discard();
+  try {
+    const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
+    await answer.discard();
+  } catch (error) {
+    if (!isStorageError(error, "not_found")) throw error;
+  }
 }
