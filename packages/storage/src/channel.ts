@@ -32,16 +32,24 @@ export class Channel<T> {
     for (const resume of this.#room.splice(0)) resume();
   }
 
+  /** Nothing is there: more producers are needed, but not all at once, who would then all bring something together. */
+  #nextArrival(): Promise<void> {
+    for (const resume of this.#room.splice(0, 2)) resume();
+    return new Promise<void>((resolve) => {
+      this.#arrival = resolve;
+    });
+  }
+
   /** Leaving the iteration closes the channel, so that producers stop. */
   async *[Symbol.asyncIterator](): AsyncGenerator<T> {
     try {
       for (;;) {
         if (this.#items.length > 0) {
           const item = this.#items.shift() as T;
-          this.#room.shift()?.();
+          if (this.#items.length < this.#capacity) this.#room.shift()?.();
           yield item;
         } else if (this.#closed) break;
-        else await new Promise<void>((resolve) => (this.#arrival = resolve));
+        else await this.#nextArrival();
       }
       if (this.#failure) throw this.#failure.error;
     } finally {

@@ -11,14 +11,39 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
   const wanted = wantedEnd(first, options);
   if (first.end >= wanted) return readWhole(backend, key, options, first);
   const target = Buffer.allocUnsafeSlow(wanted - first.start);
+  await readRanges(backend, key, options, first, (piece, at) => void target.set(piece, at - first.start));
+  return target;
+}
+
+/** Takes a piece of an object, with its place in it. A sink that is not ready for more returns a promise. */
+export type Sink = (piece: Uint8Array, at: number) => Promise<void> | void;
+
+/** Gives every piece to a sink, those of ranges side by side in any order, and returns how many bytes there were. */
+export async function readInto(backend: Backend, key: string, options: ReadOptions, sink: Sink): Promise<number> {
+  checkRange(options);
+  const { start = 0 } = options;
+  const first = await openFirst(backend, key, options);
+  let bytes = 0;
+  await readRanges(backend, key, options, first, (piece, at) => {
+    bytes += piece.length;
+    return sink(piece, at - start);
+  });
+  return bytes;
+}
+
+async function readRanges(backend: Backend, key: string, options: ReadOptions, first: Content, sink: Sink) {
   const width = options.concurrency ?? backend.transfer.concurrency;
   await withStop(options, (call) =>
     runAll(rangesOf(backend, first, options), width, async (range) => {
       const content = range.content ?? (await openRange(backend, key, call, first, range));
-      await fill(backend, key, call, content, target.subarray(range.start - first.start, range.end - first.start));
+      let at = content.start;
+      for await (const piece of resuming(backend, key, call, content)) {
+        const full = sink(piece, at);
+        at += piece.length;
+        if (full) await full;
+      }
     }),
   );
-  return target;
 }
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
@@ -119,7 +144,7 @@ async function readSmall(
   return retry(backend.transfer.retry, call.signal, async (attempt) => {
     if (attempt === 1) return checkLength(key, await bytes(), size);
     const again = await backend.read(key, call);
-    return again.bytes ? again.bytes() : collect(again.body);
+    return checkLength(key, await (again.bytes?.() ?? collect(again.body)), again.end - again.start);
   });
 }
 
@@ -142,14 +167,18 @@ async function fill(backend: Backend, key: string, call: ReadCall, content: Cont
   }
 }
 
-/** The pieces of a body. When it breaks off the rest is asked for, as often in a row as the policy allows. */
+/** The pieces of a body. When it breaks off the rest is asked for, as often without a byte as the policy allows. */
 async function* resuming(backend: Backend, key: string, call: ReadCall, first: Content): AsyncGenerator<Uint8Array> {
   let content = first;
   let at = first.start;
-  for (;;) {
-    const broken = yield* piecesOf(content, (length) => (at += length));
+  for (let inVain = 0; ; inVain += 1) {
+    const broken = yield* piecesOf(content, (length) => {
+      at += length;
+      inVain = 0;
+    });
     if (!broken && (at >= first.end || !Number.isFinite(first.end))) return;
     const error = broken ?? new StorageError("network", `${key}: the body ended at ${at} of ${first.end}`, { key });
+    if (inVain >= backend.transfer.retry.attempts) throw error;
     content = await retry(backend.transfer.retry, call.signal, (attempt) => {
       if (attempt === 1) throw error;
       return openRange(backend, key, call, first, { start: at, end: first.end });

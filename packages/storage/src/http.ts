@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
+import { type HttpHeaders, IncomingBody } from "./http-body.ts";
 
 export interface HttpSettings {
   /** Connections to one host. */
@@ -33,7 +34,7 @@ export interface HttpAnswer {
   readonly status: number;
   header(name: string): string | undefined;
   /** Every header, in lower case. */
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly headers: HttpHeaders;
   readonly body: AsyncIterable<Uint8Array>;
   /** The whole body. */
   bytes(): Promise<Uint8Array>;
@@ -66,21 +67,35 @@ export function createHttpClient(settings: HttpSettings): HttpClient {
   const agent =
     proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
   return {
-    async send({ signal, ...request }, place) {
-      try {
-        const answer = await agent.request({ ...request, body: request.body ?? null, signal: signal ?? null });
-        return wrap(answer, signal, place);
-      } catch (error) {
-        throw toStorageError(error, signal, place);
-      }
-    },
+    send: (request, place) => send(agent, request, place),
     close: () => agent.destroy(),
   };
 }
 
-function wrap(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined, place: ErrorPlace): HttpAnswer {
-  const { statusCode: status, headers, body } = answer;
-  const guarded = <T>(promise: Promise<T>) =>
+function send(agent: Dispatcher, { signal, ...request }: HttpRequest, place: ErrorPlace): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const body = new IncomingBody(
+      (status, headers) => resolve(toAnswer(status, headers, body, signal, place)),
+      (failure) => {
+        signal?.removeEventListener("abort", stop);
+        if (failure) reject(toStorageError(failure.error, signal, place));
+      },
+    );
+    const stop = () => body.abort(signal?.reason);
+    if (signal?.aborted) return stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    agent.dispatch({ ...request, body: request.body ?? null }, body);
+  });
+}
+
+function toAnswer(
+  status: number,
+  headers: HttpHeaders,
+  body: IncomingBody,
+  signal: AbortSignal | undefined,
+  place: ErrorPlace,
+): HttpAnswer {
+  const named = <T>(promise: Promise<T>) =>
     promise.catch((error: unknown) => {
       throw toStorageError(error, signal, place);
     });
@@ -92,9 +107,9 @@ function wrap(answer: Dispatcher.ResponseData, signal: AbortSignal | undefined, 
       return Array.isArray(value) ? value[0] : value;
     },
     body: pieces(body, signal, place),
-    bytes: () => guarded(body.bytes()),
-    text: () => guarded(body.text()),
-    discard: () => guarded(body.dump()),
+    bytes: () => named(body.bytes()),
+    text: async () => Buffer.from(await named(body.bytes())).toString(),
+    discard: () => named(body.discard()),
   };
 }
 

@@ -74,6 +74,6 @@ async function furthest(low: number, high: number, isSplit: (letter: number) => 
 async function hasKeyAfter(fetch: FetchPage, call: PageCall, key: string, until: string | undefined): Promise<boolean> {
   const { prefix, signal, versions } = call;
   const page = await fetch({ prefix, startAfter: key, limit: 1, signal, versions });
-  const found = page.entries[0]?.path;
+  const found = page.entries[0]?.path ?? page.reached;
   return found !== undefined && (until === undefined || compareKeys(found, until) <= 0);
 }

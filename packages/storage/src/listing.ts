@@ -18,6 +18,8 @@ export interface Page {
   /** Files; directories, too, where there is a delimiter. */
   readonly entries: Entry[];
   readonly next: string | undefined;
+  /** The last key that was looked at, where that need not be the last entry's: a page may hold only delete marks. */
+  readonly reached?: string;
 }
 
 /** The one call that a store of this kind must supply. */

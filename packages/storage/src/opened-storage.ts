@@ -5,6 +5,7 @@ import type { Configuration } from "./configuration.ts";
 import { readObject, streamObject } from "./download.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
+import { downloadFile, uploadFile } from "./local-file.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
 import type {
@@ -132,15 +133,30 @@ export class OpenedStorage implements Storage {
   }
 
   async write(path: string, content: WriteContent, options: WriteOptions = {}): Promise<Entry> {
+    const backend = await this.#backendToWrite(options);
+    return { ...(await writeObject(backend, this.#key(path), content, options)), path };
+  }
+
+  async download(path: string, file: string, options: ReadOptions = {}): Promise<number> {
+    return downloadFile(await this.#backendFor(options), this.#key(path), file, options);
+  }
+
+  async upload(file: string, path: string, options: WriteOptions = {}): Promise<Entry> {
+    const backend = await this.#backendToWrite(options);
+    return { ...(await uploadFile(backend, file, this.#key(path), options)), path };
+  }
+
+  #backendToWrite(options: WriteOptions): Promise<Backend> {
     this.#need("write");
     if (options.ifMatch !== undefined || options.ifNoneMatch !== undefined) this.#need("writeConditions");
-    const backend = await this.#backend(options);
-    return { ...(await writeObject(backend, this.#key(path), content, options)), path };
+    return this.#backend(options);
   }
 
   async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
     this.#need("write");
     const backend = await this.#backendFor(options);
+    // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
+    if (from === to && options.version === undefined) return void (await backend.stat(this.#key(from), options));
     if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
     await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
   }

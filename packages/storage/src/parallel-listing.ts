@@ -5,7 +5,7 @@
 import type { Entry } from "./backend.ts";
 import { Channel } from "./channel.ts";
 import { compareKeys } from "./key-order.ts";
-import type { FetchPage, PageCall } from "./listing.ts";
+import type { FetchPage, Page, PageCall } from "./listing.ts";
 import { findSplit } from "./listing-split.ts";
 
 /** Keys after `after` up to and including `until`, of which the listing has come as far as `after`. */
@@ -27,15 +27,18 @@ interface Work {
   readonly idle: (() => void)[];
 }
 
+/** Pages that may wait for a caller who is slow, before no more are asked for. */
+const pagesAhead = 4;
+
 const firstPatience = 1;
 const laterPatience = 16;
 
 export async function* listInParallel(fetch: FetchPage, call: PageCall, width: number): AsyncGenerator<Entry[]> {
   const first = await fetch(call);
   yield first.entries;
-  const after = first.entries.at(-1)?.path;
-  if (first.next === undefined || after === undefined) return;
-  const work = startWork(fetch, call, width);
+  if (first.next === undefined) return;
+  const after = endOf(first) ?? call.startAfter ?? call.prefix;
+  const work = startWork(fetch, call);
   const range: KeyRange = { after, until: undefined, patience: firstPatience, splitting: false };
   void followRange(work, range, first.next).then(() => stealUntilDone(work));
   for (let worker = 1; worker < width; worker += 1) void stealUntilDone(work);
@@ -46,10 +49,10 @@ export async function* listInParallel(fetch: FetchPage, call: PageCall, width: n
   }
 }
 
-function startWork(fetch: FetchPage, call: PageCall, width: number): Work {
+function startWork(fetch: FetchPage, call: PageCall): Work {
   const stop = new AbortController();
   const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
-  return { fetch, call: { ...call, signal }, pages: new Channel(width), ranges: new Set(), stop, idle: [] };
+  return { fetch, call: { ...call, signal }, pages: new Channel(pagesAhead), ranges: new Set(), stop, idle: [] };
 }
 
 /** Lists a range to its end, which a thief may bring nearer meanwhile. */
@@ -60,7 +63,7 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
     do {
       const start = next === undefined ? { startAfter: range.after } : { token: next };
       const page = await work.fetch({ ...work.call, startAfter: undefined, ...start });
-      next = advance(range, page.entries) ? page.next : undefined;
+      next = advance(range, page) ? page.next : undefined;
       await work.pages.push(page.entries);
       range.patience -= 1;
       wake(work);
@@ -75,8 +78,9 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
 }
 
 /** Drops what lies beyond the range's end, and says whether the range goes on. */
-function advance(range: KeyRange, entries: Entry[]): boolean {
-  const last = entries.at(-1)?.path;
+function advance(range: KeyRange, page: Page): boolean {
+  const { entries } = page;
+  const last = endOf(page);
   if (last === undefined) return true;
   range.after = last;
   const { until } = range;
@@ -84,6 +88,8 @@ function advance(range: KeyRange, entries: Entry[]): boolean {
   entries.length = countUpTo(entries, until);
   return false;
 }
+
+const endOf = ({ entries, reached }: Page) => reached ?? entries.at(-1)?.path;
 
 /** How many entries, which are in order, lie at or before a key. */
 function countUpTo(entries: readonly Entry[], key: string): number {

@@ -75,6 +75,10 @@ export interface Storage {
   /** For reading here and there, through a cache: `cache_type` names it, as in fsspec. Close it, or the storage. */
   open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
   write(path: string, content: WriteContent, options?: WriteOptions): Promise<Entry>;
+  /** Into a file of this machine, ranges side by side, each in its place. Returns the number of bytes. */
+  download(path: string, file: string, options?: ReadOptions): Promise<number>;
+  /** From a file of this machine, of which no more is in memory than is on its way. */
+  upload(file: string, path: string, options?: WriteOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;
   /** Removing what is not there succeeds. */

@@ -1,5 +1,5 @@
 /** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
-import type { Backend, Entry, Transfer } from "./backend.ts";
+import type { Backend, Entry, Transfer, Upload } from "./backend.ts";
 import { partsOf, wholeContent } from "./content.ts";
 import { StorageError } from "./errors.ts";
 import type { WriteContent, WriteOptions } from "./storage.ts";
@@ -31,16 +31,30 @@ async function writeParts(
   parts: AsyncIterable<Uint8Array>,
   options: WriteOptions,
 ): Promise<Entry> {
+  return inUpload(backend, key, options, (put) => {
+    let number = 0;
+    return runAll(parts, widthOf(backend.transfer, options), (bytes) => {
+      number += 1;
+      return put(number, bytes);
+    });
+  });
+}
+
+/** Begins an upload, lets `run` put its parts, and finishes it; the first failure stops the others, and nothing is left. */
+export async function inUpload(
+  backend: Backend,
+  key: string,
+  options: WriteOptions,
+  run: (put: Upload["put"]) => Promise<void>,
+): Promise<Entry> {
   refuseSmallParts(backend.transfer, options);
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
   const upload = await backend.upload(key, { ...options, signal });
   try {
-    let number = 0;
-    await runAll(parts, widthOf(backend.transfer, options), (bytes) => {
+    await run(async (part, bytes) => {
       signal.throwIfAborted();
-      number += 1;
-      return upload.put(number, bytes).catch((error: unknown) => {
+      await upload.put(part, bytes).catch((error: unknown) => {
         stop.abort(error);
         throw error;
       });
@@ -53,7 +67,7 @@ async function writeParts(
   }
 }
 
-const widthOf = (transfer: Transfer, options: WriteOptions) =>
+export const widthOf = (transfer: Transfer, options: WriteOptions) =>
   transfer.partsInOrder ? 1 : (options.concurrency ?? transfer.concurrency);
 
 function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOptions): void {
@@ -64,7 +78,11 @@ function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOpt
 }
 
 /** The size of each part: equal where the length is known; else doubling late, so that no stream has too many. */
-function partSizes(transfer: Transfer, options: WriteOptions, length: number | undefined): (part: number) => number {
+export function partSizes(
+  transfer: Transfer,
+  options: WriteOptions,
+  length: number | undefined,
+): (part: number) => number {
   const base = options.partSize ?? transfer.partSize;
   if (length !== undefined && Number.isFinite(length)) {
     const size = Math.max(base, Math.ceil(length / transfer.maximumParts));

@@ -204,7 +204,10 @@ function changingRules({ storage }: Scope): void {
     await storage().copy("changing/from", "changing/copy/to");
     assert.equal(await storage().readText("changing/copy/to"), "content");
     assert.equal(await storage().readText("changing/from"), "content");
+    await storage().copy("changing/from", "changing/from");
+    assert.equal(await storage().readText("changing/from"), "content");
     await rejectsWith("not_found", storage().copy("changing/absent", "changing/copy/never"));
+    await rejectsWith("not_found", storage().copy("changing/absent", "changing/absent"));
   });
 
   it("moves an object", async () => {

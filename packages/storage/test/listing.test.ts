@@ -29,6 +29,26 @@ describe("a listing with many requests at once", () => {
     });
   }
 
+  it("goes on after pages that hold nothing, as those of delete marks do", async () => {
+    const { fetch } = storeOf(shapes["one flat folder of numbers"] as string[], 20);
+    const hollow: FetchPage = async (call) => {
+      const page = await fetch(call);
+      const path = page.entries.at(-1)?.path ?? "";
+      return { ...page, reached: path, entries: page.entries.filter((entry) => entry.path.includes("2")) };
+    };
+    const left = (shapes["one flat folder of numbers"] as string[]).filter((key) => key.includes("2"));
+    assert.deepEqual((await listed(hollow, "data/", { concurrency: 4 })).sort(), left.sort());
+  });
+
+  it("goes on after a first page that holds nothing and says nothing of where it ended", async () => {
+    const { fetch } = storeOf(shapes["many small folders"] as string[], 20);
+    const late: FetchPage = async (call) =>
+      call.token === undefined && call.startAfter === undefined && !call.delimiter
+        ? { entries: [], next: "data/" }
+        : fetch(call);
+    assert.equal((await listed(late, "data/", { concurrency: 4 })).length, 3000);
+  });
+
   it("costs one request when one page is enough", async () => {
     const { fetch, calls } = storeOf(["data/a", "data/b"], 20);
     await listed(fetch, "data/");

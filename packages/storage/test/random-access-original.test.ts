@@ -1,19 +1,11 @@
 /** Our caches beside fsspec's own: the same reads, and which ranges each asks for. */
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { before, describe, it } from "node:test";
-import { promisify } from "node:util";
 import type { CacheType } from "@millrace/storage";
-import { programIn, whyNoVirtualenv } from "../../../e2e/support/virtualenv.ts";
 import { createCache } from "../src/random-access/create-cache.ts";
+import { runPython, whyNoPythonPackages } from "./support/python-packages.ts";
 
-const run = promisify(execFile);
-const version = "2026.9.0";
-const virtualenv = { name: `fsspec-${version}`, requirement: `fsspec==${version}` };
-const skip = await whyNoVirtualenv(virtualenv);
+const skip = await whyNoPythonPackages();
 
 const size = 300;
 const content = Buffer.from(Array.from({ length: size }, (_, index) => index % 256));
@@ -49,7 +41,7 @@ from fsspec.caching import caches
 size = ${size}
 content = bytes(i % 256 for i in range(size))
 answers = []
-for case in json.load(open(sys.argv[1])):
+for case in json.load(sys.stdin):
     asked = []
     def fetch(start, end):
         end = min(end, size)
@@ -75,12 +67,7 @@ async function askedByOurs({ cache, block, reads }: Case): Promise<Range[]> {
 }
 
 async function askedByTheirs(cases: readonly Case[]): Promise<Range[][]> {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-storage-fsspec-"));
-  const file = join(folder, "cases.json");
-  await writeFile(file, JSON.stringify(cases));
-  const { stdout } = await run(programIn(virtualenv, "python"), ["-c", script, file]);
-  await rm(folder, { recursive: true });
-  return JSON.parse(stdout) as Range[][];
+  return JSON.parse(await runPython(script, {}, JSON.stringify(cases))) as Range[][];
 }
 
 const bytesIn = (ranges: readonly Range[]) => ranges.reduce((sum, [start, end]) => sum + end - start, 0);

@@ -40,12 +40,12 @@ export async function whyNoNginxDav(): Promise<false | string> {
 }
 
 export const startNginxDav = (): Promise<WebServer> =>
-  startNginx(
-    `location / {
+  startNginx({
+    locations: `location / {
       client_max_body_size 0;
       dav_methods PUT DELETE MKCOL COPY MOVE;
       dav_ext_methods PROPFIND OPTIONS;
       dav_access user:rw;
     }`,
-    `load_module ${davModule};`,
-  );
+    modules: `load_module ${davModule};`,
+  });

@@ -12,11 +12,14 @@ export interface WebServer extends ServerProcess {
   readonly root: string;
 }
 
-/** `locations` are lines of configuration beside the plain folder, `modules` those that load what is not built in. */
-export async function startNginx(locations = "", modules = ""): Promise<WebServer> {
+/**
+ * Lines of configuration: `locations` beside the plain folder, `maps` outside of the server, `modules` that load what is
+ * not built in.
+ */
+export async function startNginx({ locations = "", maps = "", modules = "" } = {}): Promise<WebServer> {
   const server = await startServer("nginx", async (port, folder) => {
     await mkdir(join(folder, "root"));
-    await writeFile(join(folder, "nginx.conf"), modules + configuration(port, folder, locations));
+    await writeFile(join(folder, "nginx.conf"), modules + configuration(port, folder, locations, maps));
     return {
       program: "nginx",
       words: ["-p", folder, "-e", join(folder, "error.log"), "-c", join(folder, "nginx.conf")],
@@ -25,7 +28,7 @@ export async function startNginx(locations = "", modules = ""): Promise<WebServe
   return { ...server, url: `http://127.0.0.1:${server.port}`, root: join(server.folder, "root") };
 }
 
-const configuration = (port: number, folder: string, locations: string) => `
+const configuration = (port: number, folder: string, locations: string, maps: string) => `
 daemon off;
 master_process off;
 pid ${folder}/nginx.pid;
@@ -40,6 +43,9 @@ http {
   scgi_temp_path ${folder}/scgi;
   keepalive_requests 1000000;
   merge_slashes off;
+  sendfile on;
+  tcp_nodelay on;
+  ${maps}
   server {
     listen 127.0.0.1:${port};
     root ${folder}/root;

@@ -1,8 +1,8 @@
 /** Listing folders of FTP servers, and looking at one file: with machine-readable answers where the server has them. */
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { isStorageError, StorageError } from "../../errors.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
 import { checkTreePath, etagOfTime } from "../../tree-path.ts";
 import type { Pool } from "./pool.ts";
 

@@ -1,7 +1,7 @@
 /** Trees of the hub: what lies in a folder, and what is known of one path. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
-import { StorageError } from "../../errors.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { StorageError } from "../../errors.ts";
 import type { HubClient } from "./client.ts";
 import { checkPath } from "./repository.ts";
 

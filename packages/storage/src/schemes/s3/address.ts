@@ -5,6 +5,8 @@ import type { parameters } from "./parameters.ts";
 
 export interface Address {
   readonly origin: string;
+  /** With a colon. */
+  readonly protocol: string;
   readonly host: string;
   /** Encoded; with the bucket where it stands in the path. */
   path(key: string): string;
@@ -13,14 +15,15 @@ export interface Address {
 export function addressOf(values: Values<typeof parameters>, bucket: string, region: string): Address {
   const endpoint = values.endpoint_url === null ? undefined : new URL(values.endpoint_url);
   const base = endpoint ?? standardEndpoint(values.use_ssl, region);
+  const { protocol } = base;
   const folder = base.pathname.replace(/\/$/, "");
   if (isVirtual(values["config_kwargs.s3.addressing_style"], bucket, endpoint !== undefined)) {
     const host = `${bucket}.${base.host}`;
-    return { origin: `${base.protocol}//${host}`, host, path: (key) => `${folder}/${encodeKey(key)}` };
+    return { origin: `${base.protocol}//${host}`, protocol, host, path: (key) => `${folder}/${encodeKey(key)}` };
   }
   const { origin, host } = base;
   const start = `${folder}/${encodeURIComponent(bucket)}`;
-  return { origin, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
+  return { origin, protocol, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
 }
 
 const standardEndpoint = (tls: boolean, region: string) =>

@@ -23,6 +23,8 @@ export interface S3Request extends CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
+  readonly onAttempt?: (attempt: number) => void;
 }
 
 /** A request as the signer takes it. */
@@ -45,6 +47,7 @@ export class S3Client {
   readonly retryPolicy: RetryPolicy;
   readonly #http: HttpClient;
   readonly #credentials: CredentialSource | undefined;
+  readonly #renewedFor = new WeakSet<S3Request>();
   #region: Promise<string> | undefined;
   #target: { region: string; address: Address; signer: SignatureV4 | undefined } | undefined;
 
@@ -58,18 +61,18 @@ export class S3Client {
 
   /** The answer, which is a success; its body is still to be read. */
   send(request: S3Request): Promise<HttpAnswer> {
-    return retry(this.retryPolicy, request.signal, async () => {
-      const answer = await this.#sendOnce(request);
-      if (answer.status < 300) return answer;
-      throw await this.#toError(request, answer);
-    });
+    return retry(this.retryPolicy, request.signal, (attempt) => this.#succeed(request, attempt));
+  }
+
+  /** The whole body of an answer: where it breaks off, the call is repeated. */
+  sendForBytes(request: S3Request): Promise<Uint8Array> {
+    return retry(this.retryPolicy, request.signal, async (attempt) => (await this.#succeed(request, attempt)).bytes());
   }
 
   /** The whole text of an answer. Some calls answer 200 and only then find out that they failed. */
   sendForText(request: S3Request): Promise<string> {
-    return retry(this.retryPolicy, request.signal, async () => {
-      const answer = await this.#sendOnce(request);
-      if (answer.status >= 300) throw await this.#toError(request, answer);
+    return retry(this.retryPolicy, request.signal, async (attempt) => {
+      const answer = await this.#succeed(request, attempt);
       const text = await answer.text();
       if (!errorRoot.test(text)) return text;
       throw toStorageError(answer, text, this.#place(request.key));
@@ -95,6 +98,13 @@ export class S3Client {
     return { scheme: "s3", bucket: this.bucket, key };
   }
 
+  async #succeed(request: S3Request, attempt: number): Promise<HttpAnswer> {
+    request.onAttempt?.(attempt);
+    const answer = await this.#sendOnce(request);
+    if (answer.status < 300) return answer;
+    throw await this.#toError(request, answer);
+  }
+
   async #sendOnce(request: S3Request): Promise<HttpAnswer> {
     const { address, signer } = await this.#reach();
     const signable = this.#signable(request, address);
@@ -113,9 +123,15 @@ export class S3Client {
       ...headersOfMembers(values.s3_additional_kwargs, request.call),
       ...request.headers,
     };
-    const { protocol, hostname } = new URL(address.origin);
     const path = address.path(request.key);
-    return { method: request.method, protocol, hostname, path, query: request.query ?? {}, headers };
+    return {
+      method: request.method,
+      protocol: address.protocol,
+      hostname: address.host,
+      path,
+      query: request.query ?? {},
+      headers,
+    };
   }
 
   async #reach() {
@@ -138,7 +154,7 @@ export class S3Client {
 
   async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {
     const body = await answer.text();
-    const again = this.#moved(answer, body) || this.#expired(body);
+    const again = this.#moved(answer, body) || this.#expired(body) || this.#mayHaveExpired(request, answer);
     return toStorageError(answer, body, this.#place(request.key), again ? { retryable: true } : {});
   }
 
@@ -154,6 +170,13 @@ export class S3Client {
   #expired(body: string): boolean {
     const word = elementText(body, "Code");
     if (word !== "ExpiredToken" && word !== "TokenRefreshRequired") return false;
+    return this.#credentials?.renew() ?? false;
+  }
+
+  /** The answer to a HEAD has no body that could say so: once, other credentials are worth a try. */
+  #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
+    if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;
+    this.#renewedFor.add(request);
     return this.#credentials?.renew() ?? false;
   }
 }

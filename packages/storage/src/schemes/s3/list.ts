@@ -1,13 +1,12 @@
 /** Pages of keys and of versions. */
-import type { Entry } from "../../backend.ts";
 import type { Page, PageCall } from "../../listing.ts";
-import { decodeText, elements, elementText } from "../../xml.ts";
 import type { S3Client } from "./client.ts";
+import { decodeKey, readPage } from "./page-bytes.ts";
 
 export async function fetchPage(client: S3Client, call: PageCall): Promise<Page> {
   const query = call.versions ? versionsQuery(call) : keysQuery(call);
-  const xml = await client.sendForText({ call: "list", method: "GET", key: "", query, signal: call.signal });
-  return call.versions ? parseVersions(xml) : parseKeys(xml);
+  const bytes = await client.sendForBytes({ call: "list", method: "GET", key: "", query, signal: call.signal });
+  return call.versions ? parseVersions(bytes) : parseKeys(bytes);
 }
 
 /** Encoded keys: XML cannot hold every character that a key may have. */
@@ -33,74 +32,16 @@ function versionsQuery(call: PageCall): Record<string, string> {
   return query;
 }
 
-type Decode = (key: string) => string;
-
-const decoderOf = (xml: string): Decode =>
-  xml.includes("<EncodingType>url</EncodingType>") ? decodeKey : (key) => decodeText(key);
-
-/** Encoded text has no entities. */
-const decodeKey = (text: string) =>
-  text.includes("%") || text.includes("+") ? decodeURIComponent(text.replaceAll("+", "%20")) : text;
-
-function parseKeys(xml: string): Page {
-  const entries = parseEntries(xml, "Contents");
-  return { entries, next: elementText(xml, "NextContinuationToken") };
+function parseKeys(bytes: Uint8Array): Page {
+  const { entries, members } = readPage(bytes, "Contents");
+  return { entries, next: members["NextContinuationToken"] };
 }
 
 /** Delete marks are no objects: they are left out. */
-function parseVersions(xml: string): Page {
-  const entries = parseEntries(xml, "Version");
-  const key = elementText(xml, "NextKeyMarker");
-  if (elementText(xml, "IsTruncated") !== "true" || key === undefined) return { entries, next: undefined };
-  return { entries, next: JSON.stringify([decoderOf(xml)(key), elementText(xml, "NextVersionIdMarker") ?? ""]) };
+function parseVersions(bytes: Uint8Array): Page {
+  const { entries, members } = readPage(bytes, "Version");
+  const key = members["NextKeyMarker"];
+  if (members["IsTruncated"] !== "true" || key === undefined) return { entries, next: undefined };
+  const reached = members["EncodingType"] === "url" ? decodeKey(key) : key;
+  return { entries, reached, next: JSON.stringify([reached, members["NextVersionIdMarker"] ?? ""]) };
 }
-
-function parseEntries(xml: string, name: string): Entry[] {
-  const decode = decoderOf(xml);
-  const entries: Entry[] = [];
-  for (const { start, end } of elements(xml, name)) entries.push(parseEntry(xml, start, end, decode));
-  for (const { start, end } of elements(xml, "CommonPrefixes")) entries.push(parseFolder(xml, start, end, decode));
-  return entries;
-}
-
-/** One walk over the tags, told apart by a letter or two: whoever searched for each would read a page five times. */
-function parseEntry(xml: string, start: number, end: number, decode: Decode): Entry {
-  const entry = blankEntry("file");
-  for (let at = start; at < end; ) {
-    const open = xml.indexOf("<", at);
-    const from = xml.indexOf(">", open) + 1;
-    const to = xml.indexOf("<", from);
-    setMember(entry, xml.slice(open + 1, open + 3), xml.slice(from, to), decode);
-    at = xml.indexOf(">", to) + 1;
-  }
-  return entry;
-}
-
-function setMember(entry: Entry, tag: string, text: string, decode: Decode): void {
-  if (tag === "Ke") entry.path = decode(text);
-  else if (tag === "La") entry.last_modified = new Date(text);
-  else if (tag === "ET") entry.etag = withoutQuotes(text);
-  else if (tag === "Si") entry.size = Number(text);
-  else if (tag === "Ve") entry.version = text === "null" ? "" : text;
-  else if (tag === "Is") entry.is_latest = text === "true";
-}
-
-const quote = "&quot;";
-
-const withoutQuotes = (text: string) =>
-  text.startsWith(quote) ? text.slice(quote.length, -quote.length) : decodeText(text).replaceAll('"', "");
-
-const parseFolder = (xml: string, start: number, end: number, decode: Decode): Entry => ({
-  ...blankEntry("directory"),
-  path: decode(xml.slice(xml.indexOf(">", start) + 1, xml.lastIndexOf("</", end - 1))),
-});
-
-const blankEntry = (type: Entry["type"]): Entry => ({
-  path: "",
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type,
-});

@@ -9,11 +9,12 @@ import type { OpenRequest } from "../../scheme.ts";
 import { S3Client } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
+import { beginUpload } from "./multipart.ts";
 import type { parameters } from "./parameters.ts";
 import { presignObject } from "./presign.ts";
 import { readObject, statObject } from "./read.ts";
 import { removeObject, removeObjects } from "./remove.ts";
-import { beginUpload, putObject } from "./write.ts";
+import { putObject } from "./write.ts";
 
 const mebibyte = 1024 * 1024;
 const smallestPart = 5 * mebibyte;

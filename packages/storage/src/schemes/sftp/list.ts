@@ -1,8 +1,8 @@
 /** Listing folders over SSH. */
 import type { FileEntryWithStats, Stats } from "ssh2";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { isStorageError } from "../../errors.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { isStorageError } from "../../errors.ts";
 import { etagOfTime } from "../../tree-path.ts";
 import { readNames, statPath } from "./files.ts";
 import type { Session } from "./session.ts";

@@ -1,7 +1,7 @@
 /** Listing folders of WebDAV servers, and looking at one file. */
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { isStorageError, StorageError } from "../../errors.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
 import { checkTreePath } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { properties } from "./properties.ts";
