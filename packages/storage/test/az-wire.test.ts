@@ -312,14 +312,16 @@ describe("transfers of az://", () => {
 });
 
 describe("the other parameters of az://", () => {
-  it("version_aware lists versions, and a version is asked for by its id", async () => {
-    for (const version_aware of [true, false]) {
-      const { server, storage } = await against({ version_aware });
-      await Array.fromAsync(storage.list());
-      await storage.read("a", { version: "v" });
-      assert.equal(server.requests[0]?.query.get("include"), version_aware ? "versions" : null);
-      assert.equal(server.requests[1]?.query.get("versionid"), "v");
-    }
+  it("version_aware lists versions and reads those that are named; without it a version is an error", async () => {
+    const aware = await against({ version_aware: true });
+    await Array.fromAsync(aware.storage.list());
+    await aware.storage.read("a", { version: "v" });
+    assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
+    assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
+    const { server, storage } = await against({ version_aware: false });
+    await Array.fromAsync(storage.list());
+    assert.equal(server.requests[0]?.query.get("include"), null);
+    await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
   });
 
   const missing: Answer = (request, response, count) =>

@@ -2,7 +2,15 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
-import { type ClientConfig, openStorage, type Storage, StorageError, syncTrees } from "@millrace/storage";
+import {
+  type ClientConfig,
+  fromStorage,
+  openStorage,
+  type Storage,
+  StorageError,
+  syncTrees,
+  toStorage,
+} from "@millrace/storage";
 import { pathsOf, rejectsWith } from "./conformance.ts";
 import type { HubRepository } from "./support/hub/repository.ts";
 import { type HubServer, readerToken, startHub, writerToken } from "./support/hub/server.ts";
@@ -267,6 +275,18 @@ describe("writing to the hub", () => {
     await syncTrees(source, storage);
     assert.equal(repository.commits.length, 2);
     assert.deepEqual(await pathsOf(storage.list({ recursive: true })), ["a", "b/c", "b/d"]);
+  });
+
+  it("is a single commit for files that are exported", async () => {
+    const source = openStorage("memory://hub-export");
+    for (const path of ["a", "b/c", "b/d"]) await source.write(path, path);
+    const client_config = { endpoint: hub.url, token: writerToken };
+    await toStorage(fromStorage("memory://hub-export/"), storage.uri, { client_config, placement: "filepath" });
+    assert.deepEqual(
+      repository.commits.map(({ title }) => title),
+      ["initial commit", "Export"],
+    );
+    assert.equal(repository.at("main")?.files.size, 3);
   });
 
   it("refuses paths that git does not have", async () => {
