@@ -9,10 +9,13 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   latency: async () => (await import("./jobs.ts")).measureLatency(),
   jobs: async () => (await import("./jobs.ts")).measureThroughput(),
   isolation: async () => (await import("./isolation.ts")).measureIsolation(),
+  library: async () => (await import("./library.ts")).measureLibrary(),
+  pipelines: async () => (await import("./pipelines.ts")).measurePipelines(),
   list: async () => (await import("./listing.ts")).measureListing(),
   http: async () => (await import("./listing.ts")).measureHttp(),
   log: async () => (await import("./logs.ts")).measureLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
+  schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 
 const wanted = process.argv.slice(2);

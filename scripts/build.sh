@@ -4,6 +4,9 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/node_modules/.bin
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
+# A program that is started on its own.
+child=src/team-stores/child.ts
+[ -e "$child" ] || child=
 
 # What this package imports of ours must be built before its types can be.
 for name in contract server storage; do
@@ -19,10 +22,10 @@ if grep -q '"sideEffects": false' package.json; then
   javascript='"target": "es2024"'
 else
   javascript='"emitDeclarationOnly": true'
-  "$tools/esbuild" "$entry" --bundle --splitting --format=esm --platform=node --target=node24 --packages=external \
-    --log-level=warning --outdir=dist || exit
+  "$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node \
+    --target=node24 --packages=external --log-level=warning --outdir=dist || exit
 fi
-find src -name '*.sh' -exec cp {} dist/ \;
+find src \( -name '*.sh' -o -name '*.py' \) -exec cp {} dist/ \;
 
 config=tsconfig.build.json
 trap 'rm -f "$config"' EXIT

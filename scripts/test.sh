@@ -47,8 +47,8 @@ part cli run_tests packages/cli/test/*.test.ts e2e/cli-*.test.ts
 part client run_tests e2e/client-*.test.ts
 part pack run_tests e2e/pack.test.ts e2e/storage-pack.test.ts
 part browser run_tests e2e/browser.test.ts
-part isolation run_tests e2e/hostile-jobs.test.ts e2e/limits.test.ts
-part crash run_tests e2e/crash.test.ts
+part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-stores.test.ts e2e/limits.test.ts
+part crash run_tests e2e/crash*.test.ts
 part fuzz run_tests e2e/fuzz.test.ts
 echo "== all took $(($(date +%s) - started)) s"
 [ -z "$failed" ] || {

@@ -5,7 +5,8 @@ import type { Result } from "./datachain.ts";
 
 const statusLine = /\n>>>> Job is now in ([A-Z_]+) status\.\n/g;
 const header = /^Job (\S+) created\nOpen the job in Studio at (\S+)\n={40}\n/;
-const closing = /\n\nNo dataset versions created during the job\.\n$/;
+const closing =
+  /\n\n(?:No dataset versions created during the job\.\n|\n>>>> Dataset versions created during the job:\n(?: {4}- .*\n)+)$/;
 /** Shown until the socket is back, then overwritten with blanks. */
 const reconnecting = /\r>>>> WebSocket closed, reconnecting in \d+s\.\.\.(\r +\r)?/g;
 

@@ -1,8 +1,34 @@
 /** The released `datachain` client. */
+import { execFile } from "node:child_process";
+import { chmod, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import { programIn, whyNoVirtualenv } from "./virtualenv.ts";
 
 const version = "0.62.0";
 const virtualenv = { name: `datachain-${version}`, requirement: `datachain[remote]==${version}` };
 
 export const datachain = programIn(virtualenv, "datachain");
+/** The interpreter that has the library. */
+export const datachainPython = programIn(virtualenv, "python");
 export const whyNoDatachain = () => whyNoVirtualenv(virtualenv);
+
+/** Settings of a server whose jobs find an interpreter that has the library: no environment is built for them. */
+export const withLibrary = { PATH: `${dirname(datachain)}:${process.env["PATH"]}` };
+
+/**
+ * The same for jobs that have users of their own and no sandbox: they cannot reach an interpreter that lies in somebody's
+ * home. The machine's own, with the library's files linked in; `folder` is to be removed.
+ */
+export async function withReachableLibrary(): Promise<{ env: typeof withLibrary; folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-python-"));
+  await chmod(folder, 0o755);
+  await promisify(execFile)("/usr/bin/python3", ["-m", "venv", "--without-pip", folder]);
+  const library = join(dirname(datachain), "../lib");
+  const [line = ""] = await readdir(library);
+  const packages = join(folder, "lib", line, "site-packages");
+  await rm(packages, { recursive: true });
+  await symlink(join(library, line, "site-packages"), packages);
+  return { env: { PATH: `${join(folder, "bin")}:${process.env["PATH"]}` }, folder };
+}

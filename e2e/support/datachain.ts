@@ -2,8 +2,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { datachain } from "./datachain-install.ts";
+import { basename, dirname, join } from "node:path";
+import { datachain, datachainPython } from "./datachain-install.ts";
 
 export interface Result {
   readonly code: number | null;
@@ -54,12 +54,21 @@ export class Datachain {
 
   /** Starts a command; its output can be waited for while it runs. */
   start(...args: string[]): RunningCommand {
-    const child = spawn(datachain, args, {
+    return this.#start(datachain, args);
+  }
+
+  /** Runs a script with the library to its end. */
+  script(text: string): Promise<Result> {
+    return this.#start(datachainPython, ["-c", text]).ended();
+  }
+
+  #start(program: string, args: readonly string[]): RunningCommand {
+    const child = spawn(program, args, {
       cwd: this.path("work"),
       env: this.#env(),
       stdio: ["ignore", "pipe", "pipe"],
     });
-    const command = new RunningCommand(child, `datachain ${args.join(" ")}`);
+    const command = new RunningCommand(child, `${basename(program)} ${args.join(" ")}`);
     this.#running.add(command);
     return command;
   }

@@ -4,7 +4,7 @@
  * have the same names and meanings here.
  */
 
-import type { JobStatus, Role } from "@millrace/contract";
+import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -24,6 +24,8 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
+  /** The last one may take all words that are left, one at least. */
+  readonly many?: true;
   readonly complete?: Completion;
 }
 
@@ -44,6 +46,9 @@ export const groups = {
   team: "Show and change teams: members, roles, invitations, quotas",
   token: "Make, list and revoke tokens",
   job: "Run jobs, follow their logs, list and cancel them",
+  dataset: "Show datasets, their versions and where they come from; change and remove them",
+  pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
+  schedule: "Run pipelines again and again, at their times",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
   storage: "List, read, copy and remove files, here and in object stores",
 } as const;
@@ -65,6 +70,10 @@ const connection = { team, url } as const;
 const json = { kind: "switch", help: "Print JSON" } as const;
 const local = { kind: "switch", help: "Use the project's settings (.datachain/config) instead of the user's" } as const;
 const own = { kind: "switch", help: "Your own set, for your jobs only, instead of the team's" } as const;
+const dataset = {
+  NAME: { help: "Dataset, short or in full; @1.2.3 may follow (default: the newest version)" },
+} as const;
+const includeRemoved = { kind: "switch", help: "Also versions that were removed" } as const;
 const jobId = { ID: { help: "Job id, or the start of a recent one (6 characters or more)" } } as const;
 
 const roleWords = ["viewer", "editor", "admin"] as const satisfies readonly Role[];
@@ -112,6 +121,45 @@ const statusWords = [
   "CANCELED",
   "TASK",
 ] as const satisfies readonly (JobStatus | "ACTIVE" | "INACTIVE")[];
+
+const pipelineStatusWords = [
+  "RUNNING",
+  "PAUSED",
+  "COMPLETED",
+  "FAILED",
+  "CANCELED",
+] as const satisfies readonly PipelineStatus[];
+
+const pipelineName = { NAME: { help: "Name of the pipeline" } } as const;
+const pipelineJob = {
+  ...pipelineName,
+  ID: { help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning" },
+} as const;
+
+const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;
+const overlapWords = ["skip", "wait", "allow"] as const satisfies readonly OverlapPolicy[];
+const catchUpWords = ["one", "none", "all"] as const satisfies readonly CatchUpPolicy[];
+const scheduleFlags = {
+  cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
+  "start-time": {
+    kind: "text",
+    value: "TIME",
+    help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+  },
+  timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
+  overlap: {
+    kind: "text",
+    value: "POLICY",
+    complete: overlapWords,
+    help: "While the last run is still going: skip (default), wait for its end, or allow both",
+  },
+  "catch-up": {
+    kind: "text",
+    value: "POLICY",
+    complete: catchUpWords,
+    help: "After an outage: one run for all missed ones (default), none, or all",
+  },
+} as const satisfies Record<string, Flag>;
 
 const serverFlags = {
   host: { kind: "text", value: "ADDRESS", help: "Address to listen on (default: 127.0.0.1)" },
@@ -264,10 +312,20 @@ export const commands = {
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
   "team set": {
-    summary: "Rename a team; administrators of the server also set its quotas",
+    summary: "Rename a team, choose its library version; administrators of the server also set its quotas",
     details: "Settings and scripts that name the team must be told the new name; links to its jobs change.",
     arguments: {},
-    flags: { name: { kind: "text", value: "NAME", help: "New name" }, ...quotas, ...connection, json },
+    flags: {
+      name: { kind: "text", value: "NAME", help: "New name" },
+      "library-version": {
+        kind: "text",
+        value: "VERSION",
+        help: "Of datachain, for jobs that name none; empty: the server's default",
+      },
+      ...quotas,
+      ...connection,
+      json,
+    },
   },
   "team members": { summary: "List the members of a team", arguments: {}, flags: { ...connection, json } },
   "team add-member": {
@@ -301,6 +359,22 @@ export const commands = {
     summary: "Revoke an invitation",
     arguments: { ID: { help: "As `millrace team invitations` shows it" } },
     flags: connection,
+  },
+  "team dataset-copies": {
+    summary: "List the daily copies of a team's dataset store",
+    arguments: {},
+    flags: { ...connection, json },
+  },
+  "team restore-datasets": {
+    summary: "Put a copy in the place of a team's dataset store",
+    details:
+      "For a store that a script has spoilt. None of the team's jobs may run; versions made after the copy are gone.",
+    arguments: {},
+    flags: {
+      copy: { kind: "text", value: "TIME", help: "As `millrace team dataset-copies` shows it (default: the newest)" },
+      ...connection,
+      json,
+    },
   },
   "token create": {
     summary: "Print a new token of yours, which reaches no further than the one you use",
@@ -457,6 +531,195 @@ export const commands = {
     },
   },
   "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
+  "dataset ls": {
+    summary: "List datasets, each with its newest version",
+    arguments: { NAME: { optional: true, help: "Only those whose name, short or in full, begins like this" } },
+    flags: {
+      versions: { kind: "switch", help: "List all the versions of each dataset" },
+      "include-removed": includeRemoved,
+      ...connection,
+      json,
+    },
+    examples: ["millrace dataset ls", "millrace dataset ls @alice.default. --versions"],
+  },
+  "dataset show": {
+    summary: "Show a dataset: its versions, and the columns and first rows of one of them",
+    arguments: dataset,
+    flags: { "include-removed": includeRemoved, ...connection, json },
+    examples: ["millrace dataset show cats", "millrace dataset show prod.zoo.cats@1.0.2 --json"],
+  },
+  "dataset lineage": {
+    summary: "Draw what a dataset was made from, and what was made from it",
+    arguments: dataset,
+    flags: {
+      upstream: { kind: "switch", help: "Only what it was made from" },
+      downstream: { kind: "switch", help: "Only what was made from it" },
+      depth: { kind: "integer", value: "N", min: 1, max: 100, help: "At most so many steps away (default: 10)" },
+      ...connection,
+      json,
+    },
+  },
+  "dataset edit": {
+    summary: "Rename a dataset, or change what is said of it",
+    details: "Scripts that read it by its old name do not find it any more.",
+    arguments: { NAME: { help: "Dataset, short or in full" } },
+    flags: {
+      "new-name": { kind: "text", value: "NAME", help: "New name; namespace and project stay" },
+      description: { kind: "text", value: "TEXT", help: "What it is; --description= removes it" },
+      attrs: { kind: "list", value: "WORD", help: "Words, or NAME=VALUE, in the place of those it has" },
+      "no-attrs": { kind: "switch", help: "Remove all of them" },
+      ...connection,
+      json,
+    },
+  },
+  "dataset rm": {
+    summary: "Remove a version, or with --force all versions",
+    details: "The rows are gone for good; the number of a removed version is not given again.",
+    arguments: dataset,
+    flags: {
+      version: { kind: "text", value: "VERSION", help: "The same as NAME@VERSION" },
+      force: { kind: "switch", help: "Without a version: remove all of them" },
+      ...connection,
+      json,
+    },
+    examples: ["millrace dataset rm cats@1.0.2", "millrace dataset rm cats --force"],
+  },
+  "pipeline create": {
+    summary: "Make a pipeline that rebuilds datasets and all that they were made from",
+    details:
+      "It is made paused, for you to look at (millrace pipeline status) and resume; with --run it begins at once. Short\n" +
+      "names are those of your own namespace, @you.default; without @VERSION the latest version is meant.",
+    arguments: { DATASET: { many: true, help: "name, project.name or namespace.project.name, perhaps with @1.2.3" } },
+    flags: {
+      ...connection,
+      run: { kind: "switch", help: "Begin at once, without a review" },
+      watch: { kind: "switch", short: "w", help: "With --run: watch it to its end" },
+      json,
+    },
+    examples: ["millrace pipeline create final", "millrace pipeline create final@1.2.0 stats --run --watch"],
+  },
+  "pipeline status": {
+    summary: "Show a pipeline and its runs",
+    details:
+      "With --watch to its end: redrawn on a terminal, else a line for each change. Exit codes then: 0 complete, 1 failed,\n" +
+      "2 canceled. Ctrl-C stops watching; the pipeline goes on.",
+    arguments: pipelineName,
+    flags: { ...connection, watch: { kind: "switch", short: "w", help: "Watch it to its end" }, json },
+  },
+  "pipeline list": {
+    summary: "List pipelines, newest first",
+    arguments: {},
+    flags: {
+      ...connection,
+      status: {
+        kind: "text",
+        short: "s",
+        value: "STATUS",
+        complete: pipelineStatusWords,
+        help: "Only pipelines in this state, or in these with commas between them",
+      },
+      search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
+      limit: {
+        kind: "integer",
+        short: "l",
+        value: "N",
+        min: 1,
+        max: 1000,
+        help: "At most so many pipelines (default: 20)",
+      },
+      json,
+    },
+  },
+  "pipeline pause": {
+    summary: "Pause a pipeline: what runs finishes, nothing begins",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline resume": {
+    summary: "Resume a pipeline: runs begin whose parents are done",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline remove-job": {
+    summary: "Take a run that is PENDING out of a paused pipeline",
+    details: "Those that waited for it wait for its parents instead.",
+    arguments: pipelineJob,
+    flags: { ...connection, json },
+  },
+  "pipeline settings": {
+    summary: "Change what all runs get that have not begun",
+    details:
+      "Each setting takes the place of what the original jobs had, but for variables, which are added to theirs. An\n" +
+      "empty value (--repository=, --req=, --files=) takes a setting back.",
+    arguments: pipelineName,
+    flags: {
+      ...connection,
+      "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
+      env: { kind: "list", value: "NAME=VALUE", help: "Environment variables that every run gets" },
+      "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run; later ones win" },
+      workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that each run takes" },
+      files: { kind: "list", value: "FILE", complete: "file", help: "Files that every run takes along" },
+      "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
+      repository: { kind: "text", value: "URL", help: "Git repository to clone first; @revision may follow" },
+      "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
+      req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
+      priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
+      json,
+    },
+    examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],
+  },
+  "pipeline cancel": {
+    summary: "Cancel a pipeline: what runs is ended, nothing begins",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline rerun": {
+    summary: "Run again what failed or was canceled; what is complete stays as it is",
+    arguments: pipelineName,
+    flags: { ...connection, json },
+  },
+  "pipeline retry-job": {
+    summary: "Run again one run that failed or was canceled, and nothing else",
+    arguments: pipelineJob,
+    flags: { ...connection, json },
+  },
+  "schedule create": {
+    summary: "Run a copy of a pipeline at its times",
+    details:
+      "The pipeline stays as it is, and need not run itself: millrace pipeline create makes one that is paused. Its copy\n" +
+      "is shown by millrace schedule show, and takes millrace pipeline settings.",
+    arguments: { NAME: { help: "Name of the new schedule" }, PIPELINE: { help: "Name of the pipeline to copy" } },
+    flags: { ...scheduleFlags, ...connection, json },
+    examples: [
+      "millrace schedule create nightly river-mill --cron '30 2 * * *' --timezone Europe/Berlin",
+      "millrace schedule create once river-mill --start-time 'tomorrow 9am'",
+    ],
+  },
+  "schedule update": {
+    summary: "Change a schedule, pause it, or let it go on",
+    details: "What is not named stays as it is; --cron= and --start-time= take one of the two away.",
+    arguments: scheduleName,
+    flags: {
+      name: { kind: "text", value: "NAME", help: "New name" },
+      ...scheduleFlags,
+      pause: { kind: "switch", help: "It fires no more; what runs goes on" },
+      resume: { kind: "switch", help: "It fires again, from its next tick on" },
+      ...connection,
+      json,
+    },
+    examples: ["millrace schedule update nightly --cron '0 4 * * *'", "millrace schedule update nightly --pause"],
+  },
+  "schedule delete": {
+    summary: "Delete a schedule; pipelines that it has started go on",
+    arguments: scheduleName,
+    flags: { ...connection, json },
+  },
+  "schedule ls": { summary: "List schedules by name", arguments: {}, flags: { ...connection, json } },
+  "schedule show": {
+    summary: "Show a schedule: its next five runs, its newest run, its copy of the pipeline",
+    arguments: scheduleName,
+    flags: { ...connection, json },
+  },
   "credentials ls": {
     summary: "List the credentials that your jobs may name, without their values",
     arguments: {},
@@ -608,7 +871,11 @@ type FlagValue<F extends Flag> = {
 
 type Flags<Table> = { readonly [N in keyof Table]: Table[N] extends Flag ? FlagValue<Table[N]> : never };
 type Arguments<Table> = {
-  readonly [N in keyof Table]: Table[N] extends { optional: true } ? string | undefined : string;
+  readonly [N in keyof Table]: Table[N] extends { many: true }
+    ? readonly string[]
+    : Table[N] extends { optional: true }
+      ? string | undefined
+      : string;
 };
 
 /** What a command gets after parsing. */

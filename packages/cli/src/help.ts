@@ -39,8 +39,8 @@ function groupHelp(group: keyof typeof groups): string {
 }
 
 function commandHelp(path: string, command: Command): string {
-  const argumentNames = Object.entries(command.arguments).map(([name, { optional }]) =>
-    optional ? `[${name}]` : name,
+  const argumentNames = Object.entries(command.arguments).map(([name, { optional, many }]) =>
+    optional ? `[${name}]` : `${name}${many ? "..." : ""}`,
   );
   const flags = { ...command.flags, ...commonFlags };
   return sections([

@@ -7,7 +7,13 @@ export interface Sink {
   write(text: string | Uint8Array): boolean;
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
   once(event: "drain", listener: () => void): unknown;
+}
+
+export interface Line {
+  readonly text: string;
+  readonly style: Style;
 }
 
 export interface Column<Row> {
@@ -114,6 +120,26 @@ export class Output {
     }
   }
 
+  /** Lines that take the place of those drawn before, on a terminal. `drawn` is what the last call returned. */
+  redraw(lines: readonly Line[], drawn = 0): number {
+    const columns = this.#stdout.columns || 80;
+    const texts = lines.map(({ text, style }) => this.#paint(this.#stdout, fitted(visible(text), columns - 1), style));
+    const back = drawn === 0 ? "" : `\u001b[${drawn}A`;
+    this.#stdout.write(`${back}${texts.map((text) => `\r\u001b[2K${text}\n`).join("")}\u001b[J`);
+    return lines.length;
+  }
+
+  /** Rows of the terminal that results are drawn on; undefined: it is none. */
+  get rows(): number | undefined {
+    return this.#stdout.isTTY ? this.#stdout.rows || 24 : undefined;
+  }
+
+  /** Lines as they are, painted on a terminal. */
+  lines(lines: readonly Line[]): void {
+    for (const { text, style } of lines)
+      this.print(this.#stdout.isTTY ? this.#paint(this.#stdout, visible(text), style) : text);
+  }
+
   /** Names and values of one thing; a value of several lines goes below its name. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
@@ -167,7 +193,7 @@ const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n
 
 /** Names come from other people: nothing that they contain may steer the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
-const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
+export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 
 const oneLine = (text: string) => text.trim().replaceAll(/[\t\n]+/g, " ");
 

@@ -145,7 +145,9 @@ function integer(rawName: string, flag: Flag, text: string, next: string): numbe
   throw usageError(`${rawName}: '${text}' will not do`, { why: `Expected a whole number${range}`, next });
 }
 
-function takeArguments(path: string, command: Command, given: readonly string[]): Record<string, string | undefined> {
+type Words = string | undefined | readonly string[];
+
+function takeArguments(path: string, command: Command, given: readonly string[]): Record<string, Words> {
   const names = Object.keys(command.arguments);
   const missing = names.find((name, index) => given[index] === undefined && !command.arguments[name]?.optional);
   const next = `millrace ${path} --help`;
@@ -154,8 +156,10 @@ function takeArguments(path: string, command: Command, given: readonly string[])
     const why = greedy ? `Put ${missing} first: a flag such as --env takes every word that follows it` : undefined;
     throw usageError(`${missing} is missing`, { why, next });
   }
-  if (given.length > names.length) throw usageError(`'${given[names.length]}' is one word too many`, { next });
-  return Object.fromEntries(names.map((name, index) => [name, given[index]]));
+  const takesRest = (name: string | undefined) => command.arguments[name ?? ""]?.many === true;
+  if (given.length > names.length && !takesRest(names.at(-1)))
+    throw usageError(`'${given[names.length]}' is one word too many`, { next });
+  return Object.fromEntries(names.map((name, index) => [name, takesRest(name) ? given.slice(index) : given[index]]));
 }
 
 function unknownFlag(rawName: string, known: readonly string[], next: string) {

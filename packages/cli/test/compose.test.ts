@@ -114,7 +114,7 @@ describe("a rerun", () => {
     },
     ...{ credentials_name: null, start_after: "2026-01-01T00:00:00Z", cron_expression: "@daily", next_run: null },
     ...{ reset: true, exit_code: 1, error_message: "x", error_stack: null, params: { p: 1 }, metrics: { m: 2 } },
-    ...{ parent_job_id: null, rerun_from_job_id: null, run_group_id: "", steps: null },
+    ...{ parent_job_id: null, pipeline_id: null, rerun_from_job_id: null, run_group_id: "", steps: null },
   };
   it("repeats what the job did, not when, and names the job that it repeats", () => {
     assert.deepEqual(composeRerun(job, false), {

@@ -1,19 +1,221 @@
-/** Datasets: for now only what the client asks after every job. */
-
+/** Datasets: the registry of versions, and what the client asks of it. */
+import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
-import { TeamName, Uuid } from "./schema.ts";
+import { ActionFeedback, AnyMap, maybe, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
+
+/** Of a version, in the library's own numbers; others are not kept. */
+export const versionStatus = { complete: 4, removed: 8 } as const;
+
+const Place = Type.Object({
+  id: Type.Integer(),
+  uuid: Type.String(),
+  name: Type.String(),
+  descr: nullable(Type.String()),
+  created_at: Timestamp,
+});
+
+const Project = Type.Object({ ...Place.properties, namespace: Place });
+
+const versionFields = {
+  id: Type.Integer(),
+  uuid: Type.String({ description: "never changes: whoever fetched the version knows it by this" }),
+  dataset_id: Type.Integer(),
+  version: Type.String({ description: "three numbers, such as 1.0.2" }),
+  status: Type.Integer({ description: "4 complete, 8 removed" }),
+  created_at: Timestamp,
+  finished_at: nullable(Timestamp),
+  error_message: Type.String(),
+  error_stack: Type.String(),
+  num_objects: nullable(Type.Integer({ description: "rows" })),
+  size: nullable(Type.Integer({ description: "bytes of the files that the rows name" })),
+  job_id: nullable(Type.String({ description: "the job that made it" })),
+  removed_at: nullable(Timestamp),
+};
+
+const ListedVersion = Type.Object(versionFields);
+
+const DatasetVersion = Type.Object(
+  {
+    ...versionFields,
+    schema: Type.Record(Type.String(), Type.Unknown(), { description: "column to `{type}`, in the library's words" }),
+    feature_schema: AnyMap,
+    preview: Type.Unsafe<Record<string, unknown>[] | null>({
+      type: ["array", "null"],
+      items: { type: "object" },
+      description: "the first rows; whole numbers may need more than 53 bits",
+    }),
+    _preview_loaded: Type.Boolean(),
+    sources: Type.String(),
+    query_script: Type.String({ description: "what made it" }),
+    script_output: Type.String(),
+    content_hash: nullable(Type.String()),
+    pending_metadata_drop: Type.Boolean(),
+  },
+  { $id: "DatasetVersion" },
+);
+export type DatasetVersion = Static<typeof DatasetVersion>;
+
+const datasetFields = {
+  id: Type.Integer(),
+  uuid: Type.String(),
+  name: Type.String(),
+  description: nullable(Type.String()),
+  attrs: Type.Array(Type.String()),
+  project: Project,
+  created_at: Timestamp,
+};
+
+const ListedDataset = Type.Object(
+  { ...datasetFields, versions: Type.Array(ListedVersion, { description: "oldest first" }) },
+  { $id: "ListedDataset" },
+);
+export type ListedDataset = Static<typeof ListedDataset>;
+
+const Dataset = Type.Object(
+  {
+    ...datasetFields,
+    schema: AnyMap,
+    feature_schema: AnyMap,
+    versions: Type.Array(DatasetVersion, { description: "oldest first" }),
+    _versions_loaded: Type.Boolean(),
+  },
+  { $id: "Dataset" },
+);
+export type Dataset = Static<typeof Dataset>;
+
+const NamePart = Type.String({ maxLength: 255 });
+const DatasetReference = Type.String({
+  maxLength: 1024,
+  description:
+    "as people type it: name, project.name or namespace.project.name, where it may have one perhaps with @1.2.3; short names lie in your @username.default",
+});
+const Version = Type.String({ maxLength: 64, description: "three numbers such as 1.0.2, perhaps after a v" });
+
+/** The client sends the three parts; people's tools may send all in `name`. */
+const named = { name: DatasetReference, namespace: maybe(NamePart), project: maybe(NamePart) };
+const namedInQuery = {
+  name: DatasetReference,
+  namespace: Type.Optional(NamePart),
+  project: Type.Optional(NamePart),
+  team_name: Type.Optional(TeamName),
+};
+
+const IncludeRemoved = Type.Optional(Type.Boolean({ default: false, description: "also versions that were removed" }));
+
+export const listDatasets = defineRoute({
+  id: "listDatasets",
+  method: "GET",
+  path: "/api/datachain/datasets",
+  tag: "Datasets",
+  summary: "List the datasets of a team with their versions, by name",
+  access: access("DATASETS", "read", "viewer"),
+  query: Type.Object({
+    prefix: Type.Optional(Type.String({ maxLength: 1024, description: "of the name, or of the name in full" })),
+    include_removed: IncludeRemoved,
+    team_name: Type.Optional(TeamName),
+  }),
+  response: Type.Array(ListedDataset),
+});
+
+export const getDataset = defineRoute({
+  id: "getDataset",
+  method: "GET",
+  path: "/api/datachain/datasets/info",
+  tag: "Datasets",
+  summary: "Everything about a dataset, with the schema and the first rows of each version",
+  access: access("DATASETS", "read", "viewer"),
+  query: Type.Object({ ...namedInQuery, include_removed: IncludeRemoved }),
+  response: Dataset,
+  errors: ["not_found"],
+});
+
+export const editDataset = defineRoute({
+  id: "editDataset",
+  method: "POST",
+  path: "/api/datachain/datasets",
+  tag: "Datasets",
+  summary: "Rename a dataset, or change what is said of it",
+  access: access("DATASETS", "write", "editor"),
+  body: Type.Object({
+    ...named,
+    new_name: maybe(Type.String({ maxLength: 255, description: "the name alone; namespace and project stay" })),
+    description: maybe(Type.String({ maxLength: 65_536, description: "empty: none" })),
+    attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "words, or name=value" })),
+    team_name: maybe(TeamName),
+  }),
+  response: Dataset,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const removeDataset = defineRoute({
+  id: "removeDataset",
+  method: "DELETE",
+  path: "/api/datachain/datasets",
+  tag: "Datasets",
+  summary: "Remove a version, or with `force` all versions: the rows go, the numbers stay taken",
+  access: access("DATASETS", "write", "editor"),
+  body: Type.Object({
+    ...named,
+    version: maybe(Version),
+    force: maybe(Type.Boolean({ description: "without a version: all of them" })),
+    team_name: maybe(TeamName),
+  }),
+  response: ActionFeedback,
+  errors: ["not_found", "wrong_state"],
+});
 
 export const datasetJobVersions = defineRoute({
   id: "datasetJobVersions",
   method: "GET",
   path: "/api/datachain/datasets/dataset_job_versions",
   tag: "Datasets",
-  summary: "Dataset versions that a job made; empty until the dataset registry comes",
+  summary: "Dataset versions that a job made, or found made and reused",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({ job_id: Uuid, team_name: Type.Optional(TeamName) }),
   response: Type.Object({
     dataset_versions: Type.Array(Type.Object({ dataset_name: Type.String(), version: Type.String() })),
   }),
   errors: ["not_found"],
+});
+
+export const registerVersion = defineRoute({
+  id: "registerVersion",
+  method: "POST",
+  path: "/api/datachain/datasets/versions",
+  tag: "Datasets",
+  summary: "Register a version whose rows lie elsewhere, with what it was made from",
+  access: access("DATASETS", "write", "editor"),
+  body: Type.Object({
+    name: DatasetReference,
+    version: maybe({ ...Version, description: "absent: the next one; the first is 1.0.0" } as typeof Version),
+    uuid: maybe({
+      ...Uuid,
+      description: "chosen by you: the same one again gives the version that is there",
+    } as typeof Uuid),
+    dependencies: maybe(
+      Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), {
+        maxItems: 1000,
+        description: "datasets, without a version the newest, and storage URIs such as s3://bucket/folder",
+      }),
+    ),
+    schema: maybe(AnyMap),
+    num_objects: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "rows" })),
+    size: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "bytes" })),
+    preview: maybe(
+      Type.Array(AnyMap, { maxItems: 100, description: "the first rows; numbers are kept digit by digit" }),
+    ),
+    description: maybe(Type.String({ maxLength: 65_536 })),
+    attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100 })),
+    query_script: maybe(Type.String({ maxLength: 1_048_576, description: "absent: that of the job" })),
+    job_id: maybe({
+      ...Uuid,
+      description:
+        "the job that made it: one of yours, or any as an admin of the team; a job's own token registers for its own job",
+    } as typeof Uuid),
+    team_name: maybe(TeamName),
+  }),
+  keepsNumbers: true,
+  response: Type.Object({ dataset_name: Type.String(), version: Type.String(), uuid: Uuid }),
+  errors: ["not_found", "wrong_state"],
 });

@@ -3,13 +3,19 @@ import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
+import * as datasetCopies from "./dataset-copies.ts";
 import * as datasets from "./datasets.ts";
+import * as exports from "./exports.ts";
 import * as files from "./files.ts";
 import * as invitations from "./invitations.ts";
 import * as jobs from "./jobs.ts";
+import * as lineage from "./lineage.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
+import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
+import * as schedules from "./schedules.ts";
+import * as sources from "./sources.ts";
 import * as system from "./system.ts";
 import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
@@ -46,6 +52,8 @@ export const routes = {
   readInvitation: invitations.readInvitation,
   joinTeam: invitations.joinTeam,
   signUp: invitations.signUp,
+  listDatasetCopies: datasetCopies.listDatasetCopies,
+  restoreDatasetCopy: datasetCopies.restoreDatasetCopy,
   listAudit: audit.listAudit,
   listJobs: jobs.listJobs,
   createJob: jobs.createJob,
@@ -61,7 +69,32 @@ export const routes = {
   deleteTeamCredentials: credentials.deleteTeamCredentials,
   deleteOwnCredentials: credentials.deleteOwnCredentials,
   setDefaultCredentials: credentials.setDefaultCredentials,
+  listDatasets: datasets.listDatasets,
+  getDataset: datasets.getDataset,
+  editDataset: datasets.editDataset,
+  removeDataset: datasets.removeDataset,
   datasetJobVersions: datasets.datasetJobVersions,
+  registerVersion: datasets.registerVersion,
+  exportDataset: exports.exportDataset,
+  exportStatus: exports.exportStatus,
+  downloadExport: exports.downloadExport,
+  getLineage: lineage.getLineage,
+  listSource: sources.listSource,
+  triggerPipeline: pipelines.triggerPipeline,
+  updatePipelineSettings: pipelines.updatePipelineSettings,
+  getPipeline: pipelines.getPipeline,
+  listPipelines: pipelines.listPipelines,
+  pausePipeline: pipelines.pausePipeline,
+  resumePipeline: pipelines.resumePipeline,
+  removeJobFromPipeline: pipelines.removeJobFromPipeline,
+  cancelPipeline: pipelines.cancelPipeline,
+  rerunPipeline: pipelines.rerunPipeline,
+  retryPipelineJob: pipelines.retryPipelineJob,
+  createSchedule: schedules.createSchedule,
+  updateSchedule: schedules.updateSchedule,
+  deleteSchedule: schedules.deleteSchedule,
+  getSchedule: schedules.getSchedule,
+  listSchedules: schedules.listSchedules,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -75,8 +108,12 @@ export type { DeviceLogin, WhoAmI } from "./auth.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
+export type { DatasetCopy } from "./dataset-copies.ts";
+export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
+export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
+export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";
 export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
 export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
@@ -91,10 +128,35 @@ export {
   queryTypes,
   statusGroups,
 } from "./jobs.ts";
+export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
-export { openapiDocument } from "./openapi.ts";
+export { errorsAs, openapiDocument } from "./openapi.ts";
+export type {
+  JobPipelineRun,
+  ListPipelinesQuery,
+  Pipeline,
+  PipelineAction,
+  PipelineInput,
+  PipelineOutput,
+  PipelineStatus,
+  TriggerPipelineInput,
+  UpdatePipelineSettingsInput,
+} from "./pipelines.ts";
+export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
 export type { Route, RouteInput, RouteOutput } from "./routes.ts";
+export {
+  type CatchUpPolicy,
+  type CreatePipelineScheduleInput,
+  catchUpPolicies,
+  mostCaughtUp,
+  type OverlapPolicy,
+  overlapPolicies,
+  type PipelineSchedule,
+  type PipelineScheduleItem,
+  type PipelineScheduleUpdateOutput,
+  type UpdatePipelineScheduleInput,
+} from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
 export type { Team } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";

@@ -13,9 +13,9 @@ export type QueryType = (typeof queryTypes)[number];
  */
 export const jobTransitions = {
   PENDING: ["CREATED", "CANCELED"],
-  CREATED: ["SCHEDULED", "QUEUED", "INIT", "CANCELING_SCHEDULED", "FAILED"],
-  SCHEDULED: ["QUEUED", "INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED"],
-  QUEUED: ["INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED"],
+  CREATED: ["SCHEDULED", "QUEUED", "INIT", "CANCELING_SCHEDULED", "FAILED", "PENDING"],
+  SCHEDULED: ["QUEUED", "INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED", "PENDING"],
+  QUEUED: ["INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED", "PENDING"],
   PROVISIONING: ["INIT", "CANCELING", "FAILED"],
   INIT: ["RUNNING", "COMPLETE", "FAILED", "CANCELING", "QUEUED"],
   RUNNING: ["COMPLETE", "FAILED", "CANCELING"],
@@ -89,6 +89,9 @@ export const Job = Type.Object(
     compute_cluster_id: nullable(Type.Integer()),
     compute_cluster_name: nullable(Type.String()),
     credentials_name: nullable(Type.String({ description: "the credentials that the job is given" })),
+    credentials_names: Type.Optional(
+      Type.Array(Type.String(), { description: "of a run whose pipeline was given several: all of them" }),
+    ),
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
     next_run: nullable(Timestamp),
@@ -99,6 +102,7 @@ export const Job = Type.Object(
     params: AnyMap,
     metrics: AnyMap,
     parent_job_id: nullable(Uuid),
+    pipeline_id: nullable({ ...Uuid, description: "the pipeline whose run it is" }),
     rerun_from_job_id: nullable(Uuid),
     run_group_id: Uuid,
     steps: nullable(Type.Array(Step)),

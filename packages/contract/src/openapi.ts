@@ -37,7 +37,7 @@ export function openapiDocument(routes: readonly Route[]): Json {
 }
 
 function operation(route: Route, components: Json): Json {
-  const type = route.plainText ? "text/plain" : "application/json";
+  const type = route.answersAs ?? "application/json";
   const content: Json = { [type]: { schema: reference(route.response, components) } };
   for (const [type, description] of Object.entries(route.alsoAnswers ?? {})) {
     content[type] = { schema: { type: "string", description } };
@@ -99,6 +99,10 @@ function requestBody(route: Route, components: Json): Json {
     };
     return { requestBody: { required: true, content: { "multipart/form-data": { schema } } } };
   }
+  if (route.bodyInQuery) {
+    const schema = { type: "array", items: { type: "string" }, description: `added to \`${route.bodyInQuery}\`` };
+    return { requestBody: { required: false, content: { "application/json": { schema } } } };
+  }
   if (!route.body) return {};
   // A body of which nothing is needed may as well be left out.
   const required = ((route.body as { required?: readonly string[] }).required ?? []).length > 0;
@@ -115,11 +119,16 @@ function routeErrors(route: Route): ErrorCode[] {
     codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
+  if (route.bodyInQuery) codes.push("bad_request", "too_large");
   // A part of a path may be longer than any path can have.
   if (route.params) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
   return [...new Set(codes)];
 }
+
+/** In which form a route refuses: what reads MessagePack reads nothing else. */
+export const errorsAs = ({ answersAs }: Pick<Route, "answersAs">) =>
+  answersAs === "application/msgpack" ? answersAs : "application/json";
 
 function refusals(route: Route): Json {
   const byStatus: Record<string, string[]> = {};
@@ -132,7 +141,7 @@ function refusals(route: Route): Json {
   return Object.fromEntries(
     Object.entries(byStatus).map(([status, meanings]) => [
       status,
-      { description: meanings.join(" "), content: { "application/json": { schema } } },
+      { description: meanings.join(" "), content: { [errorsAs(route)]: { schema } } },
     ]),
   );
 }
@@ -140,10 +149,12 @@ function refusals(route: Route): Json {
 /** A named schema goes into components once; its users point at it. */
 function reference(schema: TSchema, components: Json): unknown {
   const json = plain(schema);
-  if (json["type"] === "array") return { ...json, items: reference(json["items"] as TSchema, components) };
-  const id = json["$id"];
-  if (typeof id !== "string") return json;
-  const { $id: _, ...named } = json;
+  if ([json["type"]].flat().includes("array"))
+    return { ...json, items: reference(json["items"] as TSchema, components) };
+  const fields = Object.entries((json["properties"] ?? {}) as Record<string, TSchema>);
+  const properties = Object.fromEntries(fields.map(([name, field]) => [name, reference(field, components)]));
+  const { $id: id, ...named } = fields.length === 0 ? json : { ...json, properties };
+  if (typeof id !== "string") return named;
   components[id] ??= named;
   return { $ref: `#/components/schemas/${id}` };
 }

@@ -17,13 +17,17 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
+  /** A GET whose JSON body, where one is sent, is this field of the query. */
+  readonly bodyInQuery?: string;
   /** A multipart upload with one part `file`, streamed. */
   readonly upload?: true;
   readonly response: TSchema;
   /** Also answers with these content types, as described. */
   readonly alsoAnswers?: Readonly<Record<string, string>>;
-  /** Answers with plain text and nothing else. */
-  readonly plainText?: true;
+  /** Answers with this and nothing else; refusals stay JSON, unless it is MessagePack. */
+  readonly answersAs?: "text/plain" | "application/octet-stream" | "application/msgpack";
+  /** Handlers see the body's text too: numbers beyond 2^53 are there in full. */
+  readonly keepsNumbers?: true;
   /** Headers of a good answer, as described. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
   /** An upgrade to a WebSocket: not called through the client. */

@@ -35,7 +35,7 @@ export const metrics = defineRoute({
   summary: "What the server is doing, as text for scrapers (Prometheus exposition format)",
   access: { kind: "admin", scope: "ADMIN:read", why: "it names every team; MILLRACE_METRICS_OPEN opens it" },
   response: Type.String(),
-  plainText: true,
+  answersAs: "text/plain",
 });
 
 export const openapiJson = defineRoute({

@@ -12,6 +12,9 @@ export const Team = Type.Object(
     members: Type.Integer(),
     max_running: nullable(Type.Integer({ description: "jobs that may run at once; null: the server's default" })),
     max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
+    library_version: nullable(
+      Type.String({ description: "of datachain, for jobs that name none; null: the server's default" }),
+    ),
     created_at: Timestamp,
   },
   { $id: "Team" },
@@ -73,10 +76,20 @@ export const updateTeam = defineRoute({
   method: "PATCH",
   path: "/api/teams/{team_name}",
   tag: "Teams",
-  summary: "Rename a team; administrators of the server also set its quotas",
+  summary: "Rename a team or choose its library version; administrators of the server also set its quotas",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
-  body: Type.Object({ name: maybe(Name), max_running: quota, max_queued: quota }),
+  body: Type.Object({
+    name: maybe(Name),
+    library_version: maybe(
+      Type.String({
+        pattern: "^(\\d{1,6}\\.\\d{1,6}\\.\\d{1,6})?$",
+        description: "of datachain, such as 0.62.0; empty: the server's default",
+      }),
+    ),
+    max_running: quota,
+    max_queued: quota,
+  }),
   response: Team,
   errors: ["not_found", "wrong_state"],
 });

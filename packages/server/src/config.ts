@@ -158,11 +158,48 @@ export const settings = {
     description: "days after which an uploaded file that no job took along is removed",
     parse: integer(1, 36_500),
   }),
+  exportRows: setting({
+    env: "MILLRACE_EXPORT_ROWS",
+    fallback: "200000",
+    description: "rows in one file of an export of a dataset, at most: wide rows go into smaller files",
+    parse: integer(1, 10_000_000),
+  }),
+  exportHours: setting({
+    env: "MILLRACE_EXPORT_HOURS",
+    fallback: "24",
+    description: "hours after which the files of an export are removed, and their URLs end",
+    parse: integer(1, 8760),
+  }),
   logDays: setting({
     env: "MILLRACE_LOG_DAYS",
     fallback: "90",
     description: "days after its end when a job's log and folder are removed; 0 keeps them",
     parse: integer(0, 36_500),
+  }),
+  libraryVersion: setting({
+    env: "MILLRACE_LIBRARY_VERSION",
+    fallback: "0.62.0",
+    description: "version of the library datachain that jobs get which name none, in teams that have not chosen one",
+    parse: libraryVersion,
+  }),
+  storeCopies: setting({
+    env: "MILLRACE_STORE_COPIES",
+    fallback: "7",
+    description: "daily copies of a team's dataset store that are kept; 0 makes none",
+    parse: integer(0, 365),
+  }),
+  storeTidyHours: setting({
+    env: "MILLRACE_STORE_TIDY_HOURS",
+    fallback: "24",
+    description:
+      "hours between two collections of garbage in a team's dataset store, while none of its jobs run; 0 never",
+    parse: integer(0, 8760),
+  }),
+  storePauseDays: setting({
+    env: "MILLRACE_STORE_PAUSE_DAYS",
+    fallback: "7",
+    description: "days after which a team that is never idle waits for that: its jobs begin when it is done; 0 never",
+    parse: integer(0, 365),
   }),
   envDays: setting({
     env: "MILLRACE_ENV_DAYS",
@@ -296,6 +333,11 @@ function jobEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
       (entry): entry is [string, string] => passedToJobs.test(entry[0]) && entry[1] !== undefined,
     ),
   );
+}
+
+function libraryVersion(text: string): string {
+  if (!/^\d+\.\d+\.\d+$/.test(text)) throw new Error(`expected a version such as 0.62.0, got ${text}`);
+  return text;
 }
 
 function integer(low: number, high: number) {

@@ -9,7 +9,7 @@ import type { Logger } from "pino";
 import { refuseUnfinished } from "./backup/unfinished-restore.ts";
 import type { Config } from "./config.ts";
 import { Disk } from "./disk.ts";
-import { type Clock, systemClock } from "./domain/clock.ts";
+import { type Clock, day, systemClock } from "./domain/clock.ts";
 import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
 import { Signals } from "./domain/signals.ts";
@@ -22,7 +22,10 @@ import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
+import { exportDatasets } from "./loops/export-datasets.ts";
+import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
+import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
@@ -32,6 +35,7 @@ import { openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 import { timedStore } from "./store/timed-store.ts";
 import { hasAdministratorWithPassword } from "./store/users.ts";
+import { TeamStores } from "./team-stores/team-stores.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -99,6 +103,7 @@ async function begin(config: Config, log: Logger, clock: Clock, ground: Ground):
       parts.stopping.abort();
       await app.close();
       await Promise.all(stopLoops.map((stop) => stop()));
+      await parts.settled();
       await parts.engine.close();
       await release();
     },
@@ -151,6 +156,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
+  const teamStores = new TeamStores(config.dataDir, (view) => engine.confine(view));
+  const collecting = new Map<string, Promise<void>>();
   const { isolation } = engine.capabilities;
   log.info({ isolation }, "jobs are isolated at this level");
   for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
@@ -161,6 +168,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   let url = "";
   const publicUrl = () => url;
   const disk = new Disk(config.dataDir, config.diskFloor, clock);
+  const exports = exportPlace(config);
   const quotas = { running: config.teamRunning, queued: config.teamQueued };
   const shared = {
     config,
@@ -176,6 +184,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     metrics,
     disk,
     quotas,
+    teamStores,
+    exports,
   };
   const http: HttpContext = {
     ...shared,
@@ -193,10 +203,14 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     },
   };
   const loops = [
-    observeJobs({ ...shared, serverId, hints, cancelGrace: config.cancelGrace }),
-    dispatchJobs({ ...shared, serverId, bootId }),
+    observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
+    dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
     fireTasks(shared),
+    copyStores({ ...shared, ...storeKeeping(config) }),
+    tidyStores({ ...shared, ...storeKeeping(config) }),
+    exportDatasets(shared),
+    fireSchedules(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {
@@ -205,8 +219,15 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const setUrl = (value: string) => {
     url = value;
   };
-  return { engine, http, loops, stopping, setReady, setUrl };
+  const settled = () => Promise.all(collecting.values());
+  return { engine, http, loops, stopping, settled, setReady, setUrl };
 }
+
+const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) => ({
+  storeCopies,
+  storeTidyHours,
+  storePauseDays,
+});
 
 const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({
   jobsDir: join(dataDir, "jobs"),
@@ -216,6 +237,12 @@ const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Con
   envDays,
   auditDays,
 });
+
+function exportPlace({ dataDir, exportRows, exportHours }: Config) {
+  const folder = join(dataDir, "exports");
+  const path = (id: string, file: number) => join(folder, id, String(file));
+  return { folder, path, rowsPerFile: exportRows, life: (exportHours * day) / 24 };
+}
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;

@@ -5,6 +5,8 @@ import { type Client, type Route, routes } from "@millrace/contract";
 import { Check, Errors } from "typebox/schema";
 import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { makeDataset } from "./support/lineage.ts";
+import { waitForPipelineEnd } from "./support/pipelines.ts";
 
 describe("answers fit their schemas", () => {
   let server: InProcessServer;
@@ -53,6 +55,19 @@ describe("answers fit their schemas", () => {
     fits(routes.listTokens, await client.call(routes.listTokens, { query: { all_users: true } }));
     fits(routes.listAudit, await client.call(routes.listAudit, { query: {} }));
     fits(routes.updateProfile, await client.call(routes.updateProfile, { body: { first_name: "A" } }));
+  });
+
+  it("for pipelines, with settings and with a run that failed", async () => {
+    await makeDataset({ store: server.store, client }, "answered", "exit 1");
+    const triggered = await client.call(routes.triggerPipeline, { body: { datasets: ["answered"], review: true } });
+    fits(routes.triggerPipeline, triggered);
+    const { name } = triggered.pipeline;
+    const settings = { pipeline_name: name, workers: 1, environment: "A=1", requirements: "" };
+    fits(routes.updatePipelineSettings, await client.call(routes.updatePipelineSettings, { body: settings }));
+    fits(routes.resumePipeline, await client.call(routes.resumePipeline, { body: { name } }));
+    fits(routes.getPipeline, await waitForPipelineEnd(client, name));
+    fits(routes.listPipelines, await client.call(routes.listPipelines, { query: {} }));
+    fits(routes.listJobs, await client.call(routes.listJobs, { query: { name: "answered.sh" } }));
   });
 
   it("for everything else that answers with JSON", async () => {

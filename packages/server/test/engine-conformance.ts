@@ -30,6 +30,7 @@ const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
     params: {},
     pythonVersion: null,
     requirements: null,
+    store: null,
     repository: null,
     reset: false,
     files: [],

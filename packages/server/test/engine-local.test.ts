@@ -26,6 +26,7 @@ const job = (query: string): JobSpec => ({
   reset: false,
   pythonVersion: null,
   requirements: null,
+  store: null,
   repository: null,
 });
 

@@ -83,15 +83,15 @@ describe("cron expressions", () => {
       "@annually",
     ]) {
       assert.equal(checkCron(good), good);
-      assert.ok(nextTick(good, Date.UTC(2030, 0, 1)), good);
+      assert.ok(nextTick(good, "UTC", Date.UTC(2030, 0, 1)), good);
     }
   });
   for (const bad of ["* * * *", "* * * * * *", "61 * * * *", "@reboot", "never", "0 0 31 2 *"]) {
     it(`${bad} is refused`, () => assert.throws(() => checkCron(bad), /cron_expression: expected five cron fields/));
   }
   it("tick strictly after the given moment", () => {
-    assert.equal(nextTick("0 * * * *", Date.UTC(2030, 0, 1, 5)), Date.UTC(2030, 0, 1, 6));
-    assert.equal(nextTick("@midnight", Date.UTC(2030, 0, 1, 5)), Date.UTC(2030, 0, 2));
+    assert.equal(nextTick("0 * * * *", "UTC", Date.UTC(2030, 0, 1, 5)), Date.UTC(2030, 0, 1, 6));
+    assert.equal(nextTick("@midnight", "UTC", Date.UTC(2030, 0, 1, 5)), Date.UTC(2030, 0, 2));
   });
 });
 

@@ -125,6 +125,7 @@ describe("loops", () => {
       envsDir: join(dataDir, "envs"),
       filesDir: join(dataDir, "files"),
       filePath,
+      exports: { folder: join(dataDir, "exports"), life: day },
     });
     await loop.runOnce();
     await access(filePath("unused"));

@@ -2,13 +2,22 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type Access, type Route, routes } from "@millrace/contract";
+import { decode } from "@msgpack/msgpack";
 import { pino } from "pino";
 import { buildApp } from "../src/http/app.ts";
 import type { HttpContext } from "../src/http/context.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
 import { addPerson, type Person } from "./support/people.ts";
-import { callRoute, type Fixture, makeFixture, makeStranger, mark, upgradeStatus } from "./support/walk.ts";
+import {
+  callRoute,
+  type Fixture,
+  makeFixture,
+  makeStranger,
+  mark,
+  sourceFolder,
+  upgradeStatus,
+} from "./support/walk.ts";
 
 const all = Object.values(routes) as Route[];
 const closed = all.filter((route) => route.access.kind !== "public");
@@ -20,7 +29,7 @@ describe("every route", () => {
   let stranger: Person & { team: string };
   let changes: number;
   before(async () => {
-    server = await startInProcess();
+    server = await startInProcess({ MILLRACE_JOB_PATHS: sourceFolder });
     alpha = await makeFixture(server);
     stranger = await makeStranger(server);
     changes = await changesOf(alpha.team);
@@ -83,7 +92,7 @@ describe("every route", () => {
         for (const [what, token] of Object.entries(bad)) {
           const response = await callRoute(server, route, token, alpha.known);
           assert.equal(response.status, 401, what);
-          assertErrorShape(await response.json(), "unauthorized");
+          assertErrorShape(await readBody(response), "unauthorized");
           if (!route.socket) continue;
           const headers = token === null ? {} : { authorization: `Bearer ${token}` };
           assert.equal(await upgradeStatus(server.url + route.path, headers), 401, `${what}, as a socket`);
@@ -144,7 +153,8 @@ describe("every route", () => {
         // Whoever knows a username may add that user to a team of theirs.
         const status = await ask(route, route.id === "addMember" ? { ...own, username: stranger.username } : own);
         assert.notEqual(status, 403, "an admin of the team may ask");
-        const hasId = /\{(?!team_name)/.test(route.path) || "job_id" in (route.query?.properties ?? {});
+        const asksById = ["job_id", "schedule_id"].some((id) => id in (route.query?.properties ?? {}));
+        const hasId = /\{(?!team_name)/.test(route.path) || asksById;
         const emptyList = route.id === "listJobs" && status === 200;
         if (hasId && !route.socket && !emptyList) assert.equal(status, 404);
       });
@@ -268,6 +278,11 @@ describe("every route", () => {
 function inputsOf({ path, query, body }: Route): string {
   const schemas = [query, body as Route["query"]];
   return [path, ...schemas.flatMap((schema) => Object.keys(schema?.properties ?? {}))].join(" ");
+}
+
+async function readBody(response: Response): Promise<unknown> {
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return isJson ? response.json() : decode(await response.arrayBuffer());
 }
 
 function assertErrorShape(body: unknown, code: string): void {

@@ -16,14 +16,24 @@ import {
   listOwned,
   setDefaultCredentials,
 } from "../src/store/credentials.ts";
+import { findVersion, insertVersion, markVersionsRemoved, versionIdOf } from "../src/store/dataset-versions.ts";
 import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
 import { nextHead, replaceValue, shareKeys, takeKeys, valuesWithHead } from "../src/store/encrypted-values.ts";
+import {
+  countFile,
+  deleteExportsBefore,
+  type ExportRow,
+  findExport,
+  insertExport,
+  openExports,
+} from "../src/store/exports.ts";
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
 import { findOpenInvitation, insertInvitation, revokeInvitation, useInvitation } from "../src/store/invitations.ts";
 import { type JobFilter, listJobs, lookAtMost } from "../src/store/job-lists.ts";
 import { insertTags } from "../src/store/job-tags.ts";
 import { findJob, getJob, insertJob, jobsWithOldLogs, markLogsRemoved, moveJob } from "../src/store/jobs.ts";
+import { stepsFrom } from "../src/store/lineage.ts";
 import { deleteMembership, hasOtherAdmin, insertMembership, membersOf, setRole } from "../src/store/memberships.ts";
 import { countPassedOver, dequeue, enqueue, headOfQueue, headOfQueueWithout } from "../src/store/queue.ts";
 import { insertSignInLink, useSignInLink } from "../src/store/sessions.ts";
@@ -32,6 +42,9 @@ import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
+import { pipelineConformance } from "./pipeline-conformance.ts";
+import { scheduleConformance } from "./schedule-conformance.ts";
+import { putVersion } from "./support/datasets.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -559,6 +572,63 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await listAudit(store.db, { username: "other", limit: 10 })).length, 1);
     });
 
+    it("knows a dataset by its uuid when it has another name, and by its name when it was made anew", async () => {
+      const versions = () =>
+        store.db.selectFrom("datasets").select(["name", "uuid"]).where("team_id", "=", 1).execute();
+      await putVersion(store, "old-name", { uuid: "v1", dataset: dataset("d1") });
+      await putVersion(store, "new-name", { uuid: "v1", dataset: dataset("d1") });
+      assert.deepEqual(await versions(), [{ name: "new-name", uuid: "d1" }]);
+      await putVersion(store, "new-name", { uuid: "v2", version: "1.0.1", dataset: dataset("d2") });
+      assert.deepEqual(await versions(), [{ name: "new-name", uuid: "d2" }]);
+    });
+
+    it("gives the number of a version once, and removes a version once", async () => {
+      await putVersion(store, "numbered", { uuid: "n1" });
+      const row = await findVersion(store.db, 1, "n1");
+      assert.ok(row);
+      const { id, ...rest } = row;
+      await assert.rejects(store.write((db) => insertVersion(db, { ...rest, uuid: "n2" })));
+      const removals = await Promise.all(
+        [1, 2].map(() => store.write((db) => markVersionsRemoved(db, [id], iso(now)))),
+      );
+      assert.deepEqual(removals.sort(), [0, 1]);
+      assert.equal((await findVersion(store.db, 1, "n1"))?.status, 8);
+    });
+
+    it("counts each file of an export once, whoever wrote it", async () => {
+      await putVersion(store, "exported", { uuid: "e1" });
+      const version_id = (await versionIdOf(store.db, 1, "e1")) ?? 0;
+      const row = { id: "export", team_id: 1, version_id, status: "pending", num_files: 2, files_done: 0 } as const;
+      await store.write((db) => insertExport(db, { ...row, error: null, created_at: iso(now) }));
+      for (const [status, files_done] of [
+        ["running", 1],
+        ["complete", 2],
+      ] as const) {
+        const open = (await openExports(store.db, 10)).filter(({ id }) => id === "export");
+        const counted = await Promise.all([1, 2].map(() => store.write((db) => countFile(db, open[0] as ExportRow))));
+        assert.deepEqual(counted.sort(), [false, true]);
+        const now = await findExport(store.db, "export");
+        assert.deepEqual([now?.status, now?.files_done], [status, files_done]);
+      }
+      assert.deepEqual(await openExports(store.db, 10), []);
+      assert.deepEqual(await store.write((db) => deleteExportsBefore(db, iso(now + 1), 10)), ["export"]);
+    });
+
+    it("walks lineage both ways, and no further than its bound", async () => {
+      await putVersion(store, "parent", { uuid: "p" });
+      for (const child of ["c1", "c2", "c3"])
+        await putVersion(store, child, { uuid: child, needs: [{ uuid: "p" }, { uri: "s3://bucket" }] });
+      const ids = await Promise.all(["p", "c1", "c2", "c3"].map((uuid) => versionIdOf(store.db, 1, uuid)));
+      const [parent = 0, ...children] = ids.map((id) => id ?? 0);
+      const down = await stepsFrom(store.db, [parent], "downstream", 10);
+      assert.deepEqual(
+        down.map(({ version_id }) => version_id),
+        children,
+      );
+      assert.equal((await stepsFrom(store.db, [parent], "downstream", 2)).length, 2);
+      assert.equal((await stepsFrom(store.db, children, "upstream", 10)).length, 6);
+    });
+
     it("removes only files that no job took along", async () => {
       const file = {
         team_id: 1,
@@ -582,8 +652,13 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ["unused"],
       );
     });
+
+    pipelineConformance(() => store);
+    scheduleConformance(() => store);
   });
 }
+
+const dataset = (uuid: string) => ({ uuid, description: null, attrs: "[]" });
 
 const deviceLogin = {
   device_hash: "device",

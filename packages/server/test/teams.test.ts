@@ -29,7 +29,15 @@ describe("teams", () => {
     const vision = await admin.call(routes.createTeam, { body: { name: "vision", max_running: 4 } });
     assert.deepEqual(
       { ...vision, created_at: "" },
-      { name: "vision", role: "admin", members: 1, max_running: 4, max_queued: null, created_at: "" },
+      {
+        name: "vision",
+        role: "admin",
+        members: 1,
+        max_running: 4,
+        max_queued: null,
+        library_version: null,
+        created_at: "",
+      },
     );
     const lee = await addPerson(server, "lee");
     const speech = await admin.call(routes.createTeam, { body: { name: "speech", admin: "lee" } });

@@ -67,6 +67,7 @@ function show(team: Team, json: boolean, output: Output): number {
       ["members", String(team.members)],
       ["max_running", quotaText(team.max_running)],
       ["max_queued", quotaText(team.max_queued)],
+      ["library_version", team.library_version ?? "default"],
       ["created_at", team.created_at],
     ]);
   return 0;
@@ -107,7 +108,12 @@ const showOne: Handler<"team show"> = async ({ flags }, output) => {
 };
 
 const set: Handler<"team set"> = async ({ flags }, output) => {
-  const body = { ...(flags.name ? { name: flags.name } : {}), ...quotasOf(flags) };
+  const version = flags["library-version"];
+  const body = {
+    ...(flags.name ? { name: flags.name } : {}),
+    ...(version === undefined ? {} : { library_version: version }),
+    ...quotasOf(flags),
+  };
   if (Object.keys(body).length === 0)
     throw usageError("There is nothing to change", { next: "millrace team set --help" });
   const { client, params } = await inTeam(flags);
@@ -178,6 +184,24 @@ const revoke: Handler<"team revoke-invitation"> = async ({ flags, arguments: { I
   return 0;
 };
 
+const copies: Handler<"team dataset-copies"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  const list = await client.call(routes.listDatasetCopies, { params });
+  if (flags.json) output.json(list);
+  else if (list.length === 0) output.note("No copies yet: one is made every day that the team's datasets change");
+  else output.table([{ title: "TAKEN", full: (copy) => copy.created_at }], list);
+  return 0;
+};
+
+const restoreDatasets: Handler<"team restore-datasets"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  const body = flags.copy === undefined ? {} : { created_at: flags.copy };
+  const { message } = await client.call(routes.restoreDatasetCopy, { params, body });
+  if (flags.json) output.json({ message });
+  else output.print(message);
+  return 0;
+};
+
 export const handlers: HandlersOf<"team"> = {
   "team add": add,
   "team ls": ls,
@@ -190,4 +214,6 @@ export const handlers: HandlersOf<"team"> = {
   "team invite": invite,
   "team invitations": invitations,
   "team revoke-invitation": revoke,
+  "team dataset-copies": copies,
+  "team restore-datasets": restoreDatasets,
 };

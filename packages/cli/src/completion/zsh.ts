@@ -54,8 +54,8 @@ function flagSpec(name: string, flag: Flag): string {
 }
 
 const argumentSpecs = (command: Command) =>
-  Object.entries(command.arguments).map(([name, { complete, optional }], index) =>
-    quoted(`${index + 1}${optional ? "::" : ":"}${escaped(name)}:${action(complete)}`),
+  Object.entries(command.arguments).map(([name, { complete, optional, many }], index) =>
+    quoted(`${many ? "*" : index + 1}${optional ? "::" : ":"}${escaped(name)}:${action(complete)}`),
   );
 
 function action(complete: Completion | undefined): string {

@@ -11,13 +11,13 @@ export const units: Record<string, number> = {
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 /** As an instant in UTC: what the user typed is their own local time, and the server's may differ. */
-export function parseStartTime(text: string, now = new Date()): string {
+export function parseStartTime(text: string, now = new Date(), command = "job run"): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? fromNow(words, now) ?? dayAndTime(words, now);
   if (date && !Number.isNaN(date.getTime())) return date.toISOString();
   throw usageError(`--start-time: '${text}' is not a time that can be read`, {
     why: "Expected 2026-01-31T09:00 (with an offset, or in your own time zone), 'in 2 hours', 'tomorrow 9am', 'monday 18:30'",
-    next: "millrace job run --help",
+    next: `millrace ${command} --help`,
   });
 }
 

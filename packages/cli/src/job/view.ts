@@ -102,7 +102,7 @@ export function tookText(job: Job, now = Date.now()): string {
   return took === undefined ? "-" : durationText(took);
 }
 
-function durationText(seconds: number): string {
+export function durationText(seconds: number): string {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)}s`;
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole}s`;
@@ -113,7 +113,7 @@ function durationText(seconds: number): string {
 }
 
 /** One unit is enough to find a job again. */
-function ageText(time: string, now: number): string {
+export function ageText(time: string, now: number): string {
   const age = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (age < 60) return `${age}s ago`;
   if (age < 3600) return `${Math.floor(age / 60)}m ago`;

@@ -1,13 +1,13 @@
 /** Takes a backup, with the server up or down: the rows of one moment, then the files that they name. */
 import { execFile } from "node:child_process";
-import { mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { iso } from "../domain/clock.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../store/snapshot.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
-import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
+import { attemptFiles, type Manifest, names, newManifest, storeFiles } from "./format.ts";
 
 export interface BackupOptions {
   /** The file of the keys that encrypt values; undefined: it stays out. */
@@ -106,10 +106,21 @@ async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerato
   for await (const line of readLines(join(part, names.rows))) {
     const [table, row] = line as [string, Row];
     if (table === "files") yield wanted(join("files", String(row["blob"]).slice(0, 2), String(row["blob"])));
+    if (table === "team_stores")
+      for (const path of await copyOfStore(dataDir, String(row["team_id"]))) yield wanted(path);
     if (table !== "jobs" || row["log_removed_at"]) continue;
     for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
       for (const name of attemptFiles) yield wanted(join("jobs", `${row["id"]}.${attempt}`, name));
   }
+}
+
+/** The newest copy of a team's dataset store: the store itself is the team's jobs', and is not opened here. */
+async function copyOfStore(dataDir: string, teamId: string): Promise<string[]> {
+  const folder = join("team-stores", teamId);
+  const copies = await readdir(join(dataDir, folder, "copies")).catch(() => [] as string[]);
+  const newest = copies.sort().at(-1);
+  if (newest === undefined) return [];
+  return [join(folder, "made"), ...storeFiles.map((name) => join(folder, "copies", newest, name))];
 }
 
 async function sizeOfFiles(location: StoreLocation, part: string): Promise<number> {

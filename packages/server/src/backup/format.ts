@@ -1,6 +1,6 @@
 /**
  * What a backup is: a folder with manifest.json, store.ndjson.gz (a row of the store to a line), digests.ndjson.gz (a
- * file of the backup to a line), files/ and jobs/. The same for every store, so that one restores into the other.
+ * file of the backup to a line), files/, jobs/ and team-stores/. The same for every store, so that one restores into the other.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -73,8 +73,13 @@ export const uuidPattern = new RegExp(`^${uuid}$`);
 /** What attempts leave that is worth keeping. */
 export const attemptFiles = ["log", "exit", "usage"] as const;
 
+/** Of a team's dataset store its newest copy, and the mark that there is one. */
+export const storeFiles = ["metadata.db", "rows.db"] as const;
+const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";
+const team = `team-stores/\\d{1,10}/(?:made|copies/${moment}/(?:${storeFiles.join("|")}))`;
+
 const known = new RegExp(
-  `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${attemptFiles.join("|")})|secret\\.key)$`,
+  `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${attemptFiles.join("|")})|${team}|secret\\.key)$`,
 );
 
 /** Throws for a name that could lead anywhere else: a backup may come from a stranger. */

@@ -3,6 +3,7 @@ import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { audit, operator } from "../domain/audit.ts";
 import { iso } from "../domain/clock.ts";
+import { endJob } from "../domain/end-job.ts";
 import { lockDatabase, lockDataFolder } from "../lock.ts";
 import { allAttempts, closeAttempt } from "../store/attempts.ts";
 import { moveJob, statesBefore } from "../store/jobs.ts";
@@ -194,13 +195,14 @@ async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }
     const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
     const error_message = `The job was running when the backup of ${startedAt} was made; it was not run again.`;
     const changes = { finished_at: startedAt, error_message: to === "FAILED" ? error_message : null };
-    await moveJob(db, { id, from: statesBefore(to), to, changes });
+    await endJob(db, { id, from: statesBefore(to), to, changes }, now());
   }
   const waiting = await allWaiting(db);
   for (const id of cancelQueued ? waiting : []) {
     await dequeue(db, id);
     await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
-    await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: { finished_at: iso(now()) } });
+    const changes = { finished_at: iso(now()) };
+    await endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes }, now());
   }
   const canceled = cancelQueued ? waiting.length : 0;
   return { failed: attempts.length, queued: waiting.length - canceled, canceled };

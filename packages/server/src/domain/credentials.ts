@@ -161,6 +161,7 @@ export async function resolveCredentials(
   db: Db,
   holder: Holder,
   asked: string | null | undefined,
+  field = "credentials_name",
 ): Promise<string | null> {
   if (asked === "") return null;
   if (asked == null) return (await defaultCredentialsOf(db, holder.team_id)) ?? null;
@@ -170,7 +171,7 @@ export async function resolveCredentials(
     ...(await listOwned(db, ofTeam({ id: holder.team_id }))),
   ];
   const names = [...new Set(rows.map(({ name }) => name))].join(", ") || "none so far";
-  throw invalid("credentials_name", `credentials of this team or of your own (${names})`, asked);
+  throw invalid(field, `credentials of this team or of your own (${names})`, asked);
 }
 
 /** A set that a job names is gone, or cannot be read: its message is for the job's owner. */

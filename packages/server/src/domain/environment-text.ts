@@ -7,6 +7,17 @@ export function readEnvironment(text: string, field = "environment"): Record<str
   return checkVariables({ ...parseEnv(text) } as Record<string, string>, field);
 }
 
+/** The lines that are read as these values. Whatever was read from lines can be written, in one kind of quotes or another. */
+export const writeEnvironment = (values: Readonly<Record<string, string>>): string =>
+  Object.entries(values)
+    .map(([name, value]) => {
+      const ways = ["'", "`", '"', ""].map((quote) => `${name}=${quote}${value}${quote}`);
+      const line = ways.find((way) => parseEnv(way)[name] === value);
+      if (line === undefined) throw invalid("environment", `a value of ${name} that one kind of quotes can hold`);
+      return line;
+    })
+    .join("\n");
+
 /** Names and values that a shell can export. */
 export function checkVariables(values: Readonly<Record<string, string>>, field: string): Record<string, string> {
   for (const [name, value] of Object.entries(values)) {

@@ -1,13 +1,14 @@
 /** What every store needs before it is of use: a user, a team, the local cluster. */
 import { closeAttempt, foreignAttempts } from "../store/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
-import { moveJob, statesBefore } from "../store/jobs.ts";
+import { statesBefore } from "../store/jobs.ts";
 import { insertMembership } from "../store/memberships.ts";
 import { anybodySignedIn } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { insertTeam } from "../store/teams.ts";
 import { findUser, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";
+import { endJob } from "./end-job.ts";
 
 export async function prepareStore(store: Store, now: number): Promise<void> {
   if (await findUser(store.db, "admin")) return;
@@ -32,13 +33,8 @@ export async function failForeignAttempts(store: Store, serverId: string, now: n
       await closeAttempt(db, id, attempt);
       const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
       const error_message = to === "FAILED" ? "The job was lost: the data folder of its server is gone." : null;
-      await moveJob(db, {
-        id,
-        from: statesBefore(to),
-        to,
-        fence: attempt,
-        changes: { error_message, finished_at: iso(now) },
-      });
+      const changes = { error_message, finished_at: iso(now) };
+      await endJob(db, { id, from: statesBefore(to), to, fence: attempt, changes }, now);
     }
   });
 }

@@ -30,6 +30,7 @@ export type JobSpecFields = Pick<
   | "priority"
   | "compute_cluster_id"
   | "credentials_name"
+  | "credentials_names"
   | "start_after"
   | "cron_expression"
   | "reset"
@@ -79,6 +80,7 @@ export async function jobTexts(db: Db, rows: readonly ShownJob[], frame: Frame):
     texts.push(
       `{"url":${url}${row.id}","team":${team},"created_by":${users.get(row.user_id)},` +
         `"compute_cluster_name":${clusters.get(row.cluster_id)},"next_run":${plain(nextRun)},` +
+        `"pipeline_id":${plain(row.pipeline_id)},` +
         stateText(row, frame) +
         (row.spec.startsWith('{"tags":') ? "" : '"tags":[],') +
         row.spec.slice(1),

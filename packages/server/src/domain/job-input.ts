@@ -71,7 +71,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
 }
 
 /** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
-function checkedEnvironment(text: string | null | undefined): string {
+export function checkedEnvironment(text: string | null | undefined): string {
   return text && Object.keys(readEnvironment(text)).length > 0 ? text : "";
 }
 
@@ -100,6 +100,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   error_stack: null,
   steps: null,
   parent_job_id: spec.parent_job_id,
+  pipeline_id: null,
   created_at: spec.created_at,
   started_at: null,
   finished_at: null,
@@ -120,7 +121,7 @@ async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, 
 }
 
 /** `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether the machine has one is for the engine to say. */
-function checkVersion(text: string | undefined): string | null {
+export function checkVersion(text: string | undefined): string | null {
   if (!text) return null;
   const condition = /^([<>]=?|[=!~]=)? ?v?\d+(\.\d+)*(\.\*)?$/;
   if (text.split(",").every((part) => condition.test(part.trim()))) return text;
@@ -137,7 +138,7 @@ function decoded(path: string): string {
 }
 
 /** A URL or scp-like address that git understands, and nothing that it would take for an option. */
-function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
+export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
   const repository = text?.trim();
   if (!repository) return null;
   const known = /^(https?|ssh|git|file):\/\/[^\s]+$/i.test(repository) || /^[\w.-]+@[\w.-]+:[^\s]+$/.test(repository);

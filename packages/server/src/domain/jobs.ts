@@ -23,10 +23,12 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { findCluster } from "./clusters.ts";
 import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
+import { endJob } from "./end-job.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Frame, type JobSpecFields, jobTexts, readSpec } from "./job-documents.ts";
 import { jobIdAt, newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
+import { queueRow } from "./job-queue.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Team } from "./principals.ts";
 import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
@@ -87,18 +89,8 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false): Frame 
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);
-  return iso(nextTick(spec.cron_expression, Math.max(start - 1, now)) ?? start);
+  return iso(nextTick(spec.cron_expression, "UTC", Math.max(start - 1, now)) ?? start);
 }
-
-/** How a job waits. */
-export const queueRow = (row: JobRow, spec: JobSpecFields) => ({
-  job_id: row.id,
-  team_id: row.team_id,
-  cluster_id: row.cluster_id,
-  priority: spec.priority,
-  slots: spec.workers,
-  passed_over: 0,
-});
 
 /** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */
 export async function fireTask(db: Db, keys: KeyRing, task: JobRow, now: number): Promise<void> {
@@ -228,7 +220,12 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
     if (status) return status;
     if (!allows("cancel", job.status) || tries === 3) {
       const allowed = jobActions.cancel.join(", ");
-      throw new ApiError("wrong_state", `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.`);
+      const draft =
+        job.status === "PENDING" ? " A draft is taken out of its paused pipeline with `pipeline remove-job`." : "";
+      throw new ApiError(
+        "wrong_state",
+        `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.${draft}`,
+      );
     }
   }
 }
@@ -239,13 +236,13 @@ async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<
   if (status === "CANCELING" || status === "CANCELING_SCHEDULED") return status;
   if (status === "TASK") {
     if (!(await deleteTask(db, id))) return undefined;
-    await moveJob(db, { id, from: ["TASK"], to: "CANCELED", changes: finished });
+    await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: finished }, now);
     return "CANCELED";
   }
   // Off the queue first: whoever takes that row decides whether a process will ever exist.
   if (await dequeue(db, id)) {
     await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
-    await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: finished });
+    await endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: finished }, now);
     return "CANCELED";
   }
   return (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" }))

@@ -3,6 +3,7 @@ import { ApiError } from "@millrace/contract";
 import { runningByTeam } from "../store/attempts.ts";
 import { atLeastWaiting } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
+import { pausedTeams } from "../store/team-stores.ts";
 import { lockTeam, quotasOf, runningQuotas } from "../store/teams.ts";
 
 /** For teams that have none of their own. */
@@ -50,7 +51,18 @@ export interface RoomToRun {
   take(teamId: number): boolean;
 }
 
+/** A team that is paused has no room at all. */
 export async function roomToRun(db: Db, defaults: DefaultQuotas): Promise<RoomToRun> {
+  const paused = await pausedTeams(db);
+  const room = await roomInQuotas(db, defaults);
+  if (paused.length === 0) return room;
+  return {
+    full: [...new Set([...room.full, ...paused])],
+    take: (teamId) => !paused.includes(teamId) && room.take(teamId),
+  };
+}
+
+async function roomInQuotas(db: Db, defaults: DefaultQuotas): Promise<RoomToRun> {
   const own = new Map((await runningQuotas(db)).map(({ id, max_running }) => [id, max_running]));
   if (own.size === 0 && defaults.running === 0) return { full: [], take: () => true };
   const limitOf = (teamId: number) => (own.get(teamId) ?? defaults.running) || Number.POSITIVE_INFINITY;

@@ -34,10 +34,21 @@ export class Signal {
 export class Signals {
   /** Something may be startable: a job was created, a slot came free. */
   readonly dispatch = new Signal();
+  /**
+   * Writes under way that may put jobs into the queue: whoever looks at what is committed does not see those yet, and
+   * one who takes part in the commit does.
+   */
+  enqueuing = 0;
   /** An attempt changed, or a cancellation is wanted. */
   readonly observe = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
+  /** A job has worked with its team's dataset store. */
+  readonly stores = new Signal();
+  /** An export was asked for. */
+  readonly exports = new Signal();
+  /** A schedule was created or changed. */
+  readonly schedules = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

@@ -72,8 +72,10 @@ export async function changeTeam(
   const name = input.name ? { name: checkName("name", input.name) } : {};
   const share = quotas(input);
   if (Object.keys(share).length > 0 && !principal.isAdmin)
-    throw new ApiError("forbidden", "Quotas are set by administrators of the server; you may change the name only.");
-  const changes = { ...name, ...share };
+    throw new ApiError("forbidden", "Quotas are set by administrators of the server; you may change the rest.");
+  const { library_version: library } = input;
+  const version = typeof library === "string" ? { library_version: library || null } : {};
+  const changes = { ...name, ...version, ...share };
   return store.write(async (db) => {
     if (input.name && input.name !== team.name && (await findTeam(db, input.name))) throw nameTaken(input.name);
     if (Object.keys(changes).length > 0) {

@@ -3,6 +3,33 @@ import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/co
 
 export type IsolationLevel = (typeof isolationLevels)[number];
 
+/** How a job works with the datasets of its team. */
+export interface StoreUse {
+  /** Where the team's store lies. */
+  readonly folder: string;
+  /** Whose members may change it; undefined: the server's own user. */
+  readonly group: number | undefined;
+  /** Of the two files in it: what is known of datasets, and their rows. */
+  readonly metadata: string;
+  readonly rows: string;
+  /** Whether it was used before: then it must still be there. */
+  readonly made: boolean;
+  /** Where short names lie. */
+  readonly home: { readonly namespace: string; readonly project: string };
+  readonly createdAt: string;
+  readonly workers: number;
+  readonly runGroupId: string;
+  readonly rerunFromJobId: string | null;
+}
+
+/** What a command of ours sees that looks after a team's store: it has the rights of the store, and no others. */
+export interface StoreView {
+  /** User and group at once; undefined: the server's own. */
+  readonly group: number | undefined;
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+}
+
 export interface JobSpec {
   /** Job and attempt: stored before the submission, so that a submission can be found again. */
   readonly key: string;
@@ -19,6 +46,8 @@ export interface JobSpec {
   /** Ignore checkpoints. */
   readonly reset: boolean;
   readonly files: readonly { readonly path: string; readonly name: string }[];
+  /** Null: it does not use the library. */
+  readonly store: StoreUse | null;
 }
 
 export interface Exit {
@@ -39,11 +68,19 @@ export type Observation =
   /** The engine cannot be asked now; never taken for LOST. */
   | { readonly state: "UNKNOWN" };
 
+/** An interpreter, and what it needs to run. */
+export interface Python {
+  readonly path: string;
+  readonly folders: readonly string[];
+}
+
 interface Exited {
   readonly state: "EXITED";
   readonly steps: readonly Step[];
   readonly exit: Exit;
   readonly metrics: string | null;
+  /** The interpreter that worked with the team's datasets; null: none did. */
+  readonly python: Python | null;
   /** The limit that it went over, in words for the job's owner; null: it ended by itself. */
   readonly overLimit: string | null;
 }

@@ -7,11 +7,15 @@ import { auditRoutes } from "./audit.ts";
 import { clusterRoutes } from "./clusters.ts";
 import type { HttpContext } from "./context.ts";
 import { credentialsRoutes } from "./credentials.ts";
+import { datasetCopyRoutes } from "./dataset-copies.ts";
+import { datasetRoutes } from "./datasets.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
 import { installErrors, sendError, validationError } from "./errors.ts";
+import { exportRoutes } from "./exports.ts";
 import { fileRoutes } from "./files.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { jobRoutes } from "./jobs.ts";
+import { holdsNul, readJson } from "./json-bodies.ts";
 import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
 import { membershipRoutes } from "./memberships.ts";
@@ -22,8 +26,11 @@ import { invitationPages } from "./pages/invitation.ts";
 import { jobPages } from "./pages/jobs.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
+import { pipelineRoutes } from "./pipelines.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
+import { scheduleRoutes } from "./schedules.ts";
+import { sourceRoutes } from "./sources.ts";
 import { systemRoutes } from "./system.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -52,19 +59,26 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   app.decorateRequest("caller", null);
+  app.decorateRequest("bodyText", "");
   installErrors(app);
   readBodies(app);
   logRequests(app, context);
   jobRoutes(app, context);
+  pipelineRoutes(app, context);
   logRoutes(app, context);
   logSocket(app, context);
   clusterRoutes(app, context);
+  datasetRoutes(app, context);
+  exportRoutes(app, context);
+  sourceRoutes(app, context);
   credentialsRoutes(app, context);
+  scheduleRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);
   userRoutes(app, context);
   teamRoutes(app, context);
+  datasetCopyRoutes(app, context);
   membershipRoutes(app, context);
   invitationRoutes(app, context);
   auditRoutes(app, context);
@@ -93,21 +107,14 @@ function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void
 /** At the usual level the framework has nothing to say that the server does not say itself. */
 const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
-/** An empty body is no body, whatever its content type says: the client sends that type with every request. */
 function readBodies(app: FastifyInstance): void {
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, body, done) => {
-    if (body === "") return done(null, undefined);
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     try {
-      if (depthOf(body as string) > maxDepth) return done(invalid("body", `at most ${maxDepth} levels of nesting`));
-      const value: unknown = JSON.parse(body as string);
-      // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
-      if ((body as string).includes("\\u0000") && holdsNul(value))
-        return done(invalid("body", "text without NUL characters"));
+      const value = readJson(body as string);
+      if (request.routeOptions.config.keepsNumbers) request.bodyText = body as string;
       done(null, value);
     } catch (error) {
-      // Without the piece of the body that the message quotes: it may be a secret.
-      const why = (error as Error).message.replace(/, (\.\.\.)?"[\s\S]*$/, "");
-      done(Object.assign(new Error(`The body is not JSON: ${why}`), { statusCode: 400 }));
+      done(error as Error);
     }
   });
   app.addContentTypeParser(
@@ -120,31 +127,6 @@ function readBodies(app: FastifyInstance): void {
     },
   );
 }
-
-/** Deeper than any request needs, and shallow enough for everything that walks a value. */
-const maxDepth = 100;
-
-/** Brackets open at once, outside of strings. Character by character: a pattern runs out of stack on long strings. */
-function depthOf(json: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inString = false;
-  for (let index = 0; index < json.length; index++) {
-    const character = json[index];
-    if (inString) {
-      if (character === "\\") index++;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
-    else if (character === "]" || character === "}") depth--;
-  }
-  return deepest;
-}
-
-const holdsNul = (value: unknown): boolean =>
-  typeof value === "string"
-    ? value.includes("\0")
-    : typeof value === "object" && value !== null && Object.entries(value).some((entry) => entry.some(holdsNul));
 
 /** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
 function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {

@@ -3,10 +3,12 @@ import type { Logger } from "pino";
 import type { Config } from "../config.ts";
 import type { Disk } from "../disk.ts";
 import type { Clock } from "../domain/clock.ts";
+import type { ExportRules } from "../domain/exports.ts";
 import type { JobsContext } from "../domain/jobs.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface HttpContext extends JobsContext {
@@ -19,6 +21,8 @@ export interface HttpContext extends JobsContext {
   /** Of the program. */
   readonly version: string;
   readonly disk: Disk;
+  readonly teamStores: TeamStores;
+  readonly exports: ExportRules & { readonly path: (id: string, file: number) => string };
   readonly filePath: (blob: string) => string;
   /** False while starting and stopping. */
   readonly ready: () => boolean;

@@ -3,11 +3,15 @@ import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contrac
 import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { isDiskFull } from "../disk.ts";
+import { messagePack } from "./message-pack.ts";
 
 export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
-  return reply.code(error.status).type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));
+  reply.code(error.status);
+  if (reply.request.routeOptions?.config?.errorsAs === "application/msgpack")
+    return reply.type("application/msgpack").send(messagePack(error.toBody()));
+  return reply.type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));
 }
 
 export function installErrors(app: FastifyInstance): void {

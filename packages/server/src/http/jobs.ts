@@ -41,9 +41,4 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
   register(app, context, routes.cancelJob, async ({ actor, team, params }) => ({
     message: await cancelJob(context, actor, team, params.job_id.toLowerCase(), clock.now()),
   }));
-
-  register(app, context, routes.datasetJobVersions, async ({ team, query }) => {
-    await getTeamJob(context, team, query.job_id.toLowerCase());
-    return { dataset_versions: [] };
-  });
 }

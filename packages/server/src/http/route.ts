@@ -1,16 +1,22 @@
 /** Registers routes of the contract: reads the input, checks who calls, hands over, answers. */
-import { type Access, invalid, type Route, type RouteInput, type RouteOutput } from "@millrace/contract";
+import { type Access, errorsAs, invalid, type Route, type RouteInput, type RouteOutput } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../domain/audit.ts";
 import { admit, type Principal, type Team } from "../domain/principals.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
+import { bodyOfGet } from "./json-bodies.ts";
+import { messagePack } from "./message-pack.ts";
 import { readQuery } from "./query-strings.ts";
 
 declare module "fastify" {
   interface FastifyContextConfig {
     /** Every route says who may call it; a test walks them all. */
     access?: Access;
+    /** Handlers want the body's text too. */
+    keepsNumbers?: boolean;
+    /** In which form refusals go out. */
+    errorsAs?: string;
     /** Of the contract; absent for pages. */
     routeId?: string;
   }
@@ -33,8 +39,16 @@ export class JsonText {
   }
 }
 
+/** An answer that goes out as MessagePack. */
+export class MessagePack {
+  readonly bytes: Buffer;
+  constructor(value: unknown) {
+    this.bytes = messagePack(value);
+  }
+}
+
 /** Undefined: the handler has answered itself. */
-type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | JsonText | undefined>;
+type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | JsonText | MessagePack | undefined>;
 
 export function register<R extends Route>(
   app: FastifyInstance,
@@ -45,7 +59,12 @@ export function register<R extends Route>(
   app.route({
     method: route.method,
     url: route.path.replace(/\{(\w+)\}/g, ":$1"),
-    config: { access: route.access, routeId: route.id },
+    config: {
+      access: route.access,
+      routeId: route.id,
+      keepsNumbers: route.keepsNumbers ?? false,
+      errorsAs: errorsAs(route),
+    },
     schema: {
       ...(route.params ? { params: route.params } : {}),
       ...(route.query ? { querystring: route.query } : {}),
@@ -57,6 +76,7 @@ export function register<R extends Route>(
     },
     preValidation: async (request) => {
       if (route.body && request.body === undefined) request.body = {};
+      if (route.bodyInQuery) await moveBody(context, route.bodyInQuery, request);
       if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
       if (holdsNul(request.params as Record<string, string>)) throw invalid("path", "text without NUL characters");
       request.caller = await callerOf(context, route, request);
@@ -72,12 +92,21 @@ export function register<R extends Route>(
       };
       const answer = await handle(call as unknown as Call<R>);
       if (answer === undefined) return reply;
+      if (answer instanceof MessagePack) return reply.type("application/msgpack").send(answer.bytes);
       // Plain JSON.stringify: schema-driven serialisers were slower on rows with many nullable fields.
       return reply
         .type("application/json; charset=utf-8")
         .send(answer instanceof JsonText ? answer.text : JSON.stringify(answer));
     },
   });
+}
+
+/** What a GET says in its body is added to what its query says. */
+async function moveBody({ config }: HttpContext, field: string, request: FastifyRequest): Promise<void> {
+  const body = await bodyOfGet(request.raw, config.bodyLimit);
+  if (body === undefined || body === null) return;
+  const query = request.query as Record<string, unknown>;
+  request.query = { ...query, [field]: [query[field] ?? [], body].flat() };
 }
 
 /** The shared store cannot hold this character, not even to look for it. */
@@ -110,5 +139,7 @@ declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | null;
     caller: KnownCaller | null;
+    /** Of the body, where the route keeps numbers; otherwise empty. */
+    bodyText: string;
   }
 }

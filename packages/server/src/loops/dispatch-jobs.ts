@@ -3,19 +3,25 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isDiskFull } from "../disk.ts";
 import { iso } from "../domain/clock.ts";
 import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
+import { homeOf } from "../domain/dataset-names.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
+import { endJob } from "../domain/end-job.ts";
 import { readEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
-import { readSpec } from "../domain/job-documents.ts";
+import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
+import { usesLibrary, withLibrary } from "../domain/library.ts";
+import { absentCreator } from "../domain/pipeline-sources.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
-import { attemptKey, CannotStart, type JobSpec } from "../engines/engine.ts";
+import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout, waitingSince } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
-import { teamNameOf } from "../store/teams.ts";
+import { libraryVersionOf, teamNameOf } from "../store/teams.ts";
+import { usernameOf } from "../store/users.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
@@ -26,6 +32,9 @@ export interface DispatchContext extends JobLoopContext {
   readonly filePath: (blob: string) => string;
   /** Where jobs reach this server. */
   readonly publicUrl: () => string;
+  readonly teamStores: TeamStores;
+  /** Of the dataset library, for teams that have not chosen one. */
+  readonly libraryVersion: string;
 }
 
 /** A job that begins, with the variables of its credentials as they are now: read once, in the write that claims it. */
@@ -73,8 +82,8 @@ function diskWatcher({ disk, log }: DispatchContext) {
 }
 
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
-  const { store } = context;
-  if ((await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
+  const { store, signals } = context;
+  if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const started = await store.write((db) => claimJobs(db, context, cluster));
   await Promise.all(
     started.map(async (claimed) => {
@@ -90,9 +99,9 @@ async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): P
   return started.length > 0;
 }
 
-/** A job that begins again has waited for something else than us. */
+/** A job that begins again has waited for something else than us, and so has a run of a pipeline. */
 function noteDispatch({ metrics, clock }: DispatchContext, cluster: ClusterRow, job: JobRow): void {
-  if (job.attempt > 1) return;
+  if (job.attempt > 1 || job.pipeline_id !== null) return;
   const waited = Math.max(0, clock.now() - Date.parse(job.created_at)) / 1000;
   metrics.dispatch.observe({ cluster: cluster.name }, waited);
 }
@@ -139,28 +148,36 @@ async function refuseTooWide(
 ): Promise<void> {
   if (!(await dequeue(db, id))) return;
   const why = `The job wants ${slots} workers, and the cluster ${cluster.name} now has ${cluster.max_workers}.`;
-  await failWaiting(db, id, why, iso(clock.now()));
+  await failWaiting(db, id, why, clock.now());
 }
 
-const failWaiting = (db: Db, id: string, why: string, now: string) =>
-  moveJob(db, {
-    id,
-    from: ["CREATED", "SCHEDULED", "QUEUED"],
-    to: "FAILED",
-    changes: { error_message: why, finished_at: now },
-  });
+const failWaiting = (db: Db, id: string, why: string, now: number) =>
+  endJob(
+    db,
+    {
+      id,
+      from: ["CREATED", "SCHEDULED", "QUEUED"],
+      to: "FAILED",
+      changes: { error_message: why, finished_at: iso(now) },
+    },
+    now,
+  );
 
+/** A run of a pipeline may begin long after it was asked for, and by somebody else: its creator must still be there. */
 async function claimJob(db: Db, context: DispatchContext, id: string, slots: number): Promise<Claimed | undefined> {
   if (!(await dequeue(db, id))) return undefined;
   const job = await getJob(db, id);
   if (!job) return undefined;
   const now = iso(context.clock.now());
-  const credentials = await credentialsOf(db, context, job);
-  if (credentials instanceof CredentialsUnavailable) {
-    await failWaiting(db, id, credentials.message, now);
+  const refuse = async (why: string) => {
+    await failWaiting(db, id, why, context.clock.now());
     context.signals.jobChanged(id);
     return undefined;
-  }
+  };
+  const absent = job.pipeline_id === null ? undefined : await absentCreator(db, [job]);
+  if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
+  const credentials = await credentialsOf(db, context, job);
+  if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
   const secrets = await encryptSecrets(db, context, id, Object.values(credentials));
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
@@ -187,9 +204,9 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
 
 /** A job whose credentials are gone holds up no other: the reason comes back instead of being thrown. */
 async function credentialsOf(db: Db, { keys }: DispatchContext, job: JobRow) {
-  const { credentials_name: name } = readSpec(job);
+  const { credentials_name: name, credentials_names: names = name === null ? [] : [name] } = readSpec(job);
   try {
-    return name === null ? {} : await gatherCredentials(db, keys, job, [name]);
+    return await gatherCredentials(db, keys, job, names);
   } catch (error) {
     if (error instanceof CredentialsUnavailable) return error;
     throw error;
@@ -242,6 +259,8 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
   const spec = readSpec(job);
   const files = await filesOfJob(context.store.db, spec.files);
   if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
+  const uses = usesLibrary(spec);
+  const { library_version, username } = await whoseStore(context.store.db, job, uses);
   return {
     key,
     jobId: job.id,
@@ -252,12 +271,28 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
     environment: await environmentOf(context, claimed),
     params: spec.params,
     pythonVersion: spec.python_version,
-    requirements: spec.requirements,
+    requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
     repository: spec.repository,
     reset: spec.reset,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
+    store: uses ? storeUse(context, job, spec, username) : null,
   };
 }
+
+/** Asked only for jobs that use the library. */
+const whoseStore = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
+  uses
+    ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
+    : { library_version: null, username: "" };
+
+const storeUse = ({ teamStores }: DispatchContext, job: JobRow, spec: JobSpecFields, username: string): StoreUse => ({
+  ...teamStores.use(job.team_id),
+  home: homeOf(username),
+  createdAt: spec.created_at,
+  workers: spec.workers,
+  runGroupId: spec.run_group_id ?? job.id,
+  rerunFromJobId: spec.rerun_from_job_id,
+});
 
 /** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
 async function environmentOf(context: DispatchContext, { job, credentials }: Claimed): Promise<Record<string, string>> {

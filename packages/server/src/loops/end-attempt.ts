@@ -2,8 +2,10 @@
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
 import { iso } from "../domain/clock.ts";
-import { readSpec } from "../domain/job-documents.ts";
-import { queueRow } from "../domain/jobs.ts";
+import { endJob } from "../domain/end-job.ts";
+import type { Collected } from "../domain/found-versions.ts";
+import { queueRow } from "../domain/job-queue.ts";
+import { recordCollected } from "../domain/record-versions.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
 import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
@@ -24,7 +26,11 @@ export interface Result {
   readonly status: "COMPLETE" | "FAILED";
   /** Whether an end that came after a cancellation's signal is its doing. */
   readonly signalled: boolean;
+  /** Others may begin with its end. */
+  readonly inPipeline?: boolean;
   readonly changes: Updateable<Tables["jobs"]>;
+  /** What it did to its team's datasets; absent: it did not work with them. */
+  readonly collected?: Omit<Collected, "metrics"> & { readonly teamId: number };
 }
 
 /** Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest. */
@@ -35,9 +41,15 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     for (const result of results) ends.push(await acceptResult(db, context, result));
     return ends;
   });
-  // Woken at once, the next start shares this commit with the end that frees its slots; woken again, it misses nothing.
+  // Woken at once, the next start shares this commit with the end that frees its slots, or lets it begin; woken again, it
+  // misses nothing.
+  const enqueues = results.some(({ inPipeline }) => inPipeline) ? 1 : 0;
+  signals.enqueuing += enqueues;
   signals.dispatch.wake();
   try {
+    await writing.finally(() => {
+      signals.enqueuing -= enqueues;
+    });
     for (const [index, end] of (await writing).entries()) announce(context, results[index] as Result, end);
   } catch (error) {
     if (results.length === 1) throw error;
@@ -70,16 +82,24 @@ function announce({ log, signals, metrics }: EndContext, { fence, changes }: Res
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
-  { fence, status, signalled, changes }: Result,
+  { fence, status, signalled, changes, collected }: Result,
 ): Promise<JobEnd | undefined> {
   if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
+  const refused = collected ? await recordCollected(db, fence.id, collected, iso(clock.now())) : [];
   const job = await getJob(db, fence.id);
-  const to: JobStatus = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
+  const to = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
-  const all = { finished_at: iso(clock.now()), ...changes, ...errors };
-  await moveJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all });
+  const all = { finished_at: iso(clock.now()), ...changes, ...noteRefused(refused, changes), ...errors };
+  await endJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all }, clock.now());
   const ran = Date.parse(all.finished_at ?? "") - Date.parse(job?.started_at ?? "");
   return { status: to, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
+}
+
+/** Said on the job: its versions are in the team's store, and not where people look. */
+function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
+  if (refused.length === 0) return {};
+  const why = `Not in the registry, since these numbers were registered before by whoever made them elsewhere: ${refused.slice(0, 10).join(", ")}.`;
+  return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 
 export const failAttempt = (context: EndContext, fence: Fence, message: string) =>
@@ -92,11 +112,12 @@ export async function requeueAttempt(context: EndContext, { id, attempt: fence }
     // By trying, not by looking first: a cancellation may come between a look and a move.
     if (await moveJob(db, { id, from: ["INIT"], to: "QUEUED", fence, changes: { started_at: null } })) {
       const job = await getJob(db, id);
-      if (job) await enqueue(db, queueRow(job, readSpec(job)));
+      if (job) await enqueue(db, queueRow(job));
       return;
     }
-    const changes = { finished_at: iso(context.clock.now()) };
-    await moveJob(db, { id, from: ["CANCELING"], to: "CANCELED", fence, changes });
+    const now = context.clock.now();
+    const changes = { finished_at: iso(now) };
+    await endJob(db, { id, from: ["CANCELING"], to: "CANCELED", fence, changes }, now);
   });
   context.signals.jobChanged(id);
   context.signals.dispatch.wake();

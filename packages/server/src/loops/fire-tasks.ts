@@ -1,10 +1,11 @@
 /** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
 import { iso } from "../domain/clock.ts";
+import { endJob } from "../domain/end-job.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { fireTask } from "../domain/jobs.ts";
 import { type DefaultQuotas, mayQueue } from "../domain/quotas.ts";
 import { nextTick } from "../domain/ticks.ts";
-import { getJob, moveJob } from "../store/jobs.ts";
+import { getJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
@@ -63,7 +64,7 @@ async function fire(
   const task = await getJob(db, id);
   if (!task) return;
   const { cron_expression: cron } = readSpec(task);
-  const next = cron ? nextTick(cron, now) : undefined;
+  const next = cron ? nextTick(cron, "UTC", now) : undefined;
   if (!(await mayQueue(db, task.team_id, quotas))) {
     const later = iso(next ?? now + patience);
     return (await postponeTask(db, id, tick, later)) ? { team: task.team_id, next: later } : undefined;
@@ -71,6 +72,7 @@ async function fire(
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return;
   await fireTask(db, keys, task, now);
-  if (next === undefined) await moveJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } });
+  if (next === undefined)
+    await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
   return;
 }

@@ -5,15 +5,18 @@ import { attemptKey, type Observation } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
+import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeExit, describeFailure } from "./failures.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
+import type { Loop } from "./loop.ts";
 
-export interface ObserveContext extends JobLoopContext {
+export interface ObserveContext extends CollectContext {
   /** Seconds between TERM and KILL. */
   readonly cancelGrace: number;
   /** Keys that the engine said something of; emptied by the loop. */
   readonly hints: Set<string>;
+  /** Attempts whose datasets are being read back, by key: nobody waits for them but their own result. */
+  readonly collecting: Map<string, Promise<void>>;
 }
 
 /** After this long without a claim, a start has gone astray. */
@@ -34,7 +37,9 @@ export function observeJobs(context: ObserveContext): Loop {
       const full = now - lastFullPass >= fullPassEvery;
       if (full) lastFullPass = now;
       const open = await openAttempts(context.store.db, context.serverId);
-      const due = open.filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING");
+      const due = open
+        .filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING")
+        .filter((attempt) => !context.collecting.has(keyOf(attempt)));
       const ended: Ended[] = [];
       for (const attempt of due) {
         const end = await look(context, attempt, begun);
@@ -112,21 +117,58 @@ async function finish(context: ObserveContext, all: readonly Ended[]): Promise<v
   const alive = await context.engine.sweep(all.map(({ attempt }) => keyOf(attempt)));
   for (const attempt of alive) context.log.warn({ attempt }, "a process of an ended job cannot be killed yet");
   const ended = all.filter(({ attempt }) => !alive.includes(keyOf(attempt)));
-  const keys = ended.map(({ attempt }) => keyOf(attempt));
   context.faults.pass("exit-observed");
-  const results = await Promise.all(ended.map((end) => resultOf(context, end)));
+  for (const end of ended.filter(usedDatasets)) collectLater(context, end);
+  const others = ended.filter((end) => !usedDatasets(end));
+  await accept(context, others, await Promise.all(others.map((end) => resultOf(context, end))));
+}
+
+async function accept(context: ObserveContext, ended: readonly Ended[], results: readonly Result[]): Promise<void> {
+  if (results.length === 0) return;
   await acceptResults(context, results);
   context.faults.pass("result-committed");
-  for (const key of keys) {
+  for (const key of ended.map(({ attempt }) => keyOf(attempt))) {
     context.engine
       .cleanup(key)
       .catch((error) => context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
   }
 }
 
+/** A job that did not come so far has not touched them. */
+const usedDatasets = ({ observation }: Ended) => observation.steps.some(({ name }) => name === "datasets");
+
+/** Aside: other jobs' ends do not wait for it. */
+function collectLater(context: ObserveContext, end: Ended): void {
+  const key = keyOf(end.attempt);
+  const { job_id: jobId, team_id: teamId, created_at: startedAt } = end.attempt;
+  const canceled = end.attempt.status === "CANCELING" && end.attempt.signalled_at !== null;
+  const python = end.observation.state === "EXITED" ? end.observation.python : null;
+  const collecting = resultOf(context, end)
+    .then((result) => collectDatasets(context, { teamId, jobId, startedAt, canceled, python, result }))
+    .then((result) => acceptCollected(context, end, result))
+    .then(() => context.signals.stores.wake())
+    .catch((error) =>
+      context.log.error({ err: error, attempt: key }, "the result could not be written; it is tried again"),
+    )
+    .finally(() => context.collecting.delete(key));
+  context.collecting.set(key, collecting);
+}
+
+/** Datasets that cannot be written must not keep a job from ending: then it ends without them, and says so. */
+async function acceptCollected(context: ObserveContext, end: Ended, result: Result): Promise<void> {
+  try {
+    await accept(context, [end], [result]);
+  } catch (error) {
+    if (!result.collected) throw error;
+    context.log.error({ err: error, attempt: keyOf(end.attempt) }, "what the job made could not be written");
+    await accept(context, [end], [withoutDatasets(result)]);
+  }
+}
+
 async function resultOf(context: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
   const steps = JSON.stringify(observation.steps);
-  const base = { fence: fenceOf(attempt), signalled: attempt.signalled_at !== null };
+  const signalled = attempt.signalled_at !== null;
+  const base = { fence: fenceOf(attempt), signalled, inPipeline: attempt.pipeline_id !== null };
   if (observation.state === "LOST") {
     const error_message = `The job was lost: ${observation.why}. It was not run again; rerun it if that is safe.`;
     return { ...base, status: "FAILED", changes: { steps, error_message } };

@@ -12,9 +12,10 @@ import { deleteUnusedFiles, hasFile } from "../store/files.ts";
 import { deleteExpiredSignIns } from "../store/sessions.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
+import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
 import { type RetentionContext, removeOldLogs, removeOldRows } from "./retention.ts";
 
-export interface SweepContext extends RetentionContext, EnvironmentsContext {
+export interface SweepContext extends RetentionContext, EnvironmentsContext, OldExportsContext {
   readonly engine: Engine;
   readonly serverId: string;
   readonly unusedFileDays: number;
@@ -36,6 +37,7 @@ export function sweep(context: SweepContext): Loop {
       await removeOldRows(context);
       await removeOldLogs(context);
       await removeOldEnvironments(context);
+      await removeOldExports(context);
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
       await sweepUploads(context, begun);

@@ -14,6 +14,7 @@ export class ServerMetrics {
     "millrace_task_ticks_skipped_total",
     "Ticks of tasks that fired no job, since the team's queue was full.",
   );
+  readonly scheduleTicks = new Counter("millrace_schedule_ticks_total", "Ticks of schedules, by what became of them.");
   readonly dispatch = new Histogram(
     "millrace_job_dispatch_seconds",
     "From the creation of a job to its first start.",
@@ -40,8 +41,18 @@ export class ServerMetrics {
   }
 
   families(): Family[] {
-    const { jobsEnded, ticksSkipped, dispatch, jobDuration, requests, requestDuration, storeWrite } = this;
-    const series = [jobsEnded, ticksSkipped, dispatch, jobDuration, requests, requestDuration, storeWrite];
+    const { jobsEnded, ticksSkipped, scheduleTicks, dispatch, jobDuration, requests, requestDuration, storeWrite } =
+      this;
+    const series = [
+      jobsEnded,
+      ticksSkipped,
+      scheduleTicks,
+      dispatch,
+      jobDuration,
+      requests,
+      requestDuration,
+      storeWrite,
+    ];
     return [
       ...series.map((one) => one.family()),
       gauge("millrace_log_followers", "Open log sockets.", this.followers),

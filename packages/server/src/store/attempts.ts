@@ -21,7 +21,7 @@ const open = prepared<{ serverId: string }>()((db, value) =>
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
     .selectAll("attempts")
-    .select(["jobs.status", "jobs.steps"])
+    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id"])
     .where("server_id", "=", value("serverId")),
 );
 /** With the state of their jobs. */

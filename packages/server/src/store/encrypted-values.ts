@@ -7,6 +7,7 @@ export const encryptedPlaces = [
   { table: "jobs", column: "environment" },
   { table: "jobs", column: "secrets" },
   { table: "credentials", column: "secret" },
+  { table: "pipelines", column: "environment" },
 ] as const;
 
 export type EncryptedPlace = (typeof encryptedPlaces)[number];

@@ -21,12 +21,26 @@ export const shown = [
   "environment",
   "metrics",
   "steps",
+  "pipeline_id",
   "spec",
 ] as const;
 
 export type ShownJob = Pick<JobRow, (typeof shown)[number]>;
 
-export const insertJob = (db: Db, job: Insertable<Tables["jobs"]>) => db.insertInto("jobs").values(job).execute();
+export type NewJob = Insertable<Tables["jobs"]>;
+
+export const insertJob = (db: Db, job: NewJob) => db.insertInto("jobs").values(job).execute();
+
+/** Jobs of one statement: it takes only so many values. */
+const atOnce = 500;
+
+export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<void> {
+  for (let at = 0; at < jobs.length; at += atOnce)
+    await db
+      .insertInto("jobs")
+      .values(jobs.slice(at, at + atOnce))
+      .execute();
+}
 
 const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")));
 export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
@@ -63,19 +77,25 @@ export interface Move {
   readonly changes?: Updateable<Tables["jobs"]>;
 }
 
-/** The way in which a job changes its state (markQueued beside it): guarded, along the edges of the contract. False: it was elsewhere. */
-export async function moveJob(db: Db, { id, from, to, fence, changes }: Move): Promise<boolean> {
+/** The way in which a job changes its state (markQueued and cancelDrafts beside it): guarded, along the edges of the contract. False: it was elsewhere. */
+export async function moveJob(db: Db, move: Move): Promise<boolean> {
+  return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
+}
+
+/** The same, with the job as it is after it. Undefined: it was elsewhere. */
+export const movedJob = (db: Db, move: Move): Promise<JobRow | undefined> =>
+  moving(db, move).returningAll().executeTakeFirst();
+
+function moving(db: Db, { id, from, to, fence, changes }: Move) {
   for (const state of from) {
     if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
   }
-  let query = db
+  const query = db
     .updateTable("jobs")
     .set({ ...changes, status: to })
     .where("id", "=", id)
     .where("status", "in", from);
-  if (fence !== undefined) query = query.where("attempt", "=", fence);
-  const { numUpdatedRows } = await query.executeTakeFirst();
-  return numUpdatedRows === 1n;
+  return fence === undefined ? query : query.where("attempt", "=", fence);
 }
 
 /** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */
@@ -88,6 +108,21 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
     .returning("id")
     .execute();
   return rows.map((row) => row.id);
+}
+
+/** PENDING becomes CANCELED, for many at once; returns how many changed. */
+export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
+  let changed = 0n;
+  for (let at = 0; at < ids.length; at += atOnce) {
+    const { numUpdatedRows } = await db
+      .updateTable("jobs")
+      .set({ status: "CANCELED", finished_at: now })
+      .where("id", "in", ids.slice(at, at + atOnce))
+      .where("status", "=", "PENDING")
+      .executeTakeFirst();
+    changed += numUpdatedRows;
+  }
+  return Number(changed);
 }
 
 /** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
@@ -118,3 +153,14 @@ export const statesBefore = (to: JobStatus) =>
 
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
+
+/** What a job is, as long as it is a draft or waits. False: it has begun. */
+export async function rewriteJob(
+  db: Db,
+  id: string,
+  changes: Pick<JobRow, "spec" | "environment">,
+  states: readonly JobStatus[],
+): Promise<boolean> {
+  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}

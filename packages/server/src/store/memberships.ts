@@ -64,3 +64,9 @@ export async function hasOtherAdmin(db: Db, teamId: number, userId: number): Pro
     .where("users.disabled_at", "is", null);
   return (await others.limit(1).executeTakeFirst()) !== undefined;
 }
+
+/** Undefined: not in the team. */
+export async function roleOf(db: Db, teamId: number, userId: number): Promise<Role | undefined> {
+  const query = db.selectFrom("memberships").select("role").where("team_id", "=", teamId);
+  return (await query.where("user_id", "=", userId).executeTakeFirst())?.role;
+}

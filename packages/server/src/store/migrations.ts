@@ -12,7 +12,7 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams];
+const migrations: readonly Migration[] = [first, manyTeams, datasets];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -96,6 +96,41 @@ async function manyTeams(db: Kysely<Tables>, { identity }: Dialect): Promise<voi
     `alter table attempts add column team_id integer not null default 0`,
     `update attempts set team_id = (select jobs.team_id from jobs where jobs.id = attempts.job_id)`,
     `create index idempotency_keys_by_job on idempotency_keys (job_id)`,
+  ]);
+}
+
+/** The registry of datasets, pipelines that rebuild them, schedules that fire pipelines. */
+async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
+  await run(db, [
+    `alter table teams add column library_version text`,
+    `alter table jobs add column pipeline_id text`,
+    `create table namespaces (id ${identity}, team_id integer not null references teams, uuid text not null, name text not null, description text, created_at text not null, unique (team_id, name))`,
+    `create table projects (id ${identity}, namespace_id integer not null references namespaces, uuid text not null, name text not null, description text, created_at text not null, unique (namespace_id, name))`,
+    `create table datasets (id ${identity}, team_id integer not null references teams, project_id integer not null references projects, uuid text not null, name text not null, description text, attrs text not null, created_at text not null, unique (project_id, name))`,
+    `create index datasets_by_team on datasets (team_id, name)`,
+    `create index datasets_by_uuid on datasets (team_id, uuid)`,
+    `create table dataset_versions (id ${identity}, dataset_id integer not null references datasets, team_id integer not null references teams, uuid text not null, version text not null, major integer not null, minor integer not null, patch integer not null, status integer not null, rows_table text, num_objects bigint, size bigint, feature_schema text not null, schema text not null, preview text, sources text not null, query_script text not null, script_output text not null, error_message text not null, error_stack text not null, content_hash text, job_id text, created_at text not null, finished_at text, removed_at text, unique (dataset_id, major, minor, patch))`,
+    `create unique index dataset_versions_by_uuid on dataset_versions (team_id, uuid)`,
+    `create table dataset_dependencies (version_id integer not null references dataset_versions, needs_version_id integer references dataset_versions, needs_uri text)`,
+    `create unique index dataset_dependencies_by_version on dataset_dependencies (version_id, (coalesce(needs_version_id, 0)), (coalesce(needs_uri, '')))`,
+    `create index dataset_dependencies_by_need on dataset_dependencies (needs_version_id) where needs_version_id is not null`,
+    `create table dataset_version_jobs (job_id text not null, version_id integer not null references dataset_versions, is_creator integer not null, primary key (job_id, version_id))`,
+    `create index dataset_version_jobs_by_version on dataset_version_jobs (version_id)`,
+    `create table exports (id text primary key, team_id integer not null references teams, version_id integer not null references dataset_versions, status text not null, num_files integer not null, files_done integer not null, error text, created_at text not null)`,
+    `create index exports_by_version on exports (version_id)`,
+    `create index exports_by_time on exports (created_at)`,
+    `create table team_stores (team_id integer primary key references teams, used_at text not null, tidied_at text, paused_at text, backed_up_at text)`,
+    `create table pipelines (id text primary key, team_id integer not null references teams, user_id integer not null references users, name text not null, status text not null, is_template integer not null, schedule_id integer, triggered_from text not null, datasets text not null, settings text not null, environment text not null, scopes text not null, error_message text, error_stack text, open_runs integer not null, created_at text not null, updated_at text not null, finished_at text, unique (team_id, name))`,
+    `create index pipelines_by_team on pipelines (team_id, is_template, id)`,
+    `create index pipelines_by_schedule on pipelines (schedule_id, id) where schedule_id is not null`,
+    `create index pipelines_by_environment_key on pipelines ((substr(environment, 1, 18)), id) where environment <> ''`,
+    `create table pipeline_runs (pipeline_id text not null references pipelines, position integer not null, job_id text not null, created_job_id text, name text not null, waits_for integer not null, primary key (pipeline_id, job_id))`,
+    `create index pipeline_runs_by_created on pipeline_runs (created_job_id) where created_job_id is not null`,
+    `create table pipeline_edges (pipeline_id text not null references pipelines, job_id text not null, parent_job_id text not null, primary key (pipeline_id, job_id, parent_job_id))`,
+    `create index pipeline_edges_by_parent on pipeline_edges (pipeline_id, parent_job_id, job_id)`,
+    `create table schedules (id ${identity}, team_id integer not null references teams, user_id integer not null references users, name text not null, pipeline_id text not null references pipelines, start_after text, cron_expression text, timezone text not null, overlap text not null, catch_up text not null, is_paused integer not null, next_run text, waiting_since text, latest_pipeline_id text, fired integer not null, last_error text, created_at text not null, updated_at text not null, unique (team_id, name))`,
+    `create index schedules_by_time on schedules (next_run, id) where next_run is not null`,
+    `create index schedules_that_wait on schedules (id) where waiting_since is not null`,
   ]);
 }
 

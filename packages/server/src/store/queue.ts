@@ -91,3 +91,13 @@ const since = prepared<{ clusterId: number; after: string }>()((db, value) =>
 /** Jobs that wait and were created after this one, oldest first. */
 export const waitingSince = async (db: Db, clusterId: number, after: string): Promise<string[]> =>
   (await since(db, { clusterId, after })).rows.map((row) => row.job_id);
+
+/** A job that waits is now another one. False: somebody took it off the queue. */
+export async function requeueAs(
+  db: Db,
+  jobId: string,
+  changes: Pick<Insertable<Tables["queue"]>, "priority" | "slots">,
+): Promise<boolean> {
+  const query = db.updateTable("queue").set(changes).where("job_id", "=", jobId);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}

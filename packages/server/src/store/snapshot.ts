@@ -26,6 +26,18 @@ const tables = {
   tasks: "kept",
   idempotency_keys: "kept",
   job_tags: "kept",
+  namespaces: "kept",
+  projects: "kept",
+  datasets: "kept",
+  dataset_versions: "kept",
+  dataset_dependencies: "kept",
+  dataset_version_jobs: "kept",
+  exports: "left out",
+  team_stores: "kept",
+  pipelines: "kept",
+  pipeline_runs: "kept",
+  pipeline_edges: "kept",
+  schedules: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;
 
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
@@ -41,6 +53,11 @@ const counted: readonly KeptTable[] = [
   "credentials",
   "clusters",
   "files",
+  "namespaces",
+  "projects",
+  "datasets",
+  "dataset_versions",
+  "schedules",
 ];
 
 export type Row = Record<string, string | number | null>;

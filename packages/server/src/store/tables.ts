@@ -1,5 +1,5 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { JobStatus, Role } from "@millrace/contract";
+import type { CatchUpPolicy, ExportStatus, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -25,6 +25,21 @@ export interface Tables {
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
   /** Tags of jobs, for finding them; the job's own list is in its spec. */
   job_tags: { team_id: number; tag: string; job_id: string };
+  namespaces: NamespacesTable;
+  projects: ProjectsTable;
+  datasets: DatasetsTable;
+  dataset_versions: DatasetVersionsTable;
+  /** What a version was made from: another version, or whatever lies at a storage URI. One of the two is set. */
+  dataset_dependencies: { version_id: number; needs_version_id: number | null; needs_uri: string | null };
+  /** Which jobs made a version, or found it made and reused it. */
+  dataset_version_jobs: { job_id: string; version_id: number; is_creator: number };
+  exports: ExportsTable;
+  team_stores: TeamStoresTable;
+  pipelines: PipelinesTable;
+  pipeline_runs: PipelineRunsTable;
+  /** Edges of a pipeline's graph, by the original jobs' ids. */
+  pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
+  schedules: SchedulesTable;
 }
 
 interface UsersTable {
@@ -51,6 +66,8 @@ interface TeamsTable {
   max_queued: number | null;
   /** Given to jobs that name no credentials. */
   default_credentials_id: number | null;
+  /** Version of the dataset library that its jobs get which name none; null: the server's default. */
+  library_version: string | null;
 }
 
 interface InvitationsTable {
@@ -182,6 +199,8 @@ interface JobsTable {
   error_stack: string | null;
   steps: string | null;
   parent_job_id: string | null;
+  /** The pipeline whose run this is. */
+  pipeline_id: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -202,4 +221,164 @@ interface AttemptsTable {
   created_at: string;
   /** When the first signal of a cancellation was sent. */
   signalled_at: string | null;
+}
+
+interface NamespacesTable {
+  id: Generated<number>;
+  team_id: number;
+  uuid: string;
+  name: string;
+  description: string | null;
+  created_at: string;
+}
+
+interface ProjectsTable {
+  id: Generated<number>;
+  namespace_id: number;
+  uuid: string;
+  name: string;
+  description: string | null;
+  created_at: string;
+}
+
+interface DatasetsTable {
+  id: Generated<number>;
+  team_id: number;
+  project_id: number;
+  uuid: string;
+  name: string;
+  description: string | null;
+  /** JSON array of words, or of name=value. */
+  attrs: string;
+  created_at: string;
+}
+
+/**
+ * A version of a dataset. What is JSON here is kept and answered as text and never read into numbers: row values reach
+ * beyond what a JavaScript number holds.
+ */
+interface DatasetVersionsTable {
+  id: Generated<number>;
+  dataset_id: number;
+  team_id: number;
+  uuid: string;
+  /** A version number in three parts, as text and as numbers to sort by. */
+  version: string;
+  major: number;
+  minor: number;
+  patch: number;
+  /** In the library's own numbers: 4 complete, 8 removed; others are not kept. */
+  status: number;
+  /** Of the team's store; null: registered by whoever made it, rows lie elsewhere. */
+  rows_table: string | null;
+  num_objects: number | null;
+  size: number | null;
+  feature_schema: string;
+  schema: string;
+  /** JSON array of the first rows; null: none. */
+  preview: string | null;
+  sources: string;
+  query_script: string;
+  script_output: string;
+  error_message: string;
+  error_stack: string;
+  content_hash: string | null;
+  /** The job that made it; null: nobody's. */
+  job_id: string | null;
+  created_at: string;
+  finished_at: string | null;
+  removed_at: string | null;
+}
+
+/** A copy of a version's rows as files for a client to fetch. */
+interface ExportsTable {
+  id: string;
+  team_id: number;
+  version_id: number;
+  status: ExportStatus;
+  num_files: number;
+  files_done: number;
+  error: string | null;
+  created_at: string;
+}
+
+/** What is known of a team's store of rows beside the files themselves. */
+interface TeamStoresTable {
+  team_id: number;
+  /** When a job last worked with it. */
+  used_at: string;
+  tidied_at: string | null;
+  /** Until its garbage is collected no job of the team begins. */
+  paused_at: string | null;
+  backed_up_at: string | null;
+}
+
+interface PipelinesTable {
+  /** UUIDv7, as for jobs. */
+  id: string;
+  team_id: number;
+  user_id: number;
+  /** Two short words, unique in the team. */
+  name: string;
+  status: PipelineStatus;
+  /** Of a schedule: never runs itself. */
+  is_template: number;
+  /** For a template its schedule, for a firing the schedule that fired it. */
+  schedule_id: number | null;
+  /** The first target, in full with its version. */
+  triggered_from: string;
+  /** JSON array of all targets, in full with their versions. */
+  datasets: string;
+  /** JSON object: what was set for all its runs. */
+  settings: string;
+  /** NAME=VALUE lines that every run gets, encrypted; empty for none. */
+  environment: string;
+  /** JSON array of the scopes of whoever triggered it. */
+  scopes: string;
+  error_message: string | null;
+  error_stack: string | null;
+  /** Runs whose jobs have not ended: at 0 it is over. Kept, so that the end of a job need not count them. */
+  open_runs: number;
+  created_at: string;
+  updated_at: string;
+  finished_at: string | null;
+}
+
+interface PipelineRunsTable {
+  pipeline_id: string;
+  /** Parents before children. */
+  position: number;
+  /** The job that originally made the dataset. */
+  job_id: string;
+  /** The draft that runs; null in a template. */
+  created_job_id: string | null;
+  name: string;
+  /** Parents that have not ended well yet: at 0 it may begin. */
+  waits_for: number;
+}
+
+interface SchedulesTable {
+  id: Generated<number>;
+  team_id: number;
+  user_id: number;
+  name: string;
+  /** Its template. */
+  pipeline_id: string;
+  start_after: string | null;
+  cron_expression: string | null;
+  /** IANA name. */
+  timezone: string;
+  overlap: OverlapPolicy;
+  catch_up: CatchUpPolicy;
+  is_paused: number;
+  /** Null: paused, or over. */
+  next_run: string | null;
+  /** The tick that waits for the end of the newest run. */
+  waiting_since: string | null;
+  latest_pipeline_id: string | null;
+  fired: number;
+  /** Why the newest tick fired nothing, where it should have. */
+  last_error: string | null;
+  created_at: string;
+  updated_at: string;
 }

@@ -12,7 +12,14 @@ const nameOf = prepared<{ id: number }>()((db, value) =>
 );
 export const teamNameOf = async (db: Db, id: number): Promise<string> => (await nameOf(db, { id })).rows[0]?.name ?? "";
 
-type ListedTeam = Pick<Selectable<Tables["teams"]>, "id" | "name" | "max_running" | "max_queued" | "created_at"> & {
+export const libraryVersionOf = async (db: Db, id: number): Promise<string | null> =>
+  (await db.selectFrom("teams").select("library_version").where("id", "=", id).executeTakeFirst())?.library_version ??
+  null;
+
+type ListedTeam = Pick<
+  Selectable<Tables["teams"]>,
+  "id" | "name" | "max_running" | "max_queued" | "library_version" | "created_at"
+> & {
   members: number;
 };
 
@@ -21,7 +28,7 @@ export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]
   const query = db
     .selectFrom("teams")
     .leftJoin("memberships", "memberships.team_id", "teams.id")
-    .select(["teams.id", "name", "max_running", "max_queued", "created_at"])
+    .select(["teams.id", "name", "max_running", "max_queued", "library_version", "created_at"])
     .select((eb) => eb.fn.count<number>("memberships.user_id").as("members"))
     .groupBy("teams.id")
     .orderBy("name");

@@ -1,12 +1,17 @@
 /** Valid requests for every route of the contract, about real things of one team: what the walks over all routes send. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { request } from "node:http";
 import { type Client, createClient, type Route, routes } from "@millrace/contract";
+import { putVersion } from "./datasets.ts";
 import type { InProcessServer } from "./in-process.ts";
+import { recordMade } from "./lineage.ts";
 import { addPerson, addTeam, type Person } from "./people.ts";
 
 /** Stands in the name of everything that belongs to the team: no stranger may ever read it. */
 export const mark = "markedalpha";
+/** Jobs may use it, so that it can be listed. */
+export const sourceFolder = "/usr/share";
 const password = "correct horse battery";
 
 /** What a field of this name is given: ids of real things, values that pass every check. */
@@ -21,7 +26,7 @@ export interface Fixture {
   readonly knownToStrangers: Known;
 }
 
-/** A team of its own with a job, a file, an invitation, a pending login, tokens and members. */
+/** A team of its own with a job, a pipeline, a schedule, a file, an invitation, a pending login, tokens and members. */
 export async function makeFixture(server: InProcessServer, suffix = ""): Promise<Fixture> {
   const team = `${mark}${suffix}`;
   await addTeam(server, team);
@@ -37,7 +42,14 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   const set = { body: { team_name: team, name, values: { SETTING: mark } } };
   await client.call(routes.setTeamCredentials, set);
   await client.call(routes.setOwnCredentials, set);
+  const made = {
+    ...(await makeDataset(server, team, name)),
+    ...(await makePipeline(server, client, job.id, name)),
+  };
+  const scheduled = await makeSchedule(client, made.pipeline_name);
   const knownToStrangers: Known = {
+    ...made,
+    ...scheduled,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -55,6 +67,59 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   };
   const known = { ...knownToStrangers, current_password: password, ...(await secretsOf(client, team)) };
   return { team, admin, viewer, known, knownToStrangers: { ...knownToStrangers, invitation_id: known.invitation_id } };
+}
+
+/** With rows of its own in the registry, though in no store, and an export of it. */
+async function makeDataset(server: InProcessServer, team: string, name: string) {
+  const [namespace, project, version] = [`@${mark}`, "default", "1.0.0"];
+  const teams = await server.store.db.selectFrom("teams").select("id").where("name", "=", team).execute();
+  const teamId = teams[0]?.id ?? 0;
+  const uuid = await putVersion(server.store, name, { namespace, project, version, teamId });
+  const { id } = await server.store.db
+    .selectFrom("dataset_versions")
+    .select("id")
+    .where("uuid", "=", uuid)
+    .executeTakeFirstOrThrow();
+  const export_id = randomUUID();
+  const made = {
+    status: "complete",
+    num_files: 0,
+    files_done: 0,
+    error: null,
+    created_at: new Date().toISOString(),
+  } as const;
+  await server.store.write((db) =>
+    db
+      .insertInto("exports")
+      .values({ id: export_id, team_id: teamId, version_id: id, ...made })
+      .execute(),
+  );
+  return {
+    namespace,
+    project,
+    version,
+    dataset: `${namespace}.${project}.${name}@${version}`,
+    export_id,
+    source: `file://${sourceFolder}`,
+  };
+}
+
+/** The job made a dataset, and a pipeline would make it anew. It is called like everything else here. */
+async function makePipeline(server: InProcessServer, client: Client, jobId: string, name: string) {
+  const job = server.store.db.selectFrom("jobs").select("team_id").where("id", "=", jobId);
+  const { team_id: teamId } = await job.executeTakeFirstOrThrow();
+  await recordMade(server.store, jobId, "walked", { namespace: "shared", teamId });
+  const datasets = ["shared.default.walked"];
+  const { pipeline_id } = (await client.call(routes.triggerPipeline, { body: { datasets, review: true } })).pipeline;
+  await server.store.write((db) => db.updateTable("pipelines").set({ name }).where("id", "=", pipeline_id).execute());
+  return { datasets, pipeline_id, pipeline_name: name };
+}
+
+/** Another may be made by a name of its own. */
+async function makeSchedule(client: Client, pipeline_name: string) {
+  const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
+  const { schedule } = await client.call(routes.createSchedule, { body });
+  return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
 }
 
 async function secretsOf(client: Client, team_name: string) {

@@ -27,18 +27,19 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
-import type { Exit } from "../engine.ts";
+import type { Exit, Python } from "../engine.ts";
 import type { Group } from "./cgroups.ts";
 import type { Identity } from "./processes.ts";
 
 /** In the order in which they run; names of files and of functions in a plan. */
-export const phases = ["repository", "files", "environment", "query"] as const;
+export const phases = ["repository", "files", "environment", "datasets", "query"] as const;
 export type Phase = (typeof phases)[number];
 
 const labels: Record<Phase, string> = {
   repository: "Clone the repository",
   files: "Place the files",
   environment: "Prepare the environment",
+  datasets: "Open the team's datasets",
   query: "Run the query",
 };
 
@@ -153,6 +154,20 @@ export class AttemptFolder {
   group(): Group | undefined {
     const [name, oomKills, cpuSeconds] = this.#text("group").split(" ");
     return name ? { name, oomKills: Number(oomKills), cpuSeconds: Number(cpuSeconds) } : undefined;
+  }
+
+  /** Which interpreter works with the team's datasets, unless the environment has one. */
+  writePython(python: Python): void {
+    this.write("python", JSON.stringify(python));
+  }
+
+  /** The interpreter that works with the team's datasets; null: none does, or the environment is not there yet. */
+  python(): Python | null {
+    const text = this.#text("python");
+    const venv = this.#text("venv").trim();
+    if (text === "") return null;
+    const { path, folders } = JSON.parse(text) as Python;
+    return venv === "" ? { path, folders } : { path: join(venv, "bin/python"), folders: [venv, ...folders] };
   }
 
   /** Why the attempt was made to end; empty: it was not. */

@@ -10,6 +10,8 @@ export interface Interpreter {
   readonly version: string;
   /** What it needs to run: its own folder, and that of the one it was made from. */
   readonly folders: readonly string[];
+  /** Version of the dataset library that it has; empty: none. */
+  readonly library: string;
 }
 
 export class Interpreters {
@@ -69,8 +71,12 @@ export class Interpreters {
   }
 }
 
-const question =
-  "import sys, platform; print(platform.python_version(), sys.executable, sys.prefix, sys.base_prefix, sep='\\n')";
+const question = `
+import glob, os, platform, sys
+found = [name for path in sys.path for name in glob.glob(os.path.join(path, "datachain-*.dist-info"))]
+library = os.path.basename(found[0])[len("datachain-"):-len(".dist-info")] if found else ""
+print(platform.python_version(), sys.executable, library, sys.prefix, sys.base_prefix, sep="\\n")
+`;
 
 function ask(path: string, asJob: readonly string[]): Promise<Interpreter | undefined> {
   const [program = "", ...words] = [...asJob, path, "-I", "-c", question];
@@ -78,9 +84,9 @@ function ask(path: string, asJob: readonly string[]): Promise<Interpreter | unde
   const env = asJob.length > 0 ? { env: { PATH: "/usr/bin:/bin" } } : {};
   return new Promise((resolve) => {
     execFile(program, words, { timeout: 10_000, ...env }, (error, stdout) => {
-      const [version, executable, ...prefixes] = stdout.trim().split("\n");
+      const [version, executable, library = "", ...prefixes] = stdout.trim().split("\n");
       if (error || !version || !executable) return resolve(undefined);
-      resolve({ version, path: executable, folders: foldersOf(executable, prefixes) });
+      resolve({ version, path: executable, library, folders: foldersOf(executable, prefixes) });
     });
   });
 }

@@ -3,7 +3,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { IsolationLevel } from "../engine.ts";
+import type { IsolationLevel, StoreView } from "../engine.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 import { infoDescriptor, type Sandbox } from "./sandbox.ts";
 import { quote, words } from "./shell.ts";
@@ -16,8 +16,16 @@ export interface Inside {
   readonly readable: readonly string[];
   /** Shell words that may hold `$MILLRACE_VENV`: folders that it may write to beside its own. */
   readonly writable?: readonly string[];
+  /** The team's store, where the command works with it. */
+  readonly store?: StoreAccess | undefined;
   /** Shell words of the command. */
   readonly command: string;
+}
+
+/** A folder that several users share by its group. */
+interface StoreAccess {
+  readonly folder: string;
+  readonly group: number | undefined;
 }
 
 export interface Isolation {
@@ -36,6 +44,8 @@ export interface Isolation {
   temporary(folder: AttemptFolder): string | undefined;
   /** Shell lines that put the command into the place of the shell that runs them, in the attempt's folder. */
   enter(inside: Inside): string;
+  /** Words in front of a command that give it this view and nothing else of the machine, as far as this level goes. */
+  confine(view: StoreView): string[];
   /** A shell command that ends every process of the attempt's user, where the end of a phase does not. */
   evict(folder: AttemptFolder): string;
   close(): void;
@@ -75,6 +85,9 @@ export class NoIsolation implements Isolation {
   }
   temporary(): undefined {}
   close(): void {}
+  confine(): string[] {
+    return [];
+  }
   evict(): string {
     return ":";
   }
@@ -98,11 +111,11 @@ const startInside = (environment: string, command: string) =>
   `/bin/sh -c ${quote(start)} sh ${quote(environment)} "$MILLRACE_VENV" ${command}`;
 
 /** From root to a user that has no rights and can get none back. */
-const becoming = (setpriv: string, uid: number) => [
+const becoming = (setpriv: string, uid: number, group?: number) => [
   setpriv,
   `--reuid=${uid}`,
   `--regid=${uid}`,
-  "--clear-groups",
+  group === undefined ? "--clear-groups" : `--groups=${group}`,
   "--no-new-privs",
   "--bounding-set=-all",
   "--inh-caps=-all",
@@ -168,10 +181,15 @@ export class UserIsolation implements Isolation {
     return `(ulimit -p unlimited; exec ${kill}) 9>&-`;
   }
 
-  enter({ folder, command }: Inside): string {
+  confine({ group }: StoreView): string[] {
+    const { setpriv } = this.#options.programs;
+    return group === undefined ? [] : [...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
+  }
+
+  enter({ folder, store, command }: Inside): string {
     const { programs } = this.#options;
     const inside = startInside("../input/env", command);
-    const become = words(programs.setsid, ...becoming(programs.setpriv, folder.owner()));
+    const become = words(programs.setsid, ...becoming(programs.setpriv, folder.owner(), store?.group));
     return `  cd ./work || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
   }
 }
@@ -223,15 +241,22 @@ export class SandboxIsolation implements Isolation {
     return ":";
   }
 
-  enter({ folder, readable, writable = [], command }: Inside): string {
+  confine(view: StoreView): string[] {
+    const { sandbox, users } = this.#options;
+    const become = users && view.group !== undefined ? becoming(users.programs.setpriv, view.group) : [];
+    return [...sandbox.storeWords(view), "--", ...become];
+  }
+
+  enter({ folder, readable, writable = [], store, command }: Inside): string {
     const { programs, sandbox, accounts, users } = this.#options;
     const uid = folder.owner();
-    const view = words(...sandbox.words({ path: folder.path, ...accounts(uid), readable }));
+    const shared = store ? [store.folder] : [];
+    const view = words(...sandbox.words({ path: folder.path, ...accounts(uid), readable, shared }));
     const mounts =
       writable.length > 0
         ? writable.map((path) => `--bind ${path} ${path}`)
         : [`\${MILLRACE_VENV:+--ro-bind "$MILLRACE_VENV" "$MILLRACE_VENV"}`];
-    const become = users ? `${words(...becoming(users.programs.setpriv, uid))} ` : "";
+    const become = users ? `${words(...becoming(users.programs.setpriv, uid, store?.group))} ` : "";
     const inside = startInside(folder.file("input/env"), command);
     return [
       `  exec ${defaults(programs)} ${view} ${mounts.join(" ")} -- \\`,

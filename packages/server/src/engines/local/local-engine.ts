@@ -1,10 +1,11 @@
 /** Runs jobs on the machine of the server. */
+import { randomUUID } from "node:crypto";
 import { chmodSync, readdirSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UsageSample } from "@millrace/contract";
-import type { Engine, JobSpec, LogSource, Observation } from "../engine.ts";
+import type { Engine, JobSpec, LogSource, Observation, StoreUse, StoreView } from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Usage } from "./cgroups.ts";
@@ -12,7 +13,7 @@ import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
-import { insideScripts, queryFile, scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
+import { insideScripts, queryFile, scriptComesLast, storeFile, type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
@@ -86,8 +87,10 @@ export class LocalEngine implements Engine {
 
   async submit(spec: JobSpec): Promise<void> {
     const folder = this.#folder(spec.key);
-    const requirements = spec.queryType === "PYTHON" ? withLibrary(spec) : spec.requirements?.trim() || undefined;
-    const interpreter = await this.#interpreter(spec, folder, requirements !== undefined);
+    const wanted = spec.requirements?.trim() || undefined;
+    const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
+    // An interpreter that has the library, and nothing more is asked for: no environment is needed.
+    const requirements = wanted === `datachain==${interpreter?.library}` ? undefined : wanted;
     folder.make();
     // Finding the interpreter took a moment: the attempt may have been withdrawn meanwhile.
     if (folder.claim() !== "none") return;
@@ -103,6 +106,7 @@ export class LocalEngine implements Engine {
     requirements: string | undefined,
   ): void {
     const uid = this.#takeUser(folder);
+    if (spec.store && interpreter) folder.writePython(interpreter);
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const { limits } = this.#options;
@@ -153,7 +157,9 @@ export class LocalEngine implements Engine {
       "repository.sh": spec.repository !== null,
       "files.sh": comesLast || spec.files.length > 0,
       "build.sh": requirements !== undefined,
+      "datasets.py": spec.store !== null,
     };
+    if (spec.store) folder.writeInput(storeFile, JSON.stringify(storeRecord(spec, spec.store)), uid);
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
 
@@ -197,6 +203,7 @@ export class LocalEngine implements Engine {
       ...spec.environment,
       ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
       ...(spec.reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
+      ...(spec.store ? storeVariables(spec, spec.store, temporary ?? folder.work) : {}),
       MILLRACE_JOB_ID: spec.jobId,
       MILLRACE_METRICS_FILE: join(folder.work, metricsFile),
       [keyVariable]: spec.key,
@@ -215,7 +222,8 @@ export class LocalEngine implements Engine {
     const exit = folder.exit();
     const steps = folder.steps(exit);
     if (exit) {
-      return { state: "EXITED", steps, exit, metrics: folder.metrics(), overLimit: this.#whyEnded(folder, exit.code) };
+      const told = { metrics: folder.metrics(), python: folder.python() };
+      return { state: "EXITED", steps, exit, ...told, overLimit: this.#whyEnded(folder, exit.code) };
     }
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
@@ -233,6 +241,11 @@ export class LocalEngine implements Engine {
     }
     const group = code === 0 ? undefined : folder.group();
     return group && this.#cgroups?.ranOutOfMemory(group) ? overMemory(this.#options.limits) : null;
+  }
+
+  /** Words in front of a command that looks after a team's store. */
+  confine(view: StoreView): string[] {
+    return this.#isolation.confine(view);
   }
 
   async withdraw(key: string): Promise<boolean> {
@@ -384,13 +397,44 @@ function scriptFilename({ name, queryType }: JobSpec): string {
   return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
 }
 
-/** A query that imports the library gets it, listed or not. */
-function withLibrary({ query, requirements }: JobSpec): string | undefined {
-  const listed = requirements?.trim() ?? "";
-  const imports = /^[ \t]*(import|from)[ \t]+datachain\b/m.test(query);
-  const has = listed.split("\n").some((line) => /^datachain\b/i.test(line.trim()));
-  const needed = imports && !has ? `${listed}\ndatachain`.trim() : listed;
-  return needed === "" ? undefined : needed;
+/** How the library finds the team's store, and where it keeps what is the job's alone. */
+const storeVariables = ({ jobId }: JobSpec, { metadata, rows, home }: StoreUse, root: string) => ({
+  DATACHAIN_JOB_ID: jobId,
+  DATACHAIN_IS_STUDIO: "1",
+  DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
+  DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
+  DATACHAIN_ROOT_DIR: root,
+  DATACHAIN_PROJECT: `${home.namespace}.${home.project}`,
+});
+
+/** Numbers that the library has for a job that runs, and for kinds of queries. */
+const running = 4;
+const kinds: Record<JobSpec["queryType"], number> = { PYTHON: 1, SHELL: 2, TYPESCRIPT: 2 };
+
+/** The job and its creator's namespace as rows of the library's own tables. */
+function storeRecord(spec: JobSpec, { made, home, createdAt, workers, runGroupId, rerunFromJobId }: StoreUse) {
+  const created_at = createdAt.replace("T", " ").replace("Z", "000");
+  return {
+    made,
+    namespace: { uuid: randomUUID(), name: home.namespace, created_at },
+    job: {
+      id: spec.jobId,
+      name: spec.name ?? "",
+      status: running,
+      created_at,
+      query: spec.query,
+      query_type: kinds[spec.queryType],
+      workers,
+      python_version: spec.pythonVersion,
+      error_message: "",
+      error_stack: "",
+      params: JSON.stringify(spec.params),
+      metrics: "{}",
+      run_group_id: runGroupId,
+      rerun_from_job_id: rerunFromJobId,
+      is_remote_execution: 0,
+    },
+  };
 }
 
 async function findTools({ dataDir, jobEnvironment }: LocalEngineOptions): Promise<Toolbox> {

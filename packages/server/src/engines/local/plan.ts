@@ -33,13 +33,17 @@ export interface PlanInput {
 }
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
-export const insideScripts = ["repository.sh", "files.sh", "build.sh"] as const;
+export const insideScripts = ["repository.sh", "files.sh", "build.sh", "datasets.py"] as const;
+
+/** What the team's store must know of the job, for the last of them. */
+export const storeFile = "datasets.json";
 
 export function writePlan(input: PlanInput): string {
   const bodies: Record<Phase, string | undefined> = {
     repository: input.spec.repository ? repositoryPhase(input) : undefined,
     files: filesPhase(input),
     environment: input.requirements ? environmentPhase(input) : undefined,
+    datasets: input.spec.store ? datasetsPhase(input) : undefined,
     query: queryPhase(input),
   };
   const used = phases.filter((phase) => bodies[phase] !== undefined);
@@ -166,15 +170,31 @@ export function namedFiles(requirements: string): string[] {
   });
 }
 
+/** Of the environment, where there is one. */
+const python = ({ requirements, interpreter }: PlanInput) =>
+  requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "");
+const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "");
+
+/** With the job's own interpreter: the library that it has is what the store must suit. */
+function datasetsPhase(input: PlanInput): string {
+  const { folder, spec, isolation, interpreter } = input;
+  const rest = words(script(input, "datasets.py"), folder.file(`input/${storeFile}`));
+  const command = `${python(input)} -I ${rest}`;
+  return (
+    venvOf(input) +
+    isolation.enter({ folder, readable: interpreter?.folders ?? [], store: spec.store ?? undefined, command })
+  );
+}
+
 function queryPhase(input: PlanInput): string {
-  const { spec, interpreter, requirements, scriptName } = input;
+  const { spec, folder, isolation, interpreter, scriptName } = input;
   const command =
     spec.queryType === "PYTHON"
-      ? `${requirements ? '"$MILLRACE_VENV/bin/python"' : quote(interpreter?.path ?? "")} ${quote(scriptName)}`
+      ? `${python(input)} ${quote(scriptName)}`
       : // A script that names its interpreter gets it.
         words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
-  const venv = requirements ? "  read -r MILLRACE_VENV <venv || exit\n" : "";
-  return venv + enter(input, command, interpreter?.folders);
+  const readable = interpreter?.folders ?? [];
+  return venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command });
 }
 
 /** Lines that a shell reads before it starts a phase. Later names win. */

@@ -25,6 +25,8 @@ export interface SandboxedAttempt {
   readonly group: string;
   /** More that it may read: an interpreter's folders, a program. */
   readonly readable: readonly string[];
+  /** Folders below the data folder that it may change: its team's store. */
+  readonly shared: readonly string[];
 }
 
 /** Where the number of the namespace is written: the shell opens this descriptor. */
@@ -40,7 +42,7 @@ export class Sandbox {
   }
 
   /** Up to the command. The network stays: what it reaches is for the operator's firewall to say. */
-  words({ path, passwd, group, readable }: SandboxedAttempt): string[] {
+  words({ path, passwd, group, readable, shared }: SandboxedAttempt): string[] {
     const { bwrap, dataDir, jobPaths, hidden, settingFiles } = this.#options;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
     const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), dataDir];
@@ -59,7 +61,28 @@ export class Sandbox {
       // Whatever else was mounted above it, nothing of the data folder shows but what follows.
       ...["--tmpfs", dataDir, "--dir", join(dataDir, "jobs"), "--dir", path, "--dir", join(dataDir, "envs")],
       ...["--ro-bind", join(path, "input"), join(path, "input"), "--bind", join(path, "work"), join(path, "work")],
+      ...below(dataDir, shared),
       ...["--chdir", join(path, "work")],
+    ];
+  }
+
+  /** For a command of ours that looks after a team's store: no network, and of the data folder only what is named. */
+  storeWords({ readable, writable }: { readable: readonly string[]; writable: readonly string[] }): string[] {
+    const { bwrap, dataDir } = this.#options;
+    const extra = readable.filter((folder) => !isSystem(folder));
+    const outside = extra.filter((folder) => !isBelow(folder, dataDir));
+    return [
+      bwrap,
+      ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"],
+      ...["--die-with-parent", "--new-session"],
+      ...this.#system,
+      ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"],
+      ...parents([...outside, dataDir]),
+      ...outside.flatMap((folder) => ["--ro-bind", folder, folder]),
+      ...["--tmpfs", dataDir],
+      ...extra.filter((folder) => isBelow(folder, dataDir)).flatMap((folder) => ["--ro-bind", folder, folder]),
+      ...below(dataDir, writable),
+      ...["--chdir", "/"],
     ];
   }
 
@@ -69,6 +92,14 @@ export class Sandbox {
     return shown && lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   }
 }
+
+/** Mounted below the data folder, which shows nothing else; the way there can be passed. */
+const below = (dataDir: string, folders: readonly string[]) => [
+  ...foldersAbove(folders)
+    .filter((folder) => folder.startsWith(`${dataDir}/`))
+    .flatMap((folder) => ["--dir", folder]),
+  ...folders.flatMap((folder) => ["--bind", folder, folder]),
+];
 
 const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
 
@@ -85,15 +116,18 @@ const systemRoots = ["/usr", "/etc"];
 const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, folder));
 
 /** Folders that bubblewrap makes by itself are its maker's alone; a job must be able to pass them. */
-function parents(paths: readonly string[]): string[] {
+const parents = (paths: readonly string[]) =>
+  foldersAbove(paths)
+    .filter((folder) => folder !== "/tmp" && !isSystem(folder))
+    .flatMap((folder) => ["--dir", folder]);
+
+/** Outer before inner. */
+function foldersAbove(paths: readonly string[]): string[] {
   const folders = new Set<string>();
   for (const path of paths) {
     for (let folder = dirname(path); folder !== "/"; folder = dirname(folder)) folders.add(folder);
   }
-  return [...folders]
-    .filter((folder) => folder !== "/tmp" && !isSystem(folder))
-    .sort()
-    .flatMap((folder) => ["--dir", folder]);
+  return [...folders].sort();
 }
 
 /** Programs, libraries and settings that everybody on the machine may read; links at the top stay links. */

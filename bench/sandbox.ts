@@ -1,0 +1,65 @@
+/** The other side of isolated jobs: a bare loop that starts processes in the same sandbox, without a service around it. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readConfig } from "../packages/server/src/config.ts";
+import { AttemptFolder } from "../packages/server/src/engines/local/attempt-folder.ts";
+import { Interpreters } from "../packages/server/src/engines/local/interpreters.ts";
+import type { Isolation } from "../packages/server/src/engines/local/isolation.ts";
+import { openIsolation } from "../packages/server/src/engines/local/open-isolation.ts";
+import { findPrograms } from "../packages/server/src/engines/local/programs.ts";
+import { quote } from "../packages/server/src/engines/local/shell.ts";
+
+export interface Sandbox {
+  readonly level: Isolation["level"];
+  shell(script: string): Promise<void>;
+  python(script: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** At the strongest level that works here, as a server takes it. */
+export async function openSandbox(): Promise<Sandbox> {
+  const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
+  await mkdir(join(root, "jobs"));
+  const config = readConfig();
+  const options = { ...config, dataDir: root, wanted: "auto" as const, users: config.jobUsers, hidden: [] };
+  const { isolation } = await openIsolation(options, await findPrograms(config.jobEnvironment));
+  const interpreters = new Interpreters(config.jobEnvironment["PATH"] ?? "", isolation.asJob);
+  const { path, folders } = await interpreters.resolve(null);
+  return {
+    level: isolation.level,
+    shell: (script) => runInside(isolation, root, script, "/bin/sh ./script", folders),
+    python: (script) => runInside(isolation, root, script, `${quote(path)} ./script`, folders),
+    async close() {
+      isolation.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+let counter = 0;
+
+/** Claims, runs the command inside with its output in a log, records the exit: a job without a service around it. */
+async function runInside(
+  isolation: Isolation,
+  root: string,
+  script: string,
+  command: string,
+  readable: readonly string[],
+): Promise<void> {
+  const folder = new AttemptFolder(join(root, "jobs"), `bare.${++counter}`);
+  const uid = isolation.takeUser(folder);
+  folder.make();
+  folder.makeInside(uid, true);
+  folder.writeInput("env", "", uid);
+  folder.writeScript("script", script, uid);
+  const lines = isolation.enter({ folder, readable, command });
+  const supervisor = `cd "$1" && set -C && : >claim && set +C && MILLRACE_VENV= && (\n${lines}\n) >log 2>&1; echo $? >exit`;
+  const child = spawn("/bin/sh", ["-c", supervisor, "sh", folder.path], { stdio: "ignore", detached: true });
+  await once(child, "exit");
+  if ((await readFile(folder.file("exit"), "utf8")) !== "0\n") throw new Error("the bare process failed");
+  await folder.remove();
+  if (uid !== undefined) isolation.freeUser(uid, folder);
+}

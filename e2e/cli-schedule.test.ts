@@ -1,0 +1,112 @@
+/** `millrace schedule`, from the first run to the deletion. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { Pipeline, PipelineSchedule, PipelineScheduleItem } from "@millrace/contract";
+import { ClientSuite } from "./support/client-suite.ts";
+import { shell } from "./support/jobs.ts";
+import { type Lineage, openLineage } from "./support/lineage.ts";
+import { Millrace, until } from "./support/millrace.ts";
+
+describe("millrace schedule", () => {
+  const suite = ClientSuite.use();
+  const commandLine = Millrace.useWith(suite);
+  let cli: Millrace;
+  let lineage: Lineage;
+  let pipeline: string;
+  before(async () => {
+    cli = await commandLine();
+    lineage = await openLineage(suite.server, suite.api);
+    await lineage.make("final", shell("echo made", { query_name: "final.sh" }));
+    pipeline = (await cli.json<Pipeline>("pipeline", "create", "final")).name;
+  });
+  after(() => lineage.close());
+
+  const show = (name: string) => cli.json<PipelineSchedule>("schedule", "show", name);
+  const create = (name: string, ...flags: string[]) =>
+    cli.json<PipelineSchedule>("schedule", "create", name, pipeline, ...flags);
+
+  test("create makes one, and show tells the next five runs, also by the clock on the wall", async () => {
+    const said = await cli.print(
+      ...["schedule", "create", "nightly", pipeline, "--cron", "30 2 * * *", "--timezone", "Europe/Berlin"],
+    );
+    assert.match(said, /^state\tactive$/m);
+    const [, runs = ""] = /^next runs\t(.*)$/m.exec(said) ?? [];
+    assert.equal(runs.split("\\n").length, 5);
+    for (const run of runs.split("\\n")) assert.match(run, /^\S+Z \(\d{4}-\d\d-\d\d 02:30 Europe\/Berlin\)$/);
+    assert.equal(await cli.print("schedule", "show", "nightly"), said);
+    const { id, overlap, catch_up } = await show("nightly");
+    assert.deepEqual([overlap, catch_up], ["skip", "one"]);
+    assert.equal((await show(String(id))).schedule_name, "nightly", "by id too");
+  });
+
+  test("create with a time that has passed runs at once, once, and show tells how that went", async () => {
+    await create("once", "--start-time", "2020-01-01T00:00Z");
+    const done = await until("its run", async () => {
+      const now = await show("once");
+      return now.latest_run?.status === "COMPLETED" ? now : undefined;
+    });
+    const said = await cli.print("schedule", "show", "once");
+    assert.match(said, new RegExp(`^newest run\t${done.latest_run?.name} COMPLETED `, "m"));
+    assert.match(said, /^state\tover$/m);
+    assert.match(await cli.print("pipeline", "list"), new RegExp(`^${done.latest_run?.name}\tCOMPLETED`, "m"));
+  });
+
+  test("update changes, renames, pauses and lets go on; --start-time= takes a time away", async () => {
+    await create("changed", "--cron", "@daily", "--start-time", "2099-01-01T00:00Z", "--overlap", "wait");
+    assert.equal((await show("changed")).next_run, "2099-01-01T00:00:00.000Z");
+    const sooner = await cli.json<PipelineSchedule>(
+      "schedule",
+      "update",
+      "changed",
+      "--start-time=",
+      "--catch-up",
+      "all",
+    );
+    assert.deepEqual([sooner.start_after, sooner.catch_up, sooner.overlap], [null, "all", "wait"]);
+    assert.match(await cli.print("schedule", "update", "changed", "--pause"), /^state\tpaused$/m);
+    assert.equal((await show("changed")).next_run, null);
+    assert.match(await cli.print("schedule", "update", "changed", "--resume", "--name", "renamed"), /^state\tactive$/m);
+    assert.equal((await show("renamed")).is_paused, false);
+  });
+
+  test("ls lists them by name, for people and for programs", async () => {
+    const rows = (await cli.print("schedule", "ls")).trimEnd().split("\n");
+    assert.deepEqual(
+      rows.map((row) => row.split("\t").slice(1, 5)),
+      [
+        ["nightly", "active", "30 2 * * *", "Europe/Berlin"],
+        ["once", "over", "once", "UTC"],
+        ["renamed", "active", "@daily", "UTC"],
+      ],
+    );
+    const list = await cli.json<PipelineScheduleItem[]>("schedule", "ls");
+    assert.deepEqual(
+      list.map(({ schedule_name }) => schedule_name),
+      ["nightly", "once", "renamed"],
+    );
+  });
+
+  test("delete removes it, and says what is not there", async () => {
+    assert.equal(await cli.print("schedule", "delete", "once"), "The schedule once is deleted\n");
+    assert.deepEqual(await cli.json("schedule", "delete", "renamed"), { ok: true });
+    assert.match(await cli.refused(1, "schedule", "show", "nighlty"), /There is no schedule 'nighlty'.*\n.*nightly\?/);
+    assert.match(await cli.refused(1, "schedule", "delete", "once"), /There is no schedule 'once'/);
+  });
+
+  test("what cannot be read is refused with 64, what the server refuses with 1, each with the reason", async () => {
+    const refused = (code: number, ...words: string[]) => cli.refused(code, "schedule", ...words);
+    assert.match(await refused(64, "create", "x", pipeline), /It would never run/);
+    assert.match(await refused(64, "create", "x"), /PIPELINE is missing/);
+    assert.match(
+      await refused(64, "create", "x", pipeline, "--cron", "@daily", "--overlap", "skp"),
+      /Did you mean skip/,
+    );
+    assert.match(await refused(64, "create", "x", pipeline, "--start-time", "whenever"), /schedule create --help/);
+    assert.match(await refused(64, "update", "nightly"), /There is nothing to change/);
+    assert.match(await refused(64, "update", "nightly", "--pause", "--resume"), /exclude each other/);
+    assert.match(await refused(1, "create", "x", pipeline, "--cron", "61 * * * *"), /cron_expression: expected five/);
+    assert.match(await refused(1, "create", "x", "no-such", "--cron", "@daily"), /There is no pipeline no-such/);
+    assert.match(await refused(1, "create", "nightly", pipeline, "--cron", "@daily"), /has a schedule nightly already/);
+    assert.match(await refused(1, "update", "nightly", "--timezone", "Mars"), /IANA time zone/);
+  });
+});

@@ -1,0 +1,102 @@
+/** The unmodified library inside jobs: what scripts make is in the registry when their job has ended. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { routes } from "@millrace/contract";
+import { jobIdOf, logOf } from "./support/client-output.ts";
+import { ClientSuite } from "./support/client-suite.ts";
+import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
+import { python, readJob, readLog, runJob, waitForEnd } from "./support/jobs.ts";
+
+const skip = await whyNoDatachain();
+
+describe("the library in jobs", { skip }, () => {
+  const suite = ClientSuite.use({ ...withLibrary, MILLRACE_MAX_WORKERS: "4" });
+
+  const versionsOf = async (job_id: string) =>
+    (await suite.api.call(routes.datasetJobVersions, { query: { job_id } })).dataset_versions;
+
+  test("a script saves a dataset under its creator's name, and `job run` ends with the version made", async () => {
+    const client = await suite.client();
+    await client.write("make.py", "import datachain as dc\ndc.read_values(n=[1, 2, 3]).save('numbers')\n");
+    const first = await client.run("job", "run", "make.py");
+    assert.equal(first.code, 0, first.stdout + first.stderr);
+    assert.match(first.stdout, /@admin\.default\.numbers/);
+    assert.deepEqual(await versionsOf(jobIdOf(first)), [{ dataset_name: "@admin.default.numbers", version: "1.0.0" }]);
+    const job = await readJob(suite.api, jobIdOf(first));
+    assert.deepEqual(
+      job.steps?.map(({ name }) => name),
+      ["datasets", "query"],
+      "an interpreter that has the library needs no environment",
+    );
+  });
+
+  test("a script that builds on it reads the newest version; what it read is its dependency", async () => {
+    const client = await suite.client();
+    await client.write(
+      "more.py",
+      "import datachain as dc\ndc.read_dataset('numbers').map(m=lambda n: n + 1, output=int).save('more')\n",
+    );
+    const run = await client.run("job", "run", "more.py");
+    assert.equal(run.code, 0, run.stdout + run.stderr);
+    assert.deepEqual(await versionsOf(jobIdOf(run)), [{ dataset_name: "@admin.default.more", version: "1.0.0" }]);
+  });
+
+  test("metrics of the script are the job's", async () => {
+    const client = await suite.client();
+    await client.write(
+      "measure.py",
+      "import datachain as dc\nfrom datachain import metrics\nmetrics.set('rows', 7)\ndc.read_values(n=[1]).save('measured')\n",
+    );
+    const run = await client.run("job", "run", "measure.py");
+    assert.equal(run.code, 0, run.stdout + run.stderr);
+    assert.deepEqual((await readJob(suite.api, jobIdOf(run))).metrics, { rows: 7 });
+  });
+
+  test("metrics of the script hide its secrets, as its log does", async () => {
+    const secret = "correct-horse-battery-staple";
+    const script =
+      "import os\nimport datachain as dc\nfrom datachain import metrics\nmetrics.set('leak', os.environ['API_TOKEN'])\n";
+    const { job } = await runJob(suite.api, python(script, { environment: `API_TOKEN=${secret}` }));
+    assert.equal(job.status, "COMPLETE");
+    assert.ok(!JSON.stringify(job.metrics).includes(secret), JSON.stringify(job.metrics));
+    assert.ok("leak" in job.metrics);
+  });
+
+  test("a second run of an unchanged script finds its checkpoint; with --ignore-checkpoints there is a new version", async () => {
+    const client = await suite.client();
+    await client.write(
+      "step.py",
+      "import datachain as dc\ndc.read_dataset('numbers').map(k=lambda n: n * 2, output=int).save('steps')\n",
+    );
+    const first = await client.run("job", "run", "step.py");
+    assert.equal(first.code, 0, first.stdout + first.stderr);
+    const again = await client.run("job", "run", "step.py");
+    assert.match(logOf(again.stdout), /Checkpoint found/);
+    assert.deepEqual(await versionsOf(jobIdOf(again)), [{ dataset_name: "@admin.default.steps", version: "1.0.0" }]);
+    const fresh = await client.run("job", "run", "step.py", "--ignore-checkpoints");
+    assert.deepEqual(await versionsOf(jobIdOf(fresh)), [{ dataset_name: "@admin.default.steps", version: "1.0.1" }]);
+  });
+
+  test("what a job made before it failed, or was cancelled, counts", async () => {
+    const client = await suite.client();
+    await client.write(
+      "fail.py",
+      "import datachain as dc\ndc.read_values(n=[1]).save('before')\nraise SystemExit(3)\n",
+    );
+    const failed = await client.run("job", "run", "fail.py");
+    assert.equal(failed.code, 1);
+    assert.deepEqual(await versionsOf(jobIdOf(failed)), [{ dataset_name: "@admin.default.before", version: "1.0.0" }]);
+
+    const { id } = await suite.api.call(routes.createJob, {
+      body: {
+        query:
+          "import datachain as dc, time\ndc.read_values(n=[1]).save('cut')\nprint('saved', flush=True)\ntime.sleep(600)\n",
+        query_type: "PYTHON",
+      },
+    });
+    while (!(await readLog(suite.api, id)).includes("saved")) await new Promise((resolve) => setTimeout(resolve, 100));
+    await suite.api.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    assert.equal((await waitForEnd(suite.api, id)).status, "CANCELED");
+    assert.deepEqual(await versionsOf(id), [{ dataset_name: "@admin.default.cut", version: "1.0.0" }]);
+  });
+});

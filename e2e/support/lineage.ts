@@ -1,0 +1,24 @@
+/** Datasets of a real server, written into its store beside it: lineage without the library. */
+import type { Client, JobInput } from "@millrace/contract";
+import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { type Made, originalJob, recordMade } from "../../packages/server/test/support/lineage.ts";
+import type { TestServer } from "./server.ts";
+
+export type { Made };
+
+export interface Lineage {
+  /** A dataset that a job like this made from others. */
+  make(name: string, input: JobInput, needs?: readonly Made[]): Promise<Made>;
+  close(): Promise<void>;
+}
+
+export async function openLineage(server: TestServer, client: Client, databaseUrl = ""): Promise<Lineage> {
+  const store = await openStore({ dataDir: server.dataDir, databaseUrl });
+  return {
+    async make(name, input, needs = []) {
+      const { id } = await originalJob(client, input);
+      return recordMade(store, id, name, { needs });
+    },
+    close: () => store.close(),
+  };
+}

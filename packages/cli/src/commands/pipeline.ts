@@ -1,0 +1,106 @@
+/** `millrace pipeline`: make, watch, pause, resume, repair, repeat. */
+import { type Pipeline, type PipelineOutput, routes } from "@millrace/contract";
+import { type Connection, connect } from "../connection.ts";
+import { usageError } from "../errors.ts";
+import type { Output } from "../output.ts";
+import { nextStep, pipelineColumns, pipelineLines } from "../pipeline/view.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const create: Handler<"pipeline create"> = async ({ flags, arguments: { DATASET } }, output) => {
+  if (flags.watch && !flags.run) throw usageError("--watch goes with --run: a paused pipeline waits for a review");
+  const connection = await connect(flags);
+  const body = { datasets: [...DATASET], review: !flags.run };
+  const { pipeline } = await connection.client.call(routes.triggerPipeline, { body });
+  if (!flags.watch) return show(pipeline, flags.json, output);
+  output.note(`The pipeline ${pipeline.name} is made`);
+  const { watchPipeline } = await import("../pipeline/watch.ts");
+  return watchPipeline(connection, pipeline.name, flags.json, output);
+};
+
+const status: Handler<"pipeline status"> = async ({ flags, arguments: { NAME: name } }, output) => {
+  const connection = await connect(flags);
+  if (flags.watch) {
+    const { watchPipeline } = await import("../pipeline/watch.ts");
+    return watchPipeline(connection, name, flags.json, output);
+  }
+  return show(await connection.client.call(routes.getPipeline, { query: { name } }), flags.json, output);
+};
+
+function show(pipeline: Pipeline, json: boolean, output: Output): number {
+  if (json) output.json(pipeline);
+  else {
+    output.lines(pipelineLines(pipeline));
+    const next = nextStep(pipeline);
+    if (next) output.note(`next: ${next}`, "dim");
+  }
+  return 0;
+}
+
+const list: Handler<"pipeline list"> = async ({ flags }, output) => {
+  const { client } = await connect(flags);
+  const query = {
+    ...(flags.limit === undefined ? {} : { limit: flags.limit }),
+    ...(flags.status ? { status: [flags.status] } : {}),
+    ...(flags.search ? { search: flags.search } : {}),
+  };
+  const pipelines = await client.call(routes.listPipelines, { query });
+  if (flags.json) output.json(pipelines);
+  else if (pipelines.length === 0) output.note("No pipelines found. Make one: millrace pipeline create DATASET");
+  else output.table(pipelineColumns(), pipelines);
+  return 0;
+};
+
+type Action =
+  | typeof routes.pausePipeline
+  | typeof routes.resumePipeline
+  | typeof routes.cancelPipeline
+  | typeof routes.rerunPipeline;
+
+const act =
+  (route: Action): Handler<"pipeline pause"> =>
+  async ({ flags, arguments: { NAME: name } }, output) => {
+    const { client } = await connect(flags);
+    return showOutput(await client.call(route, { body: { name } }), flags.json, output);
+  };
+
+const showOutput = ({ pipeline }: PipelineOutput, json: boolean, output: Output) => show(pipeline, json, output);
+
+const actOnJob =
+  (route: typeof routes.removeJobFromPipeline | typeof routes.retryPipelineJob): Handler<"pipeline remove-job"> =>
+  async ({ flags, arguments: { NAME: name, ID } }, output) => {
+    const connection = await connect(flags);
+    const body = { name, job_id: await findRun(connection, name, ID) };
+    return showOutput(await connection.client.call(route, { body }), flags.json, output);
+  };
+
+/** The one run whose name is this, or one of whose ids begins so; else whatever was typed, for the server to name. */
+async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
+  const { job_runs } = await client.call(routes.getPipeline, { query: { name } });
+  const text = typed.toLowerCase();
+  const found = job_runs.filter(
+    (run) => run.name === typed || [run.created_job_id, run.job_id].some((id) => id?.startsWith(text)),
+  );
+  if (found.length > 1)
+    throw usageError(`'${typed}' is the beginning of ${found.length} runs of ${name}: type more of it`);
+  return found[0]?.job_id ?? typed;
+}
+
+const settings: Handler<"pipeline settings"> = async (input, output) => {
+  const connection = await connect(input.flags);
+  const { composeSettings } = await import("../pipeline/settings.ts");
+  const body = await composeSettings(input, connection, output);
+  return showOutput(await connection.client.call(routes.updatePipelineSettings, { body }), input.flags.json, output);
+};
+
+export const handlers: HandlersOf<"pipeline"> = {
+  "pipeline create": create,
+  "pipeline status": status,
+  "pipeline list": list,
+  "pipeline pause": act(routes.pausePipeline),
+  "pipeline resume": act(routes.resumePipeline),
+  "pipeline cancel": act(routes.cancelPipeline),
+  "pipeline rerun": act(routes.rerunPipeline),
+  "pipeline remove-job": actOnJob(routes.removeJobFromPipeline),
+  "pipeline retry-job": actOnJob(routes.retryPipelineJob),
+  "pipeline settings": settings,
+};

@@ -1,0 +1,177 @@
+/** `millrace schedule`: pipelines that run again and again. */
+import {
+  catchUpPolicies,
+  overlapPolicies,
+  type PipelineSchedule,
+  type PipelineScheduleItem,
+  routes,
+} from "@millrace/contract";
+import { type Connection, connect } from "../connection.ts";
+import { CliError, usageError } from "../errors.ts";
+import type { Column, Output } from "../output.ts";
+import { closest } from "../parse.ts";
+import type { Handler, HandlersOf } from "./handler.ts";
+
+const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) => {
+  if (is_paused) return "paused";
+  if (waiting_since) return "waits for the last run";
+  return next_run === null ? "over" : "active";
+};
+
+const columns: Column<PipelineScheduleItem>[] = [
+  { title: "ID", full: ({ id }) => String(id) },
+  { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: true },
+  { title: "STATE", full: stateOf },
+  { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
+  { title: "TIME ZONE", full: ({ timezone }) => timezone },
+  { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
+  { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
+  { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
+  { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true },
+  { title: "ERROR", full: ({ last_error }) => last_error ?? "", shrinks: true },
+];
+
+interface TimeFlags {
+  readonly cron: string | undefined;
+  readonly "start-time": string | undefined;
+  readonly timezone: string | undefined;
+  readonly overlap: string | undefined;
+  readonly "catch-up": string | undefined;
+}
+
+/** What is not named is left out; an empty time is sent as it is, and takes one away. */
+async function readFlags(flags: TimeFlags, command: string) {
+  const start = flags["start-time"];
+  const { parseStartTime } = await import("../job/start-time.ts");
+  return {
+    ...(flags.cron === undefined ? {} : { cron_expression: flags.cron }),
+    ...(start === undefined
+      ? {}
+      : { start_after: start.trim() === "" ? "" : parseStartTime(start, new Date(), command) }),
+    ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
+    ...(flags.overlap === undefined ? {} : { overlap: readPolicy("overlap", flags.overlap, overlapPolicies) }),
+    ...(flags["catch-up"] === undefined
+      ? {}
+      : { catch_up: readPolicy("catch-up", flags["catch-up"], catchUpPolicies) }),
+  };
+}
+
+function readPolicy<P extends string>(flag: string, text: string, policies: readonly P[]): P {
+  const found = policies.find((policy) => policy === text.toLowerCase());
+  if (found) return found;
+  const guess = closest(text.toLowerCase(), policies);
+  throw usageError(`--${flag}: there is no policy '${text}'`, {
+    why: guess ? `Did you mean ${guess}?` : `There are ${policies.join(", ")}`,
+    next: "millrace schedule create --help",
+  });
+}
+
+const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PIPELINE } }, output) => {
+  const body = { schedule_name: NAME, pipeline_name: PIPELINE, ...(await readFlags(flags, "schedule create")) };
+  if (!flags.cron && !flags["start-time"])
+    throw usageError("It would never run", {
+      why: "--cron, --start-time or both are needed",
+      next: "millrace schedule create --help",
+    });
+  const { client } = await connect(flags);
+  return show((await client.call(routes.createSchedule, { body })).schedule, flags.json, output);
+};
+
+const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE } }, output) => {
+  if (flags.pause && flags.resume) throw usageError("--pause and --resume exclude each other");
+  const changes = {
+    ...(flags.name === undefined ? {} : { schedule_name: flags.name }),
+    ...(await readFlags(flags, "schedule update")),
+    ...(flags.pause || flags.resume ? { pause_pipeline: flags.pause } : {}),
+  };
+  if (Object.keys(changes).length === 0)
+    throw usageError("There is nothing to change", { next: "millrace schedule update --help" });
+  const connection = await connect(flags);
+  const body = { schedule_id: await findId(connection, SCHEDULE), ...changes };
+  return show((await connection.client.call(routes.updateSchedule, { body })).schedule, flags.json, output);
+};
+
+const remove: Handler<"schedule delete"> = async ({ flags, arguments: { SCHEDULE } }, output) => {
+  const connection = await connect(flags);
+  const body = { schedule_id: await findId(connection, SCHEDULE) };
+  const answer = await connection.client.call(routes.deleteSchedule, { body });
+  if (flags.json) output.json(answer);
+  else output.print(`The schedule ${SCHEDULE} is deleted`);
+  return 0;
+};
+
+const ls: Handler<"schedule ls"> = async ({ flags }, output) => {
+  const { client } = await connect(flags);
+  const schedules = await client.call(routes.listSchedules, { query: {} });
+  if (flags.json) output.json(schedules);
+  else if (schedules.length === 0)
+    output.note("No schedules found. Make one: millrace schedule create NAME PIPELINE --cron EXPRESSION");
+  else output.table(columns, schedules);
+  return 0;
+};
+
+const showOne: Handler<"schedule show"> = async ({ flags, arguments: { SCHEDULE } }, output) => {
+  const connection = await connect(flags);
+  const query = { schedule_id: await findId(connection, SCHEDULE) };
+  return show(await connection.client.call(routes.getSchedule, { query }), flags.json, output);
+};
+
+/** A name wins over an id: somebody may call a schedule 7. */
+async function findId({ client }: Connection, text: string): Promise<number> {
+  const schedules = await client.call(routes.listSchedules, { query: {} });
+  const found = schedules.find((one) => one.schedule_name === text) ?? schedules.find(({ id }) => String(id) === text);
+  if (found) return found.id;
+  const guess = closest(
+    text,
+    schedules.map(({ schedule_name }) => schedule_name),
+  );
+  throw new CliError(`There is no schedule '${text}' in this team`, {
+    ...(guess ? { why: `Did you mean ${guess}?` } : {}),
+    next: "millrace schedule ls",
+  });
+}
+
+function show(schedule: PipelineSchedule, json: boolean, output: Output): number {
+  if (json) output.json(schedule);
+  else output.fields(fieldsOf(schedule).filter(([, value]) => value !== ""));
+  return 0;
+}
+
+const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
+  ["id", String(schedule.id)],
+  ["name", schedule.schedule_name],
+  ["state", stateOf(schedule)],
+  ["cron", schedule.cron_expression ?? ""],
+  ["start after", schedule.start_after ?? ""],
+  ["time zone", schedule.timezone],
+  ["overlap", schedule.overlap],
+  ["catch-up", schedule.catch_up],
+  ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],
+  ["newest run", schedule.latest_run ? runText(schedule.latest_run) : ""],
+  ["runs so far", String(schedule.fired)],
+  ["last error", schedule.last_error ?? ""],
+  ["pipeline", schedule.pipeline.name],
+  ["datasets", schedule.pipeline.datasets.join("\n")],
+  ["by", schedule.created_by.username],
+];
+
+const runText = ({ name, status, created_at }: PipelineSchedule["pipeline"]) => `${name} ${status} ${created_at}`;
+
+/** As the API writes it, and what the clock on the wall shows then. */
+function whenText(moment: string, timezone: string): string {
+  if (timezone === "UTC") return moment;
+  const shown = new Intl.DateTimeFormat("sv-SE", {
+    timeZone: timezone,
+    dateStyle: "short",
+    timeStyle: "short",
+  }).format(new Date(moment));
+  return `${moment} (${shown} ${timezone})`;
+}
+
+export const handlers: HandlersOf<"schedule"> = {
+  "schedule create": create,
+  "schedule update": update,
+  "schedule delete": remove,
+  "schedule ls": ls,
+  "schedule show": showOne,
+};

@@ -1,0 +1,43 @@
+/** The flags of `pipeline settings` as what is sent: absent flags change nothing, empty ones take a setting back. */
+import type { UpdatePipelineSettingsInput } from "@millrace/contract";
+import type { Input } from "../arguments.ts";
+import type { Connection } from "../connection.ts";
+import { usageError } from "../errors.ts";
+import { joinTexts } from "../job/compose.ts";
+import type { Output } from "../output.ts";
+
+export async function composeSettings(
+  { flags, arguments: { NAME } }: Input<"pipeline settings">,
+  connection: Connection,
+  output: Output,
+): Promise<UpdatePipelineSettingsInput> {
+  const settings = {
+    environment: text(flags["env-file"], flags.env),
+    requirements: text(flags["req-file"], flags.req),
+    credentials_names: list(flags["credentials-name"]),
+    python_version: flags["python-version"],
+    repository: flags.repository,
+    workers: flags.workers,
+    priority: flags.priority,
+  };
+  const given = Object.entries(settings).filter(([, value]) => value !== undefined);
+  if (given.length === 0 && flags.files.length === 0)
+    throw usageError("There is nothing to change", { next: "millrace pipeline settings --help" });
+  const files = list(flags.files);
+  return {
+    pipeline_name: NAME,
+    ...(Object.fromEntries(given) as UpdatePipelineSettingsInput),
+    ...(files === undefined ? {} : { files: await upload(connection, files, output) }),
+  };
+}
+
+const text = (file: string | undefined, items: readonly string[]) =>
+  file === undefined && items.length === 0 ? undefined : joinTexts(file, items);
+
+/** `--files=` is one empty word. */
+const list = (items: readonly string[]) => (items.length === 0 ? undefined : items.filter((item) => item !== ""));
+
+async function upload(connection: Connection, files: readonly string[], output: Output): Promise<string[]> {
+  const { uploadFiles } = await import("../job/upload.ts");
+  return files.length === 0 ? [] : uploadFiles(connection, files, output);
+}

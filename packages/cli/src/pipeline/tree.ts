@@ -1,0 +1,65 @@
+/**
+ * A pipeline's graph as lines of a tree: every run once, below the parent that stands last. A run that alone follows its
+ * parent stands straight below it, so that a long chain is a list and not a staircase.
+ */
+import type { JobPipelineRun } from "@millrace/contract";
+
+export interface Branch {
+  readonly run: JobPipelineRun;
+  /** What is drawn before it. */
+  readonly stem: string;
+  /** Names of parents that it does not stand below. */
+  readonly also: readonly string[];
+}
+
+/** `runs` has parents before children. */
+export function branchesOf(runs: readonly JobPipelineRun[]): Branch[] {
+  const position = new Map(runs.map(({ job_id }, index) => [job_id, index]));
+  const children = new Map<string | undefined, JobPipelineRun[]>();
+  for (const run of runs) {
+    const parent = lastOf(run.parent_job_ids, position);
+    children.set(parent, [...(children.get(parent) ?? []), run]);
+  }
+  const names = new Map(runs.map(({ job_id, name }) => [job_id, name]));
+  const also = (run: JobPipelineRun) => {
+    const under = lastOf(run.parent_job_ids, position);
+    return run.parent_job_ids.filter((id) => id !== under).map((id) => names.get(id) ?? id);
+  };
+  return grow(children, also);
+}
+
+const lastOf = (ids: readonly string[], position: ReadonlyMap<string, number>) =>
+  ids.toSorted((a, b) => (position.get(b) ?? -1) - (position.get(a) ?? -1))[0];
+
+/** Without recursion: a chain may be longer than the stack is deep. */
+function grow(
+  children: ReadonlyMap<string | undefined, readonly JobPipelineRun[]>,
+  also: (run: JobPipelineRun) => string[],
+): Branch[] {
+  const branches: Branch[] = [];
+  const waiting = planted(children.get(undefined) ?? [], "").reverse();
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { run, stem, below } = next;
+    branches.push({ run, stem, also: also(run) });
+    const its = children.get(run.job_id) ?? [];
+    const [only] = its;
+    if (only && its.length === 1) waiting.push({ run: only, stem: below, below });
+    else waiting.push(...planted(its, `${below}  `, below).reverse());
+  }
+  return branches;
+}
+
+interface Planted {
+  readonly run: JobPipelineRun;
+  readonly stem: string;
+  /** Before whatever stands below it. */
+  readonly below: string;
+}
+
+function planted(runs: readonly JobPipelineRun[], indent: string, from = indent): Planted[] {
+  if (indent === "") return runs.map((run) => ({ run, stem: "", below: "" }));
+  return runs.map((run, index) => {
+    const isLast = index === runs.length - 1;
+    return { run, stem: `${from}${isLast ? "└ " : "├ "}`, below: `${from}${isLast ? "  " : "│ "}` };
+  });
+}

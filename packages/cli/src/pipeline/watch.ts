@@ -1,0 +1,97 @@
+/** A pipeline watched to its end: drawn anew on a terminal, else a line for each change; an exit code at the end. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { isUnfinished, type Pipeline, routes, statusGroups, watchExitCode } from "@millrace/contract";
+import { type Connection, UnreachableError } from "../connection.ts";
+import { CliError, exitCodes } from "../errors.ts";
+import type { Output } from "../output.ts";
+import { nextStep, pipelineLines } from "./view.ts";
+
+const interval = 500;
+/** A server that restarts is back long before. */
+const patience = 120;
+
+export async function watchPipeline(
+  connection: Connection,
+  name: string,
+  json: boolean,
+  output: Output,
+): Promise<number> {
+  const interruption = new AbortController();
+  const interrupt = () => interruption.abort();
+  process.on("SIGINT", interrupt);
+  try {
+    const show = json ? () => {} : screen(output);
+    const last = await watch(connection, name, show, output, interruption.signal);
+    if (json) output.json(last);
+    if (last.status === "FAILED") output.failure(pipelineFailure(last));
+    return watchExitCode(last.status);
+  } catch (error) {
+    if (!interruption.signal.aborted) throw error;
+    output.note(
+      `\nStopped watching. The pipeline goes on.\n  watch it again:  millrace pipeline status ${name} --watch`,
+    );
+    return exitCodes.interrupted;
+  } finally {
+    process.off("SIGINT", interrupt);
+  }
+}
+
+async function watch(
+  { client }: Connection,
+  name: string,
+  show: (pipeline: Pipeline) => void,
+  output: Output,
+  signal: AbortSignal,
+): Promise<Pipeline> {
+  for (let silent = 0; ; ) {
+    try {
+      const pipeline = await client.call(routes.getPipeline, { query: { name } }, { signal });
+      silent = 0;
+      output.clearProgress();
+      show(pipeline);
+      if (isOver(pipeline)) return pipeline;
+    } catch (error) {
+      if (!(error instanceof UnreachableError) || ++silent > patience) throw error;
+      output.progress("Connection lost; trying again ...");
+    }
+    await sleep(interval, undefined, { signal });
+  }
+}
+
+/** A pipeline that failed is over when what had begun has ended. */
+const isOver = ({ status, job_runs }: Pipeline) =>
+  !isUnfinished(status) && !job_runs.some((run) => statusGroups["ACTIVE"]?.includes(run.status));
+
+function screen(output: Output): (pipeline: Pipeline) => void {
+  if (output.rows === undefined) return changes(output);
+  let drawn = 0;
+  return (pipeline) => {
+    // One line is left for the cursor.
+    drawn = output.redraw(pipelineLines(pipeline, (output.rows ?? 24) - 1), drawn);
+  };
+}
+
+/** For programs and logs: what is new since the last look. */
+function changes(output: Output): (pipeline: Pipeline) => void {
+  const seen = new Map<string, string>();
+  const tell = (key: string, status: string, text: string) => {
+    if (seen.get(key) === status) return;
+    seen.set(key, status);
+    output.print(text);
+  };
+  return ({ name, status, completed, total, job_runs }) => {
+    for (const run of job_runs)
+      tell(
+        run.job_id,
+        `${run.status} ${run.created_job_id}`,
+        `${run.name}\t${run.status}\t${run.created_job_id ?? ""}`,
+      );
+    tell("", status, `${name}\t${status}\t${completed}/${total}`);
+  };
+}
+
+const pipelineFailure = (pipeline: Pipeline) =>
+  new CliError(`The pipeline ${pipeline.name} failed`, {
+    why: pipeline.error_message ?? undefined,
+    next: nextStep(pipeline),
+  });

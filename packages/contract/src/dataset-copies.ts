@@ -1,0 +1,33 @@
+/** Copies of a team's dataset store: taken every day, put back when a script has spoilt it. */
+import type { Static } from "typebox";
+import { defineRoute } from "./routes.ts";
+import { ActionFeedback, maybe, Timestamp } from "./schema.ts";
+import { TeamParams, teamAccess } from "./teams.ts";
+import { Type } from "./type.ts";
+
+export const DatasetCopy = Type.Object({ created_at: Timestamp }, { $id: "DatasetCopy" });
+export type DatasetCopy = Static<typeof DatasetCopy>;
+
+export const listDatasetCopies = defineRoute({
+  id: "listDatasetCopies",
+  method: "GET",
+  path: "/api/teams/{team_name}/dataset-copies",
+  tag: "Teams",
+  summary: "List the daily copies of a team's dataset store, newest first",
+  access: teamAccess("read", "viewer"),
+  params: TeamParams,
+  response: Type.Array(DatasetCopy),
+});
+
+export const restoreDatasetCopy = defineRoute({
+  id: "restoreDatasetCopy",
+  method: "POST",
+  path: "/api/teams/{team_name}/dataset-copies/restore",
+  tag: "Teams",
+  summary: "Put a copy in the place of a team's dataset store, while none of its jobs run",
+  access: { ...teamAccess("write", "admin"), people: true },
+  params: TeamParams,
+  body: Type.Object({ created_at: maybe({ ...Timestamp, description: "of which copy; absent: of the newest" }) }),
+  response: ActionFeedback,
+  errors: ["not_found", "wrong_state"],
+});

@@ -1,0 +1,67 @@
+/** Exports: the rows of a version as files that a client fetches. */
+import { access, defineRoute } from "./routes.ts";
+import { oneOf, TeamName } from "./schema.ts";
+import { Type } from "./type.ts";
+
+const exportStatuses = ["pending", "running", "complete", "failed", "removed"] as const;
+export type ExportStatus = (typeof exportStatuses)[number];
+
+const ExportId = Type.String({ maxLength: 64, description: "as the export gave it" });
+
+export const exportDataset = defineRoute({
+  id: "exportDataset",
+  method: "GET",
+  path: "/api/datachain/datasets/export",
+  tag: "Datasets",
+  summary: "Have the rows of a version written to files, and get their URLs",
+  access: access("DATASETS", "read", "viewer"),
+  query: Type.Object({
+    name: Type.String({ maxLength: 1024 }),
+    namespace: Type.Optional(Type.String({ maxLength: 255 })),
+    project: Type.Optional(Type.String({ maxLength: 255 })),
+    version: Type.Optional(Type.String({ maxLength: 64, description: "absent: the newest" })),
+    source: Type.Optional(Type.String({ maxLength: 64, description: "not used" })),
+    team_name: Type.Optional(TeamName),
+  }),
+  response: Type.Object({
+    export_id: ExportId,
+    signed_urls: Type.Array(Type.String(), {
+      description: "of all files; each needs no token, and is a 404 until its file is written",
+    }),
+  }),
+  errors: ["not_found", "wrong_state", "insufficient_storage"],
+});
+
+export const exportStatus = defineRoute({
+  id: "exportStatus",
+  method: "GET",
+  path: "/api/datachain/datasets/export-status",
+  tag: "Datasets",
+  summary: "How far an export is",
+  access: access("DATASETS", "read", "viewer"),
+  query: Type.Object({ export_id: ExportId, team_name: Type.Optional(TeamName) }),
+  response: Type.Object({
+    status: oneOf(exportStatuses),
+    files_done: Type.Integer(),
+    num_files: Type.Integer(),
+    error_message: Type.String({ description: "why it failed" }),
+  }),
+  errors: ["not_found"],
+});
+
+export const downloadExport = defineRoute({
+  id: "downloadExport",
+  method: "GET",
+  path: "/api/datachain/datasets/export-files/{export_id}/{file}",
+  tag: "Datasets",
+  summary: "One file of an export: Parquet in an LZ4 frame",
+  access: { kind: "public", why: "the URL is signed, for this file and a time" },
+  params: Type.Object({ export_id: ExportId, file: Type.String({ pattern: "^\\d{1,9}$", description: "a number" }) }),
+  query: Type.Object({
+    expires: Type.Integer({ minimum: 0, description: "seconds since 1970" }),
+    signature: Type.String({ maxLength: 128 }),
+  }),
+  response: Type.String(),
+  answersAs: "application/octet-stream",
+  errors: ["forbidden", "not_found", "wrong_state"],
+});

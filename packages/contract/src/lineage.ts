@@ -1,0 +1,57 @@
+/** Lineage: which versions were made from which, from what storage, and by which jobs. */
+import type { Static } from "typebox";
+import { access, defineRoute } from "./routes.ts";
+import { maybe, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
+
+export const lineageDirections = ["upstream", "downstream", "both"] as const;
+
+const LineageNode = Type.Object({
+  id: Type.String({ description: "the uuid of a version, a storage URI, or the id of a job" }),
+  kind: oneOf(["dataset", "storage", "job"]),
+  name: Type.String({ description: "in full; of a job its name" }),
+  version: maybe(Type.String()),
+  removed: Type.Optional(Type.Boolean()),
+  num_objects: maybe(Type.Integer()),
+  created_at: maybe(Timestamp),
+});
+export type LineageNode = Static<typeof LineageNode>;
+
+export const Lineage = Type.Object(
+  {
+    root: Type.String({ description: "id of the version that was asked for" }),
+    nodes: Type.Array(LineageNode),
+    edges: Type.Array(
+      Type.Object({
+        from: Type.String({ description: "what was there first" }),
+        to: Type.String({ description: "the version that came of it" }),
+        kind: oneOf(["input", "made"], { description: "input: read; made: the job that made it" }),
+      }),
+    ),
+    truncated: Type.Boolean({ description: "there is more than was asked for, or than one answer holds" }),
+  },
+  { $id: "Lineage" },
+);
+export type Lineage = Static<typeof Lineage>;
+
+export const getLineage = defineRoute({
+  id: "getLineage",
+  method: "GET",
+  path: "/api/datachain/datasets/lineage",
+  tag: "Datasets",
+  summary: "What a version was made from, and what was made from it",
+  access: access("DATASETS", "read", "viewer"),
+  query: Type.Object({
+    dataset: Type.Optional(
+      Type.String({ maxLength: 1024, description: "as people type it; without a version the newest" }),
+    ),
+    uuid: Type.Optional({ ...Uuid, description: "of a version, instead of dataset" } as typeof Uuid),
+    direction: Type.Optional(oneOf(lineageDirections, { default: "both" })),
+    depth: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100, default: 10, description: "steps from the version" }),
+    ),
+    team_name: Type.Optional(TeamName),
+  }),
+  response: Lineage,
+  errors: ["not_found"],
+});

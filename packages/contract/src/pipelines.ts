@@ -1,0 +1,269 @@
+/** Pipelines: datasets rebuilt by running again, in order, the jobs that made them. */
+import type { Static } from "typebox";
+import { JobInput, jobStatuses } from "./jobs.ts";
+import { access, defineRoute } from "./routes.ts";
+import { maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
+
+/**
+ * The state machine. PENDING is a schedule's template, which never runs itself. docs/pipelines.md draws it; a test keeps
+ * the drawing and this table together.
+ */
+export const pipelineTransitions = {
+  PENDING: [],
+  RUNNING: ["PAUSED", "COMPLETED", "FAILED", "CANCELED"],
+  PAUSED: ["RUNNING", "COMPLETED", "FAILED", "CANCELED"],
+  COMPLETED: [],
+  FAILED: ["RUNNING"],
+  CANCELED: ["RUNNING"],
+} as const satisfies Record<string, readonly string[]>;
+
+export type PipelineStatus = keyof typeof pipelineTransitions;
+export const pipelineStatuses = Object.keys(pipelineTransitions) as PipelineStatus[];
+
+/** Which actions are allowed in which state; server, command line and web ask the same table. */
+export const pipelineActions = {
+  pause: ["RUNNING"],
+  resume: ["PAUSED"],
+  "remove-job": ["PAUSED"],
+  settings: ["PENDING", "RUNNING", "PAUSED", "FAILED", "CANCELED"],
+  cancel: ["RUNNING", "PAUSED"],
+  rerun: ["FAILED", "CANCELED"],
+  "retry-job": ["RUNNING", "FAILED", "CANCELED"],
+} as const satisfies Record<string, readonly PipelineStatus[]>;
+
+export type PipelineAction = keyof typeof pipelineActions;
+
+/** Whether its runs may still begin by themselves. */
+export const isUnfinished = (status: PipelineStatus): boolean => !["COMPLETED", "FAILED", "CANCELED"].includes(status);
+
+/** Exit code of a command that watched a pipeline to its end: as for a job. */
+export const watchExitCode = (status: PipelineStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
+
+export const JobPipelineRun = Type.Object(
+  {
+    job_id: { ...Uuid, description: "the job that originally made the dataset" },
+    created_job_id: nullable({ ...Uuid, description: "the job that repeats it; null in a template" }),
+    name: Type.String({ description: "name of the original job, or its id" }),
+    status: oneOf(jobStatuses, { description: "of the job that repeats it: PENDING until its turn comes" }),
+    parent_job_ids: Type.Array(Uuid, { description: "`job_id` of the runs that must be COMPLETE before" }),
+    started_at: nullable(Timestamp),
+    finished_at: nullable(Timestamp),
+  },
+  { $id: "JobPipelineRun" },
+);
+export type JobPipelineRun = Static<typeof JobPipelineRun>;
+
+const given = "set for all its runs; null: each has what its original had";
+
+export const Pipeline = Type.Object(
+  {
+    pipeline_id: Uuid,
+    name: Type.String({ description: "unique in the team" }),
+    status: oneOf(pipelineStatuses, { description: "PENDING: the template of a schedule" }),
+    job_runs: Type.Array(JobPipelineRun, { description: "parents before children" }),
+    completed: Type.Integer({ description: "runs that are COMPLETE" }),
+    total: Type.Integer({ description: "runs" }),
+    error_message: nullable(Type.String()),
+    error_stack: nullable(Type.String()),
+    triggered_from: Type.String({ description: "the first dataset, in full with its version" }),
+    datasets: Type.Array(Type.String(), { description: "all of them" }),
+    created_at: Timestamp,
+    created_by: Type.String({ description: "user name" }),
+    updated_at: Timestamp,
+    finished_at: nullable(Timestamp),
+    is_template: Type.Boolean(),
+    schedule_name: nullable(Type.String({ description: "the schedule that it belongs to, or that fired it" })),
+    python_version: nullable(Type.String({ description: given })),
+    requirements: nullable(Type.String({ description: given })),
+    repository: nullable(Type.String({ description: given })),
+    workers: nullable(Type.Integer({ description: given })),
+    priority: nullable(Type.Integer({ description: given })),
+    environment_variables: Type.Record(Type.String(), Type.String(), {
+      description: "added to those of every run; viewers see the names, each with the value `***`",
+    }),
+    files: nullable(Type.Array(Type.String(), { description: given })),
+    credentials_names: nullable(Type.Array(Type.String(), { description: given })),
+  },
+  { $id: "JobPipelineOutput" },
+);
+export type Pipeline = Static<typeof Pipeline>;
+
+export const PipelineOutput = Type.Object({ ok: Type.Boolean(), pipeline: Pipeline }, { $id: "PipelineOutput" });
+export type PipelineOutput = Static<typeof PipelineOutput>;
+
+const PipelineName = Type.String({ maxLength: 64, description: "of a pipeline of the team" });
+
+const TriggerPipelineInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    datasets: Type.Array(Type.String({ maxLength: 1024 }), {
+      minItems: 1,
+      maxItems: 1000,
+      description:
+        "name, project.name or namespace.project.name, each perhaps with @1.2.3; without it the latest version",
+    }),
+    review: maybe(Type.Boolean({ description: "true: created PAUSED, for somebody to look at and resume" })),
+  },
+  { $id: "TriggerPipelineInput" },
+);
+export type TriggerPipelineInput = Static<typeof TriggerPipelineInput>;
+
+export const triggerPipeline = defineRoute({
+  id: "triggerPipeline",
+  method: "POST",
+  path: "/api/datachain/pipeline/trigger",
+  tag: "Pipelines",
+  summary: "Rebuild datasets: run again, in order, all jobs that they and their dependencies were made by",
+  access: access("PIPELINES", "write", "editor"),
+  body: TriggerPipelineInput,
+  response: PipelineOutput,
+  errors: ["not_found", "insufficient_storage"],
+});
+
+const { python_version, requirements, repository, workers, priority, environment, files } = JobInput.properties;
+
+const UpdatePipelineSettingsInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    pipeline_name: maybe(PipelineName),
+    pipeline_id: maybe(Uuid),
+    python_version,
+    requirements,
+    repository,
+    workers,
+    priority,
+    environment,
+    files,
+    credentials_names: maybe(
+      Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "of several, later ones win" }),
+    ),
+  },
+  { $id: "UpdatePipelineSettingsInput" },
+);
+export type UpdatePipelineSettingsInput = Static<typeof UpdatePipelineSettingsInput>;
+
+export const updatePipelineSettings = defineRoute({
+  id: "updatePipelineSettings",
+  method: "POST",
+  path: "/api/datachain/pipeline/settings",
+  tag: "Pipelines",
+  summary:
+    "Change what all runs get that have not begun; null changes nothing, an empty text or list takes it back. What brings code to runs of others' jobs is refused",
+  access: access("PIPELINES", "write", "editor"),
+  body: UpdatePipelineSettingsInput,
+  response: PipelineOutput,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const getPipeline = defineRoute({
+  id: "getPipeline",
+  method: "GET",
+  path: "/api/datachain/pipeline/status",
+  tag: "Pipelines",
+  summary: "Read one pipeline with its runs, by name or id",
+  access: access("PIPELINES", "read", "viewer"),
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    name: Type.Optional(PipelineName),
+    pipeline_id: Type.Optional(Uuid),
+  }),
+  response: Pipeline,
+  errors: ["not_found"],
+});
+
+const ListPipelinesQuery = Type.Object({
+  team_name: Type.Optional(TeamName),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 20 })),
+  status: Type.Optional(
+    Type.Array(Type.String(), { description: "states, in any letter case; repeated or comma-separated" }),
+  ),
+  search: Type.Optional(
+    Type.String({ maxLength: 255, description: "text in its name or in one of its datasets, in any letter case" }),
+  ),
+});
+export type ListPipelinesQuery = Static<typeof ListPipelinesQuery>;
+
+export const listPipelines = defineRoute({
+  id: "listPipelines",
+  method: "GET",
+  path: "/api/datachain/pipeline/list",
+  tag: "Pipelines",
+  summary: "List pipelines, newest first, without the templates of schedules; shorter where they have very many runs",
+  access: access("PIPELINES", "read", "viewer"),
+  query: ListPipelinesQuery,
+  bodyInQuery: "status",
+  response: Type.Array(Pipeline),
+});
+
+const PipelineInput = Type.Object(
+  { team_name: maybe(TeamName), pipeline_id: maybe(Uuid), name: maybe(PipelineName) },
+  { $id: "PipelineInput" },
+);
+export type PipelineInput = Static<typeof PipelineInput>;
+
+const actionOnPipeline = <const Id extends string, const Path extends string>(id: Id, path: Path, summary: string) =>
+  defineRoute({
+    id,
+    method: "POST",
+    path: `/api/datachain/pipeline/${path}`,
+    tag: "Pipelines",
+    summary,
+    access: access("PIPELINES", "write", "editor"),
+    body: PipelineInput,
+    response: PipelineOutput,
+    errors: ["not_found", "wrong_state"],
+  });
+
+export const pausePipeline = actionOnPipeline(
+  "pausePipeline",
+  "pause",
+  "Pause a pipeline: what runs finishes, nothing begins",
+);
+export const resumePipeline = actionOnPipeline(
+  "resumePipeline",
+  "resume",
+  "Resume a pipeline: runs begin whose parents are done",
+);
+export const cancelPipeline = actionOnPipeline(
+  "cancelPipeline",
+  "cancel",
+  "Cancel a pipeline: what runs is ended, nothing begins",
+);
+export const rerunPipeline = actionOnPipeline(
+  "rerunPipeline",
+  "rerun",
+  "Run again what failed or was canceled; what is complete stays as it is",
+);
+
+const PipelineJobInput = Type.Object(
+  {
+    ...PipelineInput.properties,
+    job_id: Type.String({ minLength: 1, maxLength: 64, description: "`created_job_id` or `job_id` of a run" }),
+  },
+  { $id: "RemoveJobFromPipelineInput" },
+);
+
+export const removeJobFromPipeline = defineRoute({
+  id: "removeJobFromPipeline",
+  method: "POST",
+  path: "/api/datachain/pipeline/remove-job",
+  tag: "Pipelines",
+  summary: "Take a run out of a paused pipeline; those that waited for it wait for its parents instead",
+  access: access("PIPELINES", "write", "editor"),
+  body: PipelineJobInput,
+  response: PipelineOutput,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const retryPipelineJob = defineRoute({
+  id: "retryPipelineJob",
+  method: "POST",
+  path: "/api/datachain/pipeline/retry-job",
+  tag: "Pipelines",
+  summary: "Run again one run that failed or was canceled, and nothing else",
+  access: access("PIPELINES", "write", "editor"),
+  body: PipelineJobInput,
+  response: PipelineOutput,
+  errors: ["not_found", "wrong_state"],
+});

@@ -1,0 +1,172 @@
+/** Schedules: pipelines that are run again at their times. */
+import type { Static } from "typebox";
+import { Pipeline } from "./pipelines.ts";
+import { access, defineRoute } from "./routes.ts";
+import { maybe, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+/** What happens to a tick that comes while the last run is still going. */
+export const overlapPolicies = ["skip", "wait", "allow"] as const;
+export type OverlapPolicy = (typeof overlapPolicies)[number];
+
+/** What happens to ticks that were missed because no server ran. */
+export const catchUpPolicies = ["one", "none", "all"] as const;
+export type CatchUpPolicy = (typeof catchUpPolicies)[number];
+
+/** Missed ticks that `all` makes up for, the newest ones. */
+export const mostCaughtUp = 100;
+
+const overlap = oneOf(overlapPolicies, {
+  description:
+    "a tick while the last run is still going: `skip` drops it; `wait` runs once when that run has ended, however many ticks came; `allow` runs beside it",
+});
+const catchUp = oneOf(catchUpPolicies, {
+  description: `ticks that were missed because no server ran: \`one\` run for all of them, \`none\`, or \`all\`, at most the newest ${mostCaughtUp}`,
+});
+const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
+
+const Creator = Type.Object({
+  username: Type.String(),
+  first_name: Type.String(),
+  last_name: Type.String(),
+});
+
+const shownFields = {
+  id: Type.Integer(),
+  schedule_name: Type.String({ description: "unique in the team" }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  start_after: nullable(Timestamp),
+  cron_expression: nullable(Type.String()),
+  timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
+  overlap,
+  catch_up: catchUp,
+  is_paused: Type.Boolean({ description: "true: it does not fire" }),
+  next_run: nullable({ ...Timestamp, description: "null: it is paused, or over" }),
+  waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
+  fired: Type.Integer({ description: "how many runs it has started" }),
+  last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
+  created_by: Creator,
+};
+
+export const PipelineScheduleItem = Type.Object(shownFields, { $id: "PipelineScheduleItem" });
+export type PipelineScheduleItem = Static<typeof PipelineScheduleItem>;
+
+export const PipelineSchedule = Type.Object(
+  {
+    ...shownFields,
+    next_runs: Type.Array(Timestamp, { description: "the next five at most" }),
+    latest_run: nullable(Pipeline),
+    pipeline: { ...Pipeline, description: "the template: what every run is a copy of" },
+  },
+  { $id: "PipelineScheduleOutput" },
+);
+export type PipelineSchedule = Static<typeof PipelineSchedule>;
+
+const PipelineScheduleUpdateOutput = Type.Object(
+  { ok: Type.Boolean(), schedule: PipelineSchedule },
+  { $id: "PipelineScheduleUpdateOutput" },
+);
+export type PipelineScheduleUpdateOutput = Static<typeof PipelineScheduleUpdateOutput>;
+
+const ScheduleName = Type.String({ minLength: 1, maxLength: 255, description: "unique in the team" });
+const ScheduleId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
+const startAfter =
+  "ISO 8601, without an offset in the schedule's time zone; alone it runs once, with cron not before it";
+const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";
+
+const CreatePipelineScheduleInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    schedule_name: ScheduleName,
+    pipeline_name: Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: "the pipeline to copy; it stays as it is, and what happens to it later does not matter",
+    }),
+    start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; one of the two is needed` })),
+    cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; one of the two is needed` })),
+    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; default UTC" }),
+    overlap: maybe(overlap),
+    catch_up: maybe(catchUp),
+  },
+  { $id: "CreatePipelineScheduleInput" },
+);
+export type CreatePipelineScheduleInput = Static<typeof CreatePipelineScheduleInput>;
+
+export const createSchedule = defineRoute({
+  id: "createSchedule",
+  method: "POST",
+  path: "/api/datachain/pipeline/create-schedule",
+  tag: "Schedules",
+  summary: "Run a copy of a pipeline at its times",
+  access: access("PIPELINES", "write", "editor"),
+  body: CreatePipelineScheduleInput,
+  response: PipelineScheduleUpdateOutput,
+  errors: ["not_found", "wrong_state", "insufficient_storage"],
+});
+
+const UpdatePipelineScheduleInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    schedule_id: ScheduleId,
+    schedule_name: maybe({ ...ScheduleName, description: "a new name" }),
+    start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; empty: none` })),
+    cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; empty: none` })),
+    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
+    overlap: maybe(overlap),
+    catch_up: maybe(catchUp),
+    pause_pipeline: maybe(
+      Type.Boolean({ description: "true: it fires no more; false: it does again, from its next tick on" }),
+    ),
+  },
+  { $id: "UpdatePipelineScheduleInput" },
+);
+export type UpdatePipelineScheduleInput = Static<typeof UpdatePipelineScheduleInput>;
+
+export const updateSchedule = defineRoute({
+  id: "updateSchedule",
+  method: "POST",
+  path: "/api/datachain/pipeline/update-schedule",
+  tag: "Schedules",
+  summary: "Change a schedule, pause it or let it go on; null and absent change nothing",
+  access: access("PIPELINES", "write", "editor"),
+  body: UpdatePipelineScheduleInput,
+  response: PipelineScheduleUpdateOutput,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const deleteSchedule = defineRoute({
+  id: "deleteSchedule",
+  method: "POST",
+  path: "/api/datachain/pipeline/delete-schedule",
+  tag: "Schedules",
+  summary: "Delete a schedule and its template; pipelines that it has started go on",
+  access: access("PIPELINES", "write", "editor"),
+  body: Type.Object({ team_name: maybe(TeamName), schedule_id: ScheduleId }, { $id: "DeletePipelineScheduleInput" }),
+  response: Type.Object({ ok: Type.Boolean() }, { $id: "DeletePipelineScheduleOutput" }),
+  errors: ["not_found"],
+});
+
+export const getSchedule = defineRoute({
+  id: "getSchedule",
+  method: "GET",
+  path: "/api/datachain/pipeline/schedule",
+  tag: "Schedules",
+  summary: "Read one schedule with its template and its newest run",
+  access: access("PIPELINES", "read", "viewer"),
+  query: Type.Object({ team_name: Type.Optional(TeamName), schedule_id: ScheduleId }),
+  response: PipelineSchedule,
+  errors: ["not_found"],
+});
+
+export const listSchedules = defineRoute({
+  id: "listSchedules",
+  method: "GET",
+  path: "/api/datachain/pipeline/schedules",
+  tag: "Schedules",
+  summary: "List the schedules of a team by name",
+  access: access("PIPELINES", "read", "viewer"),
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  response: Type.Array(PipelineScheduleItem),
+});

@@ -1,0 +1,32 @@
+/** Sources: what lies at a storage URI, as the client lists it. */
+import { access, defineRoute } from "./routes.ts";
+import { maybe, nullable, TeamName, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+export const listSource = defineRoute({
+  id: "listSource",
+  method: "POST",
+  path: "/api/datachain/ls",
+  tag: "Datasets",
+  summary: "List a folder: answers and refusals are MessagePack",
+  access: access("DATASETS", "read", "viewer"),
+  body: Type.Object({
+    source: Type.String({ maxLength: 4096, description: "file:///folder, below one that jobs may use" }),
+    team_name: maybe(TeamName),
+  }),
+  answersAs: "application/msgpack",
+  response: Type.Object({
+    data: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        dir_type: Type.Integer({ description: "0: a file, 1: a folder" }),
+        last_modified: nullable({
+          ...Timestamp,
+          description: "extension type 42: seconds since 1970 and offset; null for folders",
+        } as typeof Timestamp),
+        size: nullable(Type.Integer()),
+      }),
+    ),
+  }),
+  errors: ["not_found"],
+});

@@ -1,0 +1,131 @@
+/** Pipelines come into being: triggered from lineage, copied as a schedule's template, fired from one. */
+import { getJob, type JobRow } from "../store/jobs.ts";
+import { insertPipeline, insertRuns, type PipelineRow, runsOf } from "../store/pipelines.ts";
+import type { Db } from "../store/store.ts";
+import { iso } from "./clock.ts";
+import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
+import { newJobId } from "./job-ids.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { parentsOf } from "./pipeline-documents.ts";
+import { insertDrafts } from "./pipeline-drafts.ts";
+import type { GraphNode } from "./pipeline-graph.ts";
+import { pipelineName } from "./pipeline-names.ts";
+import { beginDraft, failPipeline, settle } from "./pipeline-progress.ts";
+import { readSettings, readVariables } from "./pipeline-settings.ts";
+import { whyNot } from "./pipeline-sources.ts";
+
+type Named = Omit<PipelineRow, "name">;
+
+/** With a name that nobody in the team has. */
+export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
+  for (let tries = 0; ; tries++) {
+    const named = { ...row, name: pipelineName(tries) };
+    if (await insertPipeline(db, named)) return named;
+  }
+}
+
+/** The runs of a pipeline, each with a draft; `jobs` are the originals. Returns the drafts that wait for nothing. */
+export async function insertRunsWithDrafts(
+  db: Db,
+  keys: KeyRing,
+  pipeline: PipelineRow,
+  nodes: readonly GraphNode[],
+  jobs: ReadonlyMap<string, JobRow>,
+  now: number,
+): Promise<string[]> {
+  const frame = {
+    pipelineId: pipeline.id,
+    settings: readSettings(pipeline),
+    variables: readVariables(keys, pipeline),
+  };
+  const drafts = await insertDrafts(db, keys, jobs.values(), frame, now);
+  await insertGraph(db, pipeline.id, nodes, (jobId) => ({
+    created_job_id: drafts.get(jobId) ?? null,
+    name: jobs.get(jobId)?.name ?? jobId,
+  }));
+  return nodes.flatMap(({ jobId, parents }) => (parents.length === 0 ? (drafts.get(jobId) ?? []) : []));
+}
+
+const insertGraph = (
+  db: Db,
+  pipeline_id: string,
+  nodes: readonly GraphNode[],
+  runOf: (jobId: string) => { created_job_id: string | null; name: string },
+) =>
+  insertRuns(
+    db,
+    nodes.map(({ jobId, parents }, position) => ({
+      pipeline_id,
+      position,
+      job_id: jobId,
+      waits_for: parents.length,
+      ...runOf(jobId),
+    })),
+    nodes.flatMap(({ jobId, parents }) =>
+      parents.map((parent_job_id) => ({ pipeline_id, job_id: jobId, parent_job_id })),
+    ),
+  );
+
+/** A copy of a pipeline that never runs itself: what a schedule fires. Returns the template's id. */
+export async function makeTemplate(
+  db: Db,
+  keys: KeyRing,
+  source: PipelineRow,
+  scheduleId: number,
+  now: number,
+): Promise<string> {
+  const copy = await copyOf(db, keys, source, now);
+  const template = { ...copy, status: "PENDING", is_template: 1, schedule_id: scheduleId, open_runs: 0 } as const;
+  await insertNamed(db, template);
+  const names = new Map((await runsOf(db, source.id)).map(({ job_id, name }) => [job_id, name]));
+  await insertGraph(db, template.id, await nodesOf(db, source.id), (jobId) => ({
+    created_job_id: null,
+    name: names.get(jobId) ?? jobId,
+  }));
+  return template.id;
+}
+
+/**
+ * A pipeline like its template, with drafts of its own, that begins at once. What can no longer be repeated makes it
+ * fail where a person triggering it would be refused. Returns its id.
+ */
+export async function runTemplate(db: Db, keys: KeyRing, template: PipelineRow, now: number): Promise<string> {
+  const nodes = await nodesOf(db, template.id);
+  const copy = await copyOf(db, keys, template, now);
+  const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
+  const jobs = new Map<string, JobRow>();
+  for (const { jobId } of nodes) {
+    const job = await getJob(db, jobId);
+    if (job) jobs.set(jobId, job);
+  }
+  const ready = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+  const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
+  if (why !== undefined) await failPipeline(db, pipeline, `It could not begin: ${why}`, null, now);
+  else for (const id of ready) await beginDraft(db, id);
+  // All runs of the template may have been removed.
+  await settle(db, pipeline, now);
+  return pipeline.id;
+}
+
+/** The settings come along; their environment is encrypted anew, since it is bound to its row. */
+async function copyOf(db: Db, keys: KeyRing, source: PipelineRow, now: number): Promise<Named> {
+  const { name: _, ...rest } = source;
+  const id = newJobId(now);
+  const text = decryptPipelineEnvironment(keys, source.id, source.environment);
+  return {
+    ...rest,
+    id,
+    environment: await encryptPipelineEnvironment(db, keys, id, text),
+    error_message: null,
+    error_stack: null,
+    created_at: iso(now),
+    updated_at: iso(now),
+    finished_at: null,
+  };
+}
+
+/** Parents before children. */
+async function nodesOf(db: Db, pipelineId: string): Promise<GraphNode[]> {
+  const parents = await parentsOf(db, pipelineId);
+  return (await runsOf(db, pipelineId)).map(({ job_id: jobId }) => ({ jobId, parents: parents.get(jobId) ?? [] }));
+}

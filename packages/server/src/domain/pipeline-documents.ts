@@ -1,0 +1,66 @@
+/** A pipeline as the API shows it. */
+import type { JobPipelineRun, Pipeline } from "@millrace/contract";
+import { edgesOf, type PipelineRow, type RunState, runsOf, scheduleNameOf } from "../store/pipelines.ts";
+import type { Db } from "../store/store.ts";
+import { usernameOf } from "../store/users.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { isComplete } from "./pipeline-progress.ts";
+import { readSettings, readVariables } from "./pipeline-settings.ts";
+
+export interface PipelineFrame {
+  readonly keys: KeyRing;
+  /** Viewers of the team see which variables a pipeline has, not what is in them. */
+  readonly showsValues: boolean;
+}
+
+/** The API's shape of one pipeline. */
+export async function pipelineDocument(
+  db: Db,
+  row: PipelineRow,
+  { keys, showsValues }: PipelineFrame,
+): Promise<Pipeline> {
+  const runs = await runsOf(db, row.id);
+  const parents = await parentsOf(db, row.id);
+  const variables = Object.entries(readVariables(keys, row));
+  return {
+    pipeline_id: row.id,
+    name: row.name,
+    status: row.status,
+    job_runs: runs.map((run) => runDocument(run, parents.get(run.job_id) ?? [])),
+    completed: runs.filter(isComplete).length,
+    total: runs.length,
+    error_message: row.error_message,
+    error_stack: row.error_stack,
+    triggered_from: row.triggered_from,
+    datasets: JSON.parse(row.datasets) as string[],
+    created_at: row.created_at,
+    created_by: await usernameOf(db, row.user_id),
+    updated_at: row.updated_at,
+    finished_at: row.finished_at,
+    is_template: row.is_template === 1,
+    schedule_name: row.schedule_id === null ? null : await scheduleNameOf(db, row.schedule_id),
+    ...readSettings(row),
+    environment_variables: Object.fromEntries(variables.map(([name, value]) => [name, showsValues ? value : "***"])),
+  };
+}
+
+const runDocument = (run: RunState, parent_job_ids: string[]): JobPipelineRun => ({
+  job_id: run.job_id,
+  created_job_id: run.created_job_id,
+  name: run.name,
+  status: run.status ?? "PENDING",
+  parent_job_ids,
+  started_at: run.started_at,
+  finished_at: run.finished_at,
+});
+
+/** By run, in the words of the originals. */
+export async function parentsOf(db: Db, pipelineId: string): Promise<Map<string, string[]>> {
+  const parents = new Map<string, string[]>();
+  for (const { job_id, parent_job_id } of await edgesOf(db, pipelineId)) {
+    const known = parents.get(job_id);
+    if (known) known.push(parent_job_id);
+    else parents.set(job_id, [parent_job_id]);
+  }
+  return parents;
+}

@@ -1,0 +1,70 @@
+/** Drafts: the jobs of a pipeline's runs, each like an original, fresh, and under its creator's rights. */
+
+import { insertTags } from "../store/job-tags.ts";
+import { insertJobs, type JobRow, type NewJob } from "../store/jobs.ts";
+import type { Db } from "../store/store.ts";
+import { iso } from "./clock.ts";
+import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
+import { type JobSpecFields, readSpec } from "./job-documents.ts";
+import { newJobId } from "./job-ids.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { type PipelineSettings, withSettings, withVariables } from "./pipeline-settings.ts";
+
+/** What a pipeline gives to all its drafts. */
+export interface DraftFrame {
+  readonly pipelineId: string;
+  readonly settings: PipelineSettings;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** A draft for each original. Returns the drafts' ids by those of the originals. */
+export async function insertDrafts(
+  db: Db,
+  keys: KeyRing,
+  originals: Iterable<JobRow>,
+  frame: DraftFrame,
+  now: number,
+): Promise<Map<string, string>> {
+  const drafts = new Map<string, NewJob>();
+  for (const original of originals) drafts.set(original.id, await newDraft(db, keys, original, frame, now));
+  const jobs = [...drafts.values()];
+  await insertJobs(db, jobs);
+  for (const job of jobs) await insertTags(db, job.team_id, job.id, readSpec(job).tags);
+  return new Map([...drafts].map(([jobId, { id }]) => [jobId, id]));
+}
+
+/** A run group of its own and nothing to rerun from: no checkpoint is found, so everything is made anew. */
+async function newDraft(db: Db, keys: KeyRing, original: JobRow, frame: DraftFrame, now: number): Promise<NewJob> {
+  const id = newJobId(now);
+  const own = { id, created_at: iso(now) };
+  const { spec, environment } = await draftContent(db, keys, original, own, frame);
+  return {
+    ...own,
+    team_id: original.team_id,
+    user_id: original.user_id,
+    cluster_id: original.cluster_id,
+    name: original.name,
+    status: "PENDING",
+    attempt: 0,
+    spec: JSON.stringify(spec),
+    environment,
+    secrets: "",
+    scopes: original.scopes,
+    metrics: "{}",
+    pipeline_id: frame.pipelineId,
+  };
+}
+
+/** What a draft is made of, also when the settings change before it begins. The environment is encrypted anew: it is bound to its row. */
+export async function draftContent(
+  db: Db,
+  keys: KeyRing,
+  original: JobRow,
+  { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
+  { settings, variables }: DraftFrame,
+): Promise<{ spec: JobSpecFields; environment: string }> {
+  const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
+  const spec = withSettings({ ...readSpec(original), ...fresh, id, created_at, run_group_id: id }, settings);
+  const text = withVariables(decryptEnvironment(keys, original.id, original.environment), variables);
+  return { spec, environment: await encryptEnvironment(db, keys, id, text) };
+}

@@ -1,0 +1,117 @@
+/**
+ * How pipelines move along: inside the write that ends a job. So nothing can be missed, whoever dies when, and what may
+ * begin next shares that commit. The end of a run costs as much as it has children, however many runs there are.
+ */
+import type { JobStatus, PipelineStatus } from "@millrace/contract";
+import { cancelDrafts, type JobRow, movedJob, moveJob } from "../store/jobs.ts";
+import {
+  countEndedRun,
+  movePipeline,
+  type PipelineRow,
+  type RunState,
+  releaseChildren,
+  runsOf,
+  updatePipeline,
+} from "../store/pipelines.ts";
+import { dequeue, enqueue } from "../store/queue.ts";
+import type { Db } from "../store/store.ts";
+import { iso } from "./clock.ts";
+import { queueRow } from "./job-queue.ts";
+
+/** States of jobs that wait for slots: their row in the queue decides whether they begin. */
+export const waitingStatuses = ["CREATED", "SCHEDULED", "QUEUED"] as const satisfies readonly JobStatus[];
+const begun: readonly JobStatus[] = ["PROVISIONING", "INIT", "RUNNING"];
+const live = ["RUNNING", "PAUSED"] as const satisfies readonly PipelineStatus[];
+
+const isLive = ({ status }: PipelineRow) => (live as readonly PipelineStatus[]).includes(status);
+export const isComplete = ({ status }: Pick<RunState, "status">) => status === "COMPLETE";
+
+/** A job that has just ended was a run of this pipeline. */
+export async function runEnded(db: Db, pipelineId: string, job: JobRow, now: number): Promise<void> {
+  const pipeline = await countEndedRun(db, pipelineId, iso(now));
+  if (!pipeline) return;
+  if (job.status === "COMPLETE") {
+    // Counted whatever the pipeline's state: a rerun goes on from here.
+    const ready = await releaseChildren(db, pipelineId, job.id);
+    if (pipeline.status === "RUNNING") for (const id of ready) await beginDraft(db, id);
+  } else if (isLive(pipeline)) {
+    return failPipeline(db, pipeline, describeEnd(job), job.error_stack, now);
+  }
+  await settle(db, pipeline, now);
+}
+
+const runName = ({ name, id }: Pick<JobRow, "name" | "id">) => (name === null ? `Job ${id}` : `${name} (job ${id})`);
+
+function describeEnd(job: JobRow): string {
+  const what = job.status === "CANCELED" ? "was canceled" : "failed";
+  return `${runName(job)} ${what}${job.error_message ? `: ${job.error_message}` : "."}`;
+}
+
+/** A draft whose turn has come waits for slots. Removed or canceled meanwhile, it stays what it is. */
+export async function beginDraft(db: Db, id: string): Promise<void> {
+  const job = await movedJob(db, { id, from: ["PENDING"], to: "CREATED" });
+  if (job) await enqueue(db, queueRow(job));
+}
+
+/** Once nothing is left to end: complete, unless something was not. */
+export async function settle(db: Db, { id, status, open_runs }: PipelineRow, now: number): Promise<void> {
+  if (open_runs > 0 || !(live as readonly PipelineStatus[]).includes(status)) return;
+  const runs = await runsOf(db, id);
+  const left = runs.filter((run) => !isComplete(run));
+  const [first] = left;
+  const error_message = first
+    ? `${left.length} of ${runs.length} runs are not complete, the first is ${first.name}: it is ${first.status}.`
+    : null;
+  const changes = { error_message, error_stack: null, updated_at: iso(now), finished_at: iso(now) };
+  await movePipeline(db, { id, from: live, to: first ? "FAILED" : "COMPLETED", changes });
+}
+
+/** Runs that have not begun never will; those under way finish. */
+export async function failPipeline(
+  db: Db,
+  { id, open_runs }: PipelineRow,
+  error_message: string,
+  error_stack: string | null,
+  now: number,
+): Promise<void> {
+  const canceled = await cancelWaiting(db, await runsOf(db, id), now);
+  await movePipeline(db, {
+    id,
+    from: live,
+    to: "FAILED",
+    changes: {
+      error_message,
+      error_stack,
+      open_runs: open_runs - canceled,
+      updated_at: iso(now),
+      finished_at: iso(now),
+    },
+  });
+}
+
+/** What has not begun. Returns how many. */
+export async function cancelWaiting(db: Db, runs: readonly RunState[], now: number): Promise<number> {
+  const idsOf = (some: readonly RunState[]) => some.flatMap(({ created_job_id }) => created_job_id ?? []);
+  const drafts = runs.filter(({ status }) => status === "PENDING");
+  let canceled = await cancelDrafts(db, idsOf(drafts), iso(now));
+  for (const id of idsOf(runs.filter(({ status }) => isWaiting(status)))) {
+    if (!(await dequeue(db, id))) continue;
+    await moveJob(db, { id, from: waitingStatuses, to: "CANCELING_SCHEDULED" });
+    const changes = { finished_at: iso(now) };
+    if (await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes })) canceled++;
+  }
+  return canceled;
+}
+
+export const isWaiting = (status: JobStatus | null) =>
+  (waitingStatuses as readonly (JobStatus | null)[]).includes(status);
+export const hasBegun = (status: JobStatus | null) => status !== null && begun.includes(status);
+
+/** After runs were put in or taken out. */
+export async function setOpenRuns(db: Db, id: string, runs: readonly RunState[], now: number): Promise<number> {
+  const open_runs = runs.filter(({ status }) => status !== null && !ended.includes(status)).length;
+  await updatePipeline(db, id, { open_runs, updated_at: iso(now) });
+  return open_runs;
+}
+
+const ended: readonly JobStatus[] = ["COMPLETE", "FAILED", "CANCELED"];

@@ -1,0 +1,133 @@
+/** From datasets as people type them to the jobs that must run again; every reason why that cannot be is told by name. */
+import { ApiError, roleIncludes } from "@millrace/contract";
+import { findDataset } from "../store/datasets.ts";
+import { filesByIds } from "../store/files.ts";
+import { getJob, type JobRow } from "../store/jobs.ts";
+import { roleOf } from "../store/memberships.ts";
+import { findLiveVersion, findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
+import type { Db } from "../store/store.ts";
+import { getUser } from "../store/users.ts";
+import { fullName, readReference, writeVersion } from "./dataset-names.ts";
+import { readSpec } from "./job-documents.ts";
+import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
+import type { Team } from "./principals.ts";
+
+/** A version that somebody wants rebuilt. */
+interface Target {
+  readonly id: number;
+  /** In full, with its version. */
+  readonly name: string;
+}
+
+export interface Sources {
+  readonly targets: readonly string[];
+  readonly nodes: readonly GraphNode[];
+  readonly jobs: ReadonlyMap<string, JobRow>;
+}
+
+/** More would not fit one answer, nor one write. */
+const mostRuns = 5000;
+/** Looked at to find the jobs: more would hold up everybody else's writes. */
+const mostUpstream = { versions: 20_000, needs: mostNeeds };
+
+const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
+
+export async function findSources(db: Db, team: Team, username: string, datasets: readonly string[]): Promise<Sources> {
+  const targets = new Map<number, Target>();
+  for (const text of datasets) {
+    const target = await findTarget(db, team, username, text);
+    targets.set(target.id, target);
+  }
+  const ids = [...targets.keys()];
+  const graph = await upstreamGraph(db, ids);
+  if ("tooLarge" in graph)
+    throw refusal(
+      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Rebuild what is farther up by itself, and name less.`,
+    );
+  if ("unmade" in graph)
+    throw refusal(
+      `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Make it with a job first.`,
+    );
+  if ("cycle" in graph) throw refusal(await describeCycle(db, graph.cycle));
+  if (graph.nodes.length > mostRuns)
+    throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
+  const jobs = await findJobs(db, team, graph.nodes);
+  return { targets: [...targets.values()].map(({ name }) => name), nodes: graph.nodes, jobs };
+}
+
+/** The jobs that made these versions and everything upstream of them. */
+export async function upstreamGraph(
+  db: Db,
+  ids: readonly number[],
+  most = mostUpstream,
+): Promise<Graph | { readonly tooLarge: true }> {
+  const upstream = await findUpstream(db, ids, most);
+  return upstream ? graphOf(await makersOf(db, upstream.ids), upstream.needs) : { tooLarge: true };
+}
+
+async function findTarget(db: Db, team: Team, username: string, text: string): Promise<Target> {
+  const reference = readReference(text, username, "datasets");
+  const name = fullName(reference);
+  const dataset = await findDataset(db, team.id, reference);
+  if (!dataset) throw new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}.`);
+  const version = await findLiveVersion(db, dataset.id, reference.version);
+  if (version) return { id: version.id, name: `${name}@${version.version}` };
+  const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
+  throw new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
+}
+
+/** Of a long circle the first few. */
+async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string> {
+  const names = await Promise.all(jobIds.slice(0, 5).map(async (id) => nameOfJob(await getJob(db, id), id)));
+  if (jobIds.length > names.length) names.push(`${jobIds.length - names.length} others`);
+  return `the jobs ${names.join(" and ")} need each other's datasets, so none of them can run first.`;
+}
+
+const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
+
+async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promise<Map<string, JobRow>> {
+  const jobs = new Map<string, JobRow>();
+  for (const { jobId } of nodes) {
+    const job = await getJob(db, jobId);
+    if (!job || job.team_id !== team.id) throw refusal(`the job ${jobId}, which made one of the versions, is gone.`);
+    jobs.set(jobId, job);
+  }
+  const why = await whyNot(db, [...jobs.values()]);
+  if (why !== undefined) throw refusal(why);
+  return jobs;
+}
+
+/** Why these jobs of one team cannot be repeated as things are now; undefined: they can. */
+export async function whyNot(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+  return (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
+}
+
+/** Runs have the rights of whoever made the original: those must still be there. The reason why not. */
+export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+  const firstOf = new Map<number, JobRow>();
+  for (const job of jobs) if (!firstOf.has(job.user_id)) firstOf.set(job.user_id, job);
+  for (const [userId, job] of firstOf) {
+    const user = await getUser(db, userId);
+    const role = await roleOf(db, job.team_id, userId);
+    const whose = `the job ${nameOfJob(job, job.id)} is ${user?.username}'s`;
+    if (!user || user.disabled_at !== null) return `${whose}, who is disabled.`;
+    if (role === undefined) return `${whose}, who is not in the team any more.`;
+    if (!roleIncludes(role, "editor")) return `${whose}, who may not run jobs in the team any more.`;
+  }
+  return undefined;
+}
+
+/** Files looked up in one statement. */
+const lookedUp = 500;
+
+async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+  const jobOf = new Map(jobs.flatMap((job) => readSpec(job).files.map((id) => [Number(id), job] as const)));
+  const ids = [...jobOf.keys()];
+  for (let at = 0; at < ids.length; at += lookedUp) {
+    const part = ids.slice(at, at + lookedUp);
+    const found = new Set((await filesByIds(db, part)).map(({ id }) => id));
+    const job = jobOf.get(part.find((id) => !found.has(id)) ?? -1);
+    if (job) return `a file that the job ${nameOfJob(job, job.id)} takes along is gone.`;
+  }
+  return undefined;
+}

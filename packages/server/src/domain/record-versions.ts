@@ -1,0 +1,116 @@
+/** Puts dataset versions into the registry as they were found in a team's store, or as whoever made them says. */
+
+import {
+  type DatasetVersionRow,
+  insertVersion,
+  linkJob,
+  markRemoved,
+  type Need,
+  putDependencies,
+  replaceVersion,
+  versionIdOf,
+  versionNumbered,
+} from "../store/dataset-versions.ts";
+import { ensureNamespace, ensureProject, type FullName, putDataset } from "../store/datasets.ts";
+import type { Db } from "../store/store.ts";
+import { touchTeamStore } from "../store/team-stores.ts";
+import { fullName, readVersion } from "./dataset-names.ts";
+import type { Collected } from "./found-versions.ts";
+
+type Fixed = "id" | "dataset_id" | "team_id" | "major" | "minor" | "patch";
+
+export interface FoundVersion extends FullName, Omit<DatasetVersionRow, Fixed> {
+  readonly dataset: { readonly uuid: string; readonly description: string | null; readonly attrs: string };
+  /** Versions by their uuid, known before or found along with this one; anything else by its storage URI. */
+  readonly needs: readonly ({ readonly uuid: string } | { readonly uri: string })[];
+}
+
+export interface Found {
+  readonly versions: readonly FoundVersion[];
+  /** Which job made or reused which version, by uuid. */
+  readonly jobs: readonly { readonly jobId: string; readonly uuid: string; readonly isCreator: boolean }[];
+}
+
+/** What a job did to its team's datasets, in the write that accepts its result. Returns what could not be recorded. */
+export async function recordCollected(
+  db: Db,
+  jobId: string,
+  { teamId, versions, jobs, removed }: Omit<Collected, "metrics"> & { readonly teamId: number },
+  now: string,
+): Promise<string[]> {
+  const refused = await recordVersions(db, teamId, { versions, jobs: jobs.map((job) => ({ ...job, jobId })) });
+  await markRemoved(db, teamId, removed, now);
+  await touchTeamStore(db, teamId, now);
+  return refused;
+}
+
+/**
+ * Idempotent: a version that is known by its uuid stays as it is, since nobody changes one; it may have been removed
+ * since it was read. Runs inside the write that says why they are there. Returns versions whose numbers are taken.
+ */
+export async function recordVersions(db: Db, teamId: number, found: Found): Promise<string[]> {
+  const ids = new Map<string, number>();
+  const refused: string[] = [];
+  const places = new Map<string, Promise<number>>();
+  for (const version of found.versions) {
+    if (ids.has(version.uuid) || (await versionIdOf(db, teamId, version.uuid)) !== undefined) continue;
+    const id = await recordVersion(db, teamId, version, places);
+    if (id === undefined) refused.push(`${fullName(version)}@${version.version}`);
+    else ids.set(version.uuid, id);
+  }
+  const idOf = async (uuid: string) => ids.get(uuid) ?? (await versionIdOf(db, teamId, uuid));
+  for (const version of found.versions) {
+    const id = ids.get(version.uuid);
+    if (id !== undefined) await putDependencies(db, id, await needsOf(version, idOf));
+  }
+  for (const { jobId, uuid, isCreator } of found.jobs) {
+    const id = await idOf(uuid);
+    if (id !== undefined) await linkJob(db, jobId, id, isCreator);
+  }
+  return refused;
+}
+
+/** Those that are known; what was left out is nobody's dependency. */
+async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<number | undefined>): Promise<Need[]> {
+  const found = await Promise.all(
+    needs.map(async (need) => {
+      if ("uri" in need) return [{ needs_uri: need.uri }];
+      const id = await idOf(need.uuid);
+      return id === undefined ? [] : [{ needs_version_id: id }];
+    }),
+  );
+  return found.flat();
+}
+
+/**
+ * Undefined: whoever makes datasets elsewhere registered this number, and what is registered is not overwritten. A number
+ * of the team's own store that is given anew, after a copy was put back, is the new version.
+ */
+async function recordVersion(
+  db: Db,
+  teamId: number,
+  found: FoundVersion,
+  places: Map<string, Promise<number>>,
+): Promise<number | undefined> {
+  const { namespace, project, name, dataset, needs: _, ...row } = found;
+  const numbers = readVersion(row.version);
+  if (!numbers) throw new Error(`${row.version} is no version number`);
+  const place = fullName(found);
+  const datasetId = await (places.get(place) ?? putPlace(db, teamId, found));
+  places.set(place, Promise.resolve(datasetId));
+  const full = { ...row, ...numbers, dataset_id: datasetId, team_id: teamId };
+  const there = await versionNumbered(db, full);
+  if (!there) return insertVersion(db, full);
+  if (there.rows_table === null && row.rows_table !== null) return undefined;
+  await replaceVersion(db, there.id, full);
+  return there.id;
+}
+
+/** A place gets its uuid from whoever was there first; it is only ever told, never looked up. */
+async function putPlace(db: Db, teamId: number, found: FoundVersion): Promise<number> {
+  const { namespace, project, name, dataset, created_at } = found;
+  const made = { uuid: dataset.uuid, description: null, created_at };
+  const namespaceId = await ensureNamespace(db, teamId, namespace, made);
+  const projectId = await ensureProject(db, namespaceId, project, made);
+  return putDataset(db, { team_id: teamId, project_id: projectId, name, created_at, ...dataset });
+}

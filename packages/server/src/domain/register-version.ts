@@ -1,0 +1,169 @@
+/** A version that its maker registers: its rows lie elsewhere, what it was made from is known here. */
+import { randomUUID } from "node:crypto";
+import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
+import {
+  findVersion,
+  getVersion,
+  insertVersion,
+  type ListedVersionRow,
+  linkJob,
+  listedVersionsOf,
+  type Need,
+  putDependencies,
+} from "../store/dataset-versions.ts";
+import { ensureNamespace, ensureProject, findDataset, placedDataset, putDataset } from "../store/datasets.ts";
+import { findJob } from "../store/jobs.ts";
+import type { Db } from "../store/store.ts";
+import { usernameOf } from "../store/users.ts";
+import { type Actor, audit } from "./audit.ts";
+import { iso } from "./clock.ts";
+import { fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
+import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
+import { readSpec } from "./job-documents.ts";
+import type { Principal, Team } from "./principals.ts";
+
+type Input = RouteInput<typeof routes.registerVersion>["body"];
+
+export interface Registration {
+  readonly team: Team;
+  readonly principal: Principal;
+  readonly actor: Actor;
+  readonly input: Input;
+  /** The body as it came: numbers of the first rows may be larger than the parsed ones can be. */
+  readonly text: string;
+}
+
+/** Runs inside a write. */
+export async function registerVersion(db: Db, registration: Registration, now: number) {
+  const { team, principal, actor, input } = registration;
+  const reference = readNamed(input, principal.username);
+  checkPlace(reference);
+  const known = input.uuid ? await findVersion(db, team.id, input.uuid.toLowerCase()) : undefined;
+  if (known) return answerOf(db, known.id, reference);
+  const job = await jobOf(db, registration);
+  const needs = await readNeeds(db, registration);
+  const datasetId = await datasetOf(db, registration, reference, now);
+  const numbers = chooseVersion(await listedVersionsOf(db, datasetId), reference);
+  const id = await insertVersion(db, {
+    ...rowOf(registration, numbers, now),
+    dataset_id: datasetId,
+    query_script: input.query_script ?? job?.query ?? "",
+    job_id: job?.id ?? null,
+  });
+  await putDependencies(db, id, needs);
+  if (job) await linkJob(db, job.id, id, true);
+  const version = writeVersion(numbers);
+  await audit(db, actor, { action: "dataset.register", team, target: `${fullName(reference)}@${version}` }, now);
+  return answerOf(db, id, reference);
+}
+
+/** A request that is sent again gets the same answer; the same uuid for something else is a mistake. */
+async function answerOf(db: Db, id: number, reference: Reference) {
+  const row = await getVersion(db, id);
+  const dataset = row && (await placedDataset(db, row.dataset_id));
+  const named = dataset && { namespace: dataset.namespace.name, project: dataset.project.name, name: dataset.name };
+  if (!row || !named || fullName(named) !== fullName(reference))
+    throw new ApiError("wrong_state", "uuid: another version has it already. Leave it out, or choose a new one.");
+  return { dataset_name: fullName(named), version: row.version, uuid: row.uuid };
+}
+
+/** Listings are the library's own, and clients never ask a server for what is local. */
+function checkPlace({ namespace, project, name }: Reference): void {
+  checkName("name", name);
+  checkName("name", project);
+  checkName("name", namespace.replace(/^@/, ""));
+  if (["system", "local"].includes(namespace))
+    throw invalid("name", "a namespace other than system and local", namespace);
+}
+
+/** A pipeline runs the maker of a version again, as its creator: so nobody says that a stranger's job was it. */
+async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {
+  const given = input.job_id?.toLowerCase();
+  const own = via.kind === "job" ? via.jobId : undefined;
+  if (own && given && own !== given)
+    throw new ApiError("forbidden", `job_id: a job's own token registers for its own job, which is ${own}.`);
+  const id = own ?? given;
+  if (id === undefined) return undefined;
+  const job = await findJob(db, team.id, id);
+  if (!job) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+  if (job.user_id !== userId && team.role !== "admin")
+    throw new ApiError(
+      "forbidden",
+      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only they, the job itself and admins of the team may say that it made a version.`,
+    );
+  return { id, query: readSpec(job).query };
+}
+
+async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {
+  const needs: Need[] = [];
+  for (const text of new Set(input.dependencies ?? [])) {
+    const isUri = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
+    const reference = isUri
+      ? undefined
+      : readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies");
+    needs.push(reference ? { needs_version_id: (await getLiveVersion(db, team, reference)).id } : { needs_uri: text });
+  }
+  return needs;
+}
+
+/** What is said of the dataset is kept where nothing new is said. */
+async function datasetOf(db: Db, { team, input }: Registration, reference: Reference, now: number): Promise<number> {
+  const known = await findDataset(db, team.id, reference);
+  const described = {
+    description: input.description ?? known?.description ?? null,
+    attrs: input.attrs ? JSON.stringify(input.attrs) : (known?.attrs ?? "[]"),
+  };
+  const made = () => ({ uuid: randomUUID(), description: null, created_at: iso(now) });
+  const namespaceId = await ensureNamespace(db, team.id, reference.namespace, made());
+  const projectId = await ensureProject(db, namespaceId, reference.project, made());
+  const uuid = known?.uuid ?? randomUUID();
+  const { name } = reference;
+  return putDataset(db, { team_id: team.id, project_id: projectId, uuid, name, created_at: iso(now), ...described });
+}
+
+/** Removed ones count: their numbers stay taken. */
+function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
+  const name = fullName(reference);
+  if (versions.some(({ rows_table }) => rows_table !== null))
+    throw new ApiError(
+      "wrong_state",
+      `The versions of ${name} are made by jobs with the library. Choose another name.`,
+    );
+  const { version } = reference;
+  const newest = versions.at(-1);
+  if (!version) return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
+  const taken = versions.find((row) => row.version === writeVersion(version));
+  if (!taken) return version;
+  const why = taken.removed_at ? "was removed, and its number stays taken" : "is there already";
+  throw new ApiError("wrong_state", `${name}@${taken.version} ${why}. Leave the version out to take the next one.`);
+}
+
+function next({ major, minor, patch }: Version): Version {
+  if (patch < 2_147_483_647) return { major, minor, patch: patch + 1 };
+  throw new ApiError("wrong_state", "version: there is no next one. Choose a number.");
+}
+
+function rowOf({ team, input, text }: Registration, numbers: Version, now: number) {
+  const exact = parseExactly(text) as { preview?: unknown; schema?: unknown };
+  return {
+    ...numbers,
+    team_id: team.id,
+    uuid: input.uuid?.toLowerCase() ?? randomUUID(),
+    version: writeVersion(numbers),
+    status: versionStatus.complete,
+    rows_table: null,
+    num_objects: input.num_objects ?? null,
+    size: input.size ?? null,
+    feature_schema: "{}",
+    schema: JSON.stringify(exact.schema ?? {}),
+    preview: exact.preview ? JSON.stringify(exact.preview) : null,
+    sources: "",
+    script_output: "",
+    error_message: "",
+    error_stack: "",
+    content_hash: null,
+    created_at: iso(now),
+    finished_at: iso(now),
+    removed_at: null,
+  };
+}

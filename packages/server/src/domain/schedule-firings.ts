@@ -1,0 +1,111 @@
+/**
+ * How a schedule fires. All of it happens in the write that moves the schedule to its next tick: whoever makes that move
+ * has the tick, and whoever dies before the commit leaves it to the next one.
+ */
+import { isUnfinished } from "@millrace/contract";
+import { getPipeline, type PipelineRow } from "../store/pipelines.ts";
+import { advanceSchedule, lockSchedule, type ScheduleRow, updateSchedule } from "../store/schedules.ts";
+import type { Db } from "../store/store.ts";
+import { teamNameOf } from "../store/teams.ts";
+import { usernameOf } from "../store/users.ts";
+import { type Actor, audit } from "./audit.ts";
+import { iso } from "./clock.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { runTemplate } from "./new-pipeline.ts";
+import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
+import { planTick } from "./schedule-times.ts";
+
+export interface FiringContext {
+  readonly keys: KeyRing;
+  readonly quotas: DefaultQuotas;
+}
+
+/** What became of a tick. */
+export interface Firing {
+  readonly outcome: "fired" | "skipped" | "waits" | "missed" | "failed";
+  readonly team: number;
+}
+
+/** Undefined: there is no such tick any more, another server took it, or somebody changed the schedule. */
+export async function fireTick(
+  db: Db,
+  context: FiringContext,
+  id: number,
+  tick: string,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, id);
+  if (!row) return undefined;
+  const { isDue, next } = planTick(row, tick, now);
+  if (!(await advanceSchedule(db, id, tick, next))) return undefined;
+  const team = row.team_id;
+  if (!isDue) return { outcome: "missed", team };
+  if (row.overlap === "skip" && (await isBusy(db, row))) return { outcome: "skipped", team };
+  if (row.overlap === "wait" && (row.waiting_since || (await isBusy(db, row)))) {
+    await updateSchedule(db, id, { waiting_since: row.waiting_since ?? tick });
+    return { outcome: "waits", team };
+  }
+  return run(db, context, row, now);
+}
+
+/** The tick that waited for the newest run, which has ended. */
+export async function fireWaiting(
+  db: Db,
+  context: FiringContext,
+  id: number,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, id);
+  if (!row?.waiting_since || (await isBusy(db, row))) return undefined;
+  return run(db, context, row, now);
+}
+
+async function isBusy(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<boolean> {
+  const latest = id === null ? undefined : await getPipeline(db, id);
+  return latest !== undefined && isUnfinished(latest.status);
+}
+
+async function run(db: Db, { keys, quotas }: FiringContext, row: ScheduleRow, now: number): Promise<Firing> {
+  const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
+  await requireRoomInQueue(db, team, quotas);
+  const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
+  const pipelineId = await runTemplate(db, keys, template, now);
+  const started = await getPipeline(db, pipelineId);
+  const fired = { latest_pipeline_id: pipelineId, fired: row.fired + 1, waiting_since: null };
+  await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
+  return { outcome: started?.status === "FAILED" ? "failed" : "fired", team: row.team_id };
+}
+
+/** What runs once, and could not, is tried again after so many milliseconds. */
+const patience = 60_000;
+
+/** A tick, or what waited, that could not be fired. The schedule goes on, and says why; undefined as for the firing. */
+export async function recordFailure(
+  db: Db,
+  id: number,
+  tick: string | undefined,
+  why: string,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, id);
+  if (!row) return undefined;
+  const next = tick && (row.cron_expression ? planTick(row, tick, now).next : iso(now + patience));
+  if (tick ? !(await advanceSchedule(db, id, tick, next ?? null)) : !row.waiting_since) return undefined;
+  await updateSchedule(db, id, { waiting_since: null, last_error: why });
+  // A schedule that fails at every tick says so once.
+  if (why !== row.last_error)
+    await audit(
+      db,
+      await actorOf(db, row),
+      { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why },
+      now,
+    );
+  return { outcome: "failed", team: row.team_id };
+}
+
+const actorOf = async (db: Db, { user_id, name }: ScheduleRow): Promise<Actor> => ({
+  userId: user_id,
+  username: await usernameOf(db, user_id),
+  via: `schedule ${name}`,
+  address: "",
+});

@@ -1,0 +1,79 @@
+/** When a schedule fires: from what was asked for, and from one tick to the next, also after an outage. */
+import {
+  type CreatePipelineScheduleInput,
+  invalid,
+  mostCaughtUp,
+  type UpdatePipelineScheduleInput,
+} from "@millrace/contract";
+import type { ScheduleRow } from "../store/schedules.ts";
+import { iso } from "./clock.ts";
+import { checkCron, newestTicks, nextTick, readTime } from "./ticks.ts";
+import { checkTimezone } from "./time-zones.ts";
+
+export type ScheduleTimes = Pick<ScheduleRow, "start_after" | "cron_expression" | "timezone">;
+
+type TimesInput = Pick<
+  CreatePipelineScheduleInput | UpdatePipelineScheduleInput,
+  "start_after" | "cron_expression" | "timezone"
+>;
+
+/** Absent and null leave what is there, an empty text takes it away. */
+export function readTimes(input: TimesInput, present: ScheduleTimes): ScheduleTimes {
+  const read = <T>(text: string | null | undefined, kept: T, none: T, parse: (text: string) => T): T => {
+    if (text === null || text === undefined) return kept;
+    return text.trim() === "" ? none : parse(text);
+  };
+  const timezone = read(input.timezone, present.timezone, "UTC", checkTimezone);
+  const times = {
+    timezone,
+    start_after: read(input.start_after, present.start_after, null, (text) => readTime(text, timezone, "start_after")),
+    cron_expression: read(input.cron_expression, present.cron_expression, null, checkCron),
+  };
+  if (!times.start_after && !times.cron_expression)
+    throw invalid("cron_expression", "a cron expression, a start_after, or both: with neither it would never run");
+  return times;
+}
+
+/** A time that has passed counts when it stands alone: what is to run once, and is late, runs at once. */
+export function firstRun(times: ScheduleTimes, now: number): string {
+  if (!times.cron_expression && times.start_after) return times.start_after;
+  const first = runAfter(times, now);
+  if (first) return first;
+  throw invalid("cron_expression", "an expression with a tick after start_after and before the year 3000");
+}
+
+/** The first run after this moment; null: there is none. */
+export function runAfter({ start_after, cron_expression, timezone }: ScheduleTimes, after: number): string | null {
+  const start = start_after ? Date.parse(start_after) : undefined;
+  if (!cron_expression) return start !== undefined && start > after ? iso(start) : null;
+  const tick = nextTick(cron_expression, timezone, Math.max(after, (start ?? 0) - 1));
+  return tick === undefined ? null : iso(tick);
+}
+
+/** The next runs that are not there yet, at most so many. */
+export function runsFrom(times: ScheduleTimes, first: string | null, count: number): string[] {
+  const runs: string[] = [];
+  for (let run = first; run !== null && runs.length < count; run = runAfter(times, Date.parse(run))) runs.push(run);
+  return runs;
+}
+
+/** A tick is on time for so many milliseconds: as long as the next one is away at least. */
+const punctual = 60_000;
+
+interface Plan {
+  /** Whether a run is due for the tick, or for those that it stands for. */
+  readonly isDue: boolean;
+  readonly next: string | null;
+}
+
+/** What becomes of a tick that has come, or that went by long ago, perhaps with others after it. */
+export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
+  const next = runAfter(row, now);
+  const missed = { from: Date.parse(tick), to: now };
+  if (row.catch_up === "one" || now - missed.from < punctual) return { isDue: true, next };
+  const newest = (count: number) =>
+    row.cron_expression ? newestTicks(row.cron_expression, row.timezone, missed, count) : [];
+  if (row.catch_up === "none") return { isDue: now - (newest(1)[0] ?? missed.from) < punctual, next };
+  const [, second] = newest(mostCaughtUp);
+  return { isDue: true, next: second === undefined ? next : iso(second) };
+}

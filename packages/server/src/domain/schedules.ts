@@ -1,0 +1,224 @@
+/** Schedules: the rules for making, changing, reading and deleting them. How they fire is in schedule-firings.ts. */
+import {
+  ApiError,
+  type CreatePipelineScheduleInput,
+  invalid,
+  type PipelineSchedule,
+  type PipelineScheduleItem,
+  roleIncludes,
+  type UpdatePipelineScheduleInput,
+} from "@millrace/contract";
+import { deleteTemplate, findPipeline, getPipeline, type PipelineRow } from "../store/pipelines.ts";
+import {
+  deleteSchedule,
+  findSchedule,
+  findScheduleByName,
+  insertSchedule,
+  listSchedules,
+  lockSchedule,
+  type ScheduleRow,
+  updateSchedule,
+} from "../store/schedules.ts";
+import type { Db, Store } from "../store/store.ts";
+import { getUser } from "../store/users.ts";
+import { audit } from "./audit.ts";
+import { iso } from "./clock.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { makeTemplate } from "./new-pipeline.ts";
+import { pipelineDocument } from "./pipeline-documents.ts";
+import type { Call } from "./pipelines.ts";
+import type { Team } from "./principals.ts";
+import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+import type { Signals } from "./signals.ts";
+
+export interface SchedulesContext {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  readonly signals: Signals;
+}
+
+/** How many of the next runs are told. */
+const runsTold = 5;
+
+export async function createTeamSchedule(
+  context: SchedulesContext,
+  { principal, actor, team }: Call,
+  input: CreatePipelineScheduleInput,
+  now: number,
+): Promise<PipelineSchedule> {
+  const times = readTimes(input, { start_after: null, cron_expression: null, timezone: "UTC" });
+  const name = readName(input.schedule_name);
+  const row = {
+    team_id: team.id,
+    user_id: principal.userId,
+    name,
+    ...times,
+    overlap: input.overlap ?? "skip",
+    catch_up: input.catch_up ?? "one",
+    is_paused: 0,
+    next_run: firstRun(times, now),
+    fired: 0,
+    created_at: iso(now),
+    updated_at: iso(now),
+  } as const;
+  const schedule = await context.store.write(async (db) => {
+    const source = await requirePipeline(db, team, input.pipeline_name);
+    const id = await insertSchedule(db, { ...row, pipeline_id: source.id });
+    if (id === undefined) throw nameTaken(team, name);
+    const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
+    const template = await makeTemplate(db, context.keys, own, id, now);
+    await updateSchedule(db, id, { pipeline_id: template });
+    await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
+    return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
+  });
+  context.signals.schedules.wake();
+  return schedule;
+}
+
+function readName(text: string): string {
+  const name = text.trim();
+  if (name === "") throw invalid("schedule_name", "a name", text);
+  return name;
+}
+
+const nameTaken = (team: Team, name: string) =>
+  new ApiError("wrong_state", `The team ${team.name} has a schedule ${name} already. Choose another name.`);
+
+async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
+  const pipeline = await findPipeline(db, team.id, name.trim());
+  if (pipeline) return pipeline;
+  throw new ApiError(
+    "not_found",
+    `There is no pipeline ${name} in the team ${team.name}. List them with \`millrace pipeline list\`.`,
+  );
+}
+
+const requireSchedule = async (db: Db, team: Team, id: number): Promise<ScheduleRow> =>
+  (await findSchedule(db, team.id, id)) ?? refuseUnknown(team, id);
+
+/** Nobody else changes it, and it does not fire, until the end of the write. */
+async function holdSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow> {
+  await requireSchedule(db, team, id);
+  return (await lockSchedule(db, id)) ?? refuseUnknown(team, id);
+}
+
+function refuseUnknown(team: Team, id: number): never {
+  throw new ApiError(
+    "not_found",
+    `There is no schedule ${id} in the team ${team.name}. List them with \`millrace schedule ls\`.`,
+  );
+}
+
+export async function updateTeamSchedule(
+  context: SchedulesContext,
+  { actor, team }: Call,
+  input: UpdatePipelineScheduleInput,
+  now: number,
+): Promise<PipelineSchedule> {
+  const schedule = await context.store.write(async (db) => {
+    const row = await holdSchedule(db, team, input.schedule_id);
+    const changes = changesOf(row, input, now);
+    if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
+      throw nameTaken(team, changes.name);
+    await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
+    await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input) }, now);
+    return scheduleDocument(db, context, team, { ...row, ...changes, updated_at: iso(now) });
+  });
+  context.signals.schedules.wake();
+  return schedule;
+}
+
+/** What was asked to be changed, for the audit. */
+const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput) =>
+  Object.entries(changes)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
+
+function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, now: number) {
+  const times = readTimes(input, row);
+  const isPaused = input.pause_pipeline ?? row.is_paused === 1;
+  const overlap = input.overlap ?? row.overlap;
+  return {
+    ...times,
+    name: input.schedule_name == null ? row.name : readName(input.schedule_name),
+    overlap,
+    catch_up: input.catch_up ?? row.catch_up,
+    is_paused: isPaused ? 1 : 0,
+    next_run: isPaused ? null : nextRunOf(row, times, now),
+    waiting_since: isPaused || overlap !== "wait" ? null : row.waiting_since,
+  };
+}
+
+/** New times count from now on. So does the end of a pause: ticks that went by in it are not made up for. */
+function nextRunOf(row: ScheduleRow, times: ScheduleTimes, now: number): string | null {
+  const isNew = (field: keyof ScheduleTimes) => times[field] !== row[field];
+  if (isNew("start_after") || isNew("cron_expression") || isNew("timezone")) return firstRun(times, now);
+  return row.is_paused === 1 ? runAfter(times, now) : row.next_run;
+}
+
+/** Pipelines that it started go on. */
+export async function deleteTeamSchedule(
+  { store }: SchedulesContext,
+  { actor, team }: Call,
+  id: number,
+  now: number,
+): Promise<void> {
+  await store.write(async (db) => {
+    const row = await holdSchedule(db, team, id);
+    await deleteSchedule(db, id);
+    await deleteTemplate(db, row.pipeline_id);
+    await audit(db, actor, { action: "schedule.delete", team, target: row.name }, now);
+  });
+}
+
+export async function readTeamSchedule(context: SchedulesContext, team: Team, id: number): Promise<PipelineSchedule> {
+  const { db } = context.store;
+  return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
+}
+
+export async function listTeamSchedules({ store }: SchedulesContext, team: Team): Promise<PipelineScheduleItem[]> {
+  const rows = await listSchedules(store.db, team.id);
+  return rows.map(({ username, first_name, last_name, ...row }) => itemOf(row, { username, first_name, last_name }));
+}
+
+const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"]): PipelineScheduleItem => ({
+  id: row.id,
+  schedule_name: row.name,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+  start_after: row.start_after,
+  cron_expression: row.cron_expression,
+  timezone: row.timezone,
+  overlap: row.overlap,
+  catch_up: row.catch_up,
+  is_paused: row.is_paused === 1,
+  next_run: row.next_run,
+  waiting_since: row.waiting_since,
+  fired: row.fired,
+  last_error: row.last_error,
+  created_by: createdBy,
+});
+
+async function scheduleDocument(
+  db: Db,
+  { keys }: SchedulesContext,
+  team: Team,
+  row: ScheduleRow,
+): Promise<PipelineSchedule> {
+  const frame = { keys, showsValues: roleIncludes(team.role, "editor") };
+  const documentOf = async (id: string | null) => {
+    const pipeline = id === null ? undefined : await getPipeline(db, id);
+    return pipeline ? pipelineDocument(db, pipeline, frame) : null;
+  };
+  const template = await documentOf(row.pipeline_id);
+  if (!template) return refuseUnknown(team, row.id);
+  const creator = await getUser(db, row.user_id);
+  const { username = "", first_name = "", last_name = "" } = creator ?? {};
+  return {
+    ...itemOf(row, { username, first_name, last_name }),
+    next_runs: runsFrom(row, row.next_run, runsTold),
+    latest_run: await documentOf(row.latest_pipeline_id),
+    pipeline: template,
+  };
+}

@@ -1,0 +1,153 @@
+/** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
+import { ApiError, invalid, type Pipeline, type UpdatePipelineSettingsInput } from "@millrace/contract";
+import { getJob, type JobRow, rewriteJob } from "../store/jobs.ts";
+import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../store/pipelines.ts";
+import { requeueAs } from "../store/queue.ts";
+import type { Db } from "../store/store.ts";
+import { usernameOf } from "../store/users.ts";
+import { iso } from "./clock.ts";
+import { resolveCluster } from "./clusters.ts";
+import { resolveCredentials } from "./credentials.ts";
+import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
+import { readEnvironment } from "./environment-text.ts";
+import { attachFiles, readFileIds } from "./files.ts";
+import { checkedEnvironment, checkRepository, checkVersion } from "./job-input.ts";
+import { queueRow } from "./job-queue.ts";
+import type { JobsContext } from "./jobs.ts";
+import { type DraftFrame, draftContent } from "./pipeline-drafts.ts";
+import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
+import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
+import { type Call, changePipeline } from "./pipelines.ts";
+
+/** A run, the job that it repeats, and how it stands. */
+interface Repeated {
+  readonly run: RunState;
+  readonly original: JobRow;
+}
+
+export function updateSettings(
+  context: JobsContext,
+  call: Call,
+  input: UpdatePipelineSettingsInput,
+  now: number,
+): Promise<Pipeline> {
+  const { keys } = context;
+  const selector = { name: input.pipeline_name ?? null, pipeline_id: input.pipeline_id ?? null };
+  return changePipeline(context, "settings", call, selector, now, async (db, pipeline) => {
+    const repeated = await runsWithOriginals(db, pipeline);
+    if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
+    const settings = await readChanges(db, context, call, input, readSettings(pipeline), repeated, now);
+    const environment =
+      input.environment == null
+        ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
+        : checkedEnvironment(input.environment);
+    const frame = { pipelineId: pipeline.id, settings, variables: readEnvironment(environment) };
+    for (const one of repeated) await rewriteDraft(db, context, one, frame);
+    await updatePipeline(db, pipeline.id, {
+      settings: JSON.stringify(settings),
+      environment: await encryptPipelineEnvironment(db, keys, pipeline.id, environment),
+      updated_at: iso(now),
+    });
+    return changedFields(input).join(", ");
+  });
+}
+
+const changedFields = ({
+  team_name: _team,
+  pipeline_name: _name,
+  pipeline_id: _id,
+  ...settings
+}: UpdatePipelineSettingsInput) =>
+  Object.entries(settings)
+    .filter(([, value]) => value != null)
+    .map(([name]) => name);
+
+async function runsWithOriginals(db: Db, { id }: PipelineRow): Promise<Repeated[]> {
+  const found: Repeated[] = [];
+  for (const run of await runsOf(db, id)) {
+    const original = await getJob(db, run.job_id);
+    if (original) found.push({ run, original });
+  }
+  return found;
+}
+
+/** Checked as for a job; an empty text or list takes a setting back. */
+async function readChanges(
+  db: Db,
+  { jobPaths }: JobsContext,
+  { team }: Call,
+  input: UpdatePipelineSettingsInput,
+  before: PipelineSettings,
+  repeated: readonly Repeated[],
+  now: number,
+): Promise<PipelineSettings> {
+  const changed = <T>(given: unknown, old: T, read: () => T): T => (given == null ? old : read());
+  const workers = changed(input.workers, before.workers, () => Math.max(1, input.workers ?? 1));
+  const credentials_names = changed(input.credentials_names, before.credentials_names, () =>
+    nonEmpty(input.credentials_names?.map((name) => name.trim()) ?? []),
+  );
+  const files = changed(input.files, before.files, () => nonEmpty(readFileIds(input.files ?? []).map(String)));
+  if (input.workers != null && workers !== null) await checkWidth(db, workers, repeated);
+  if (input.credentials_names != null) await checkCredentials(db, credentials_names ?? [], repeated);
+  if (input.files != null) await attachFiles(db, team.id, (files ?? []).map(Number), iso(now));
+  return {
+    python_version: changed(input.python_version, before.python_version, () =>
+      checkVersion(input.python_version?.trim()),
+    ),
+    requirements: changed(input.requirements, before.requirements, () => input.requirements?.trim() || null),
+    repository: changed(input.repository, before.repository, () => checkRepository(input.repository, jobPaths)),
+    workers,
+    priority: input.priority ?? before.priority,
+    files,
+    credentials_names,
+  };
+}
+
+const nonEmpty = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list);
+
+async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]): Promise<void> {
+  const clusters = new Set(repeated.map(({ original }) => original.cluster_id));
+  for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
+}
+
+/** Every run gets them by the rights of its own creator. */
+async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
+  if (names.includes("")) throw invalid("credentials_names", "names; an empty list takes the setting back", "");
+  const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
+  for (const holder of holders.values())
+    for (const name of names) await resolveCredentials(db, holder, name, "credentials_names");
+}
+
+/** What a run executes or is given beside its script. A version of Python, workers and a priority are numbers: they bring nothing. */
+const bringsCode = (input: UpdatePipelineSettingsInput) =>
+  [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
+    (value) => value != null,
+  );
+
+/** A run has all rights of whoever made its original, through the token that it is given: nobody else may put code beside it. */
+async function requireOwnRuns(db: Db, { principal }: Call, repeated: readonly Repeated[]): Promise<void> {
+  const other = repeated.find(({ original }) => original.user_id !== principal.userId);
+  if (!other) return;
+  const owner = await usernameOf(db, other.original.user_id);
+  throw new ApiError(
+    "forbidden",
+    `${other.run.name} is ${owner}'s and runs with ${owner}'s rights. Only who made all jobs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or let ${owner} trigger a pipeline.`,
+  );
+}
+
+/** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. */
+async function rewriteDraft(
+  db: Db,
+  { keys }: JobsContext,
+  { run, original }: Repeated,
+  frame: DraftFrame,
+): Promise<void> {
+  const { created_job_id: id, status } = run;
+  if (id === null || !(status === "PENDING" || isWaiting(status))) return;
+  const draft = await getJob(db, id);
+  if (!draft) return;
+  const { spec, environment } = await draftContent(db, keys, original, draft, frame);
+  const { priority, slots } = queueRow(draft, spec);
+  if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return;
+  await rewriteJob(db, id, { spec: JSON.stringify(spec), environment }, ["PENDING", ...waitingStatuses]);
+}

@@ -1,0 +1,127 @@
+"""Makes the team's dataset store ready for a job, before its query: runs inside, with the job's own rights.
+
+Arguments: a JSON file that says what the store must know of the job. Ends with 1 and a sentence where the store cannot
+be used. The library itself is imported only to make a store that is not there yet: that takes a second, once.
+"""
+
+import json
+import os
+import sqlite3
+import stat
+import sys
+
+bring_back = "An admin of the team can bring back last night's copy: millrace team restore-datasets."
+
+
+def fail(message):
+    print(message, file=sys.stderr)
+    sys.exit(1)
+
+
+def library_version():
+    """Read from the name of the folder that describes the package: asking for it properly takes longer than all the rest."""
+    for folder in sys.path:
+        if folder.endswith("site-packages"):
+            for name in os.listdir(folder):
+                if name.startswith("datachain-") and name.endswith(".dist-info"):
+                    return name[len("datachain-") : -len(".dist-info")]
+    fail("The library datachain is not installed in this environment: list it in the requirements.")
+
+
+def numbers(version):
+    return [int(part) if part.isdigit() else 0 for part in version.split(".")[:3]]
+
+
+def read_mark(path):
+    """Any job of the team may have put anything there: no link is followed, no pipe waited for."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        fail(f"The team's dataset store is damaged: {path}: {error.strerror}. Remove it, or: {bring_back}")
+    with os.fdopen(file, "rb") as mark:
+        if not stat.S_ISREG(os.fstat(mark.fileno()).st_mode):
+            fail(f"The team's dataset store is damaged: {path} is not a plain file. Remove it, or: {bring_back}")
+        return mark.read(64).decode("utf-8", "replace").strip()
+
+
+def check_version(folder, version):
+    """A store is read by the library that wrote it and by newer ones."""
+    mark = os.path.join(folder, "library")
+    newest = read_mark(mark)
+    if newest and numbers(newest) > numbers(version):
+        fail(
+            f"The team's datasets were last written with datachain {newest}, and this job has {version}, which is older. "
+            f"Ask for datachain=={newest} in the requirements, or leave the version out."
+        )
+    if newest != version:
+        draft = f"{mark}.{os.getpid()}"
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(version + "\n")
+        os.replace(draft, mark)
+
+
+def make(paths):
+    """Other jobs of the team have other users: what they share is the group."""
+    for path in paths:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o660))
+    from datachain.catalog import get_catalog
+
+    get_catalog().close()
+
+
+def is_made(path):
+    if not os.path.lexists(path):
+        return False
+    with open_store(path) as db:
+        return db.execute("select 1 from sqlite_master where type = 'table' and name = 'meta'").fetchone() is not None
+
+
+class open_store:
+    def __init__(self, path):
+        if os.path.islink(path) or not os.path.isfile(path):
+            raise sqlite3.DatabaseError("it is not a plain file")
+        self.db = sqlite3.connect(path, timeout=60, isolation_level=None)
+
+    def __enter__(self):
+        self.db.execute("pragma trusted_schema = off")
+        return self.db
+
+    def __exit__(self, *_):
+        self.db.close()
+
+
+def insert(db, table, row):
+    """Whatever of it this version of the table has."""
+    names = [name for name in (column[1] for column in db.execute(f"pragma table_info({table})")) if name in row]
+    columns = ", ".join(f'"{name}"' for name in names)
+    marks = ", ".join("?" for _ in names)
+    db.execute(f"insert or ignore into {table} ({columns}) values ({marks})", [row[name] for name in names])
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        job = json.load(file)
+    os.umask(0o007)
+    metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
+    rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
+    gone = f"{bring_back} The job was not run: it would have begun with an empty store."
+    try:
+        made = is_made(metadata) and os.path.isfile(rows)
+    except sqlite3.DatabaseError as error:
+        fail(f"The team's dataset store is damaged: {error}. {gone}")
+    if job["made"] and not made:
+        fail(f"The team's dataset store is gone. {gone}")
+    check_version(os.path.dirname(metadata), library_version())
+    if not made:
+        make([metadata, rows])
+    try:
+        with open_store(metadata) as db:
+            insert(db, "namespaces", job["namespace"])
+            insert(db, "jobs", job["job"])
+    except sqlite3.Error as error:
+        fail(f"The team's dataset store cannot be used: {error}. {gone}")
+
+
+main()

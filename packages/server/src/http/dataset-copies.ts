@@ -1,0 +1,36 @@
+/** Copies of teams' dataset stores over HTTP. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { chooseCopy, pauseTeam, recordRestored, requireIdle, resumeTeam, settling } from "../domain/dataset-copies.ts";
+import { StoreUnusable } from "../team-stores/team-stores.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, teamStores, signals } = context;
+
+  register(app, context, routes.listDatasetCopies, async ({ team }) =>
+    (await teamStores.copies(team.id)).map((created_at) => ({ created_at })),
+  );
+
+  register(app, context, routes.restoreDatasetCopy, async ({ actor, team, body }) => {
+    const moment = chooseCopy(team, await teamStores.copies(team.id), body.created_at);
+    await pauseTeam(store, team, clock.now());
+    try {
+      // A start that was decided before the pause has been written by then.
+      await sleep(settling);
+      await requireIdle(store.db, team);
+      const uuids = await teamStores.restore(team.id, moment);
+      const gone = await recordRestored(store, actor, team, { moment, uuids }, clock.now());
+      const lost = gone === 0 ? "" : ` ${gone} versions that were made after it are gone.`;
+      return { message: `The dataset store of the team ${team.name} is as it was at ${moment}.${lost}` };
+    } catch (error) {
+      if (error instanceof StoreUnusable) throw new ApiError("wrong_state", error.message);
+      throw error;
+    } finally {
+      await resumeTeam(store, team);
+      signals.dispatch.wake();
+    }
+  });
+}

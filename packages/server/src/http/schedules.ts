@@ -1,0 +1,35 @@
+/** Schedules over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import {
+  createTeamSchedule,
+  deleteTeamSchedule,
+  listTeamSchedules,
+  readTeamSchedule,
+  updateTeamSchedule,
+} from "../domain/schedules.ts";
+import type { HttpContext } from "./context.ts";
+import { register } from "./route.ts";
+
+export function scheduleRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { clock, disk } = context;
+
+  register(app, context, routes.createSchedule, async ({ body, ...call }) => {
+    await disk.requireRoom();
+    return { ok: true, schedule: await createTeamSchedule(context, call, body, clock.now()) };
+  });
+
+  register(app, context, routes.updateSchedule, async ({ body, ...call }) => ({
+    ok: true,
+    schedule: await updateTeamSchedule(context, call, body, clock.now()),
+  }));
+
+  register(app, context, routes.deleteSchedule, async ({ body, ...call }) => {
+    await deleteTeamSchedule(context, call, body.schedule_id, clock.now());
+    return { ok: true };
+  });
+
+  register(app, context, routes.getSchedule, ({ team, query }) => readTeamSchedule(context, team, query.schedule_id));
+
+  register(app, context, routes.listSchedules, ({ team }) => listTeamSchedules(context, team));
+}

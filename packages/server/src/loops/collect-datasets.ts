@@ -1,0 +1,81 @@
+/**
+ * Reads back what a job did to its team's datasets, before its result is accepted: whoever sees that a job has ended sees
+ * what it made. A server that dies meanwhile does it again: the attempt is open until then.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Collected, readCollected, TooMuch } from "../domain/found-versions.ts";
+import type { Python } from "../engines/engine.ts";
+import { maskMetrics } from "../job-log.ts";
+import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
+import type { Result } from "./end-attempt.ts";
+import type { JobLoopContext } from "./loop.ts";
+
+export interface CollectContext extends JobLoopContext {
+  readonly teamStores: TeamStores;
+}
+
+/** Numbers that the library has for how a job ended. */
+const ends = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
+const tries = 3;
+/** Each waits a minute for whoever has the store. */
+const busyTries = 10;
+
+export interface CollectedJob {
+  readonly teamId: number;
+  readonly jobId: string;
+  readonly startedAt: string;
+  readonly canceled: boolean;
+  /** Which worked with them. */
+  readonly python: Python | null;
+  readonly result: Result;
+}
+
+/** The result as it is to be accepted. A store that cannot be read fails the job: what it made, nobody can tell. */
+export async function collectDatasets(context: CollectContext, job: CollectedJob): Promise<Result> {
+  const { result } = job;
+  try {
+    const { metrics, ...collected } = await collect(context, job);
+    const told =
+      metrics === null || "metrics" in result.changes
+        ? {}
+        : { metrics: await maskMetrics(context, job.jobId, metrics) };
+    return { ...result, changes: { ...result.changes, ...told }, collected: { teamId: job.teamId, ...collected } };
+  } catch (error) {
+    const expected = error instanceof StoreUnusable || error instanceof TooMuch;
+    if (!expected) context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
+    return withoutDatasets(result, expected ? error.message : undefined);
+  }
+}
+
+/** What the job says where its datasets are not in the registry. */
+export function withoutDatasets(
+  { collected: _, ...result }: Result,
+  why = "What the job did to the team's datasets could not be kept.",
+): Result {
+  const own = result.status === "FAILED" ? result.changes.error_message : null;
+  return { ...result, status: "FAILED", changes: { ...result.changes, error_message: own ? `${own} ${why}` : why } };
+}
+
+async function collect({ teamStores, log }: CollectContext, job: CollectedJob): Promise<Collected> {
+  const { teamId, jobId, startedAt, canceled, result } = job;
+  const request = {
+    jobId,
+    startedAt: libraryTime(startedAt),
+    finishedAt: libraryTime(result.changes.finished_at ?? new Date().toISOString()),
+    status: canceled ? ends.CANCELED : ends[result.status],
+    errorMessage: result.changes.error_message ?? "",
+  };
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return readCollected(await teamStores.collect(teamId, request, job.python));
+    } catch (error) {
+      const settled = error instanceof TooMuch || (error instanceof StoreUnusable && !(error instanceof StoreBusy));
+      if (settled || attempt >= (error instanceof StoreBusy ? busyTries : tries)) throw error;
+      log.warn({ err: error, job: jobId }, "datasets are read back again");
+      await sleep(500 * attempt);
+    }
+  }
+}
+
+/** As the library writes times, so that they sort with its own. */
+const libraryTime = (time: string) => time.replace("T", " ").replace("Z", "000");

@@ -1,0 +1,75 @@
+/**
+ * Writes the files of exports, one of each in turn, so that a large one does not keep others waiting. A file is there
+ * when it has its name; a server that died in between writes that one file again.
+ */
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { Logger } from "pino";
+import type { Disk } from "../disk.ts";
+import { isDiskFull } from "../disk.ts";
+import { rowsOfFile } from "../domain/exports.ts";
+import type { Signals } from "../domain/signals.ts";
+import { getVersion } from "../store/dataset-versions.ts";
+import { countFile, type ExportRow, failExport, openExports } from "../store/exports.ts";
+import type { Store } from "../store/store.ts";
+import { columnsOfSchema } from "../team-stores/columns.ts";
+import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
+import type { Loop } from "./loop.ts";
+
+export interface ExportsContext {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly disk: Disk;
+  readonly log: Logger;
+  readonly teamStores: TeamStores;
+  readonly exports: { readonly path: (id: string, file: number) => string };
+}
+
+/** Files in one run: a stop waits for no more. */
+const atOnce = 4;
+
+export function exportDatasets(context: ExportsContext): Loop {
+  const { store, signals, disk } = context;
+  return {
+    name: "export-datasets",
+    signal: signals.exports,
+    interval: 5000,
+    async runOnce() {
+      if (await disk.isLow()) return;
+      const open = await openExports(store.db, atOnce);
+      for (const row of open) await writeNext(context, row);
+      if (open.length > 0) signals.exports.wake();
+    },
+  };
+}
+
+async function writeNext(context: ExportsContext, row: ExportRow): Promise<void> {
+  const { store, log } = context;
+  const version = await getVersion(store.db, row.version_id);
+  try {
+    if (!version?.rows_table) throw new StoreUnusable("The version is no longer there");
+    const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };
+    await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
+    await store.write((db) => countFile(db, row));
+  } catch (error) {
+    // Renamed meanwhile: the next run finds it under its new name. A full disk is waited for.
+    if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
+    if (isDiskFull(error)) throw error;
+    if (!(error instanceof StoreUnusable)) log.error({ err: error, export: row.id }, "an export failed");
+    const why = error instanceof StoreUnusable ? error.message : "the server could not write it; its log says why";
+    await store.write((db) => failExport(db, row.id, why));
+  }
+}
+
+type Rows = Parameters<TeamStores["exportRows"]>[1];
+
+async function writeFile({ teamStores, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<void> {
+  const final = exports.path(row.id, row.files_done);
+  const draft = `${final}.part`;
+  await mkdir(dirname(final), { recursive: true, mode: 0o700 });
+  await rm(draft, { force: true });
+  await teamStores.exportRows(row.team_id, rows, draft);
+  const written = await open(draft, "r");
+  await written.sync().finally(() => written.close());
+  await rename(draft, final);
+}

@@ -1,0 +1,113 @@
+/**
+ * Looks after the stores of teams: a copy every day while jobs go on, and the library's own garbage collection, which
+ * must have the store to itself. A team that is never idle is paused for that once in a while: its jobs wait meanwhile.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Disk } from "../disk.ts";
+import { type Clock, day, iso } from "../domain/clock.ts";
+import { settling } from "../domain/dataset-copies.ts";
+import { Signal, type Signals } from "../domain/signals.ts";
+import type { Store } from "../store/store.ts";
+import {
+  isTeamBusy,
+  resumeTeams,
+  storesToCopy,
+  storesToTidy,
+  type TeamStoreRow,
+  updateTeamStore,
+} from "../store/team-stores.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
+import type { Loop } from "./loop.ts";
+
+export interface KeepStoresContext {
+  readonly store: Store;
+  readonly signals: Signals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly disk: Disk;
+  readonly teamStores: TeamStores;
+  /** Copies that are kept; 0 makes none. */
+  readonly storeCopies: number;
+  /** 0: never. */
+  readonly storeTidyHours: number;
+  readonly storePauseDays: number;
+}
+
+const hour = 3_600_000;
+
+export const copyStores = (context: KeepStoresContext): Loop => ({
+  name: "copy-stores",
+  signal: context.signals.stores,
+  interval: 60_000,
+  async runOnce() {
+    const { store, clock, storeCopies } = context;
+    if (storeCopies === 0) return;
+    for (const { team_id } of await storesToCopy(store.db, iso(clock.now() - day))) await copy(context, team_id);
+  },
+});
+
+async function copy(
+  { store, clock, log, disk, teamStores, storeCopies }: KeepStoresContext,
+  team: number,
+): Promise<void> {
+  // What is left is for jobs: the copy of yesterday is there.
+  if (await disk.isLow()) return;
+  const backed_up_at = iso(clock.now());
+  try {
+    await teamStores.copy(team, backed_up_at, storeCopies);
+  } catch (error) {
+    // Older copies stay: they may be all that is left. Tried again tomorrow, and told every time.
+    log.error({ err: error, team }, "the team's dataset store could not be copied");
+  }
+  await store.write((db) => updateTeamStore(db, team, { backed_up_at }));
+}
+
+export function tidyStores(context: KeepStoresContext): Loop {
+  /** Paused while their jobs still run. */
+  const paused = new Set<number>();
+  let first = true;
+  return {
+    name: "tidy-stores",
+    signal: new Signal(),
+    interval: 60_000,
+    async runOnce() {
+      const { store, clock, storeTidyHours } = context;
+      if (first) await store.write(resumeTeams);
+      first = false;
+      for (const team of paused) if (await tidy(context, team)) paused.delete(team);
+      if (storeTidyHours === 0) return;
+      // One team after another: none waits while another's store is tidied.
+      for (const row of await storesToTidy(store.db, iso(clock.now() - storeTidyHours * hour))) {
+        if (!(await pause(context, row))) continue;
+        await sleep(settling);
+        if (!(await tidy(context, row.team_id))) paused.add(row.team_id);
+      }
+    },
+  };
+}
+
+/** One that is idle now, or has not been for too long. False: it goes on for now. */
+const pause = (context: KeepStoresContext, row: TeamStoreRow): Promise<boolean> =>
+  context.store.write(async (db) => {
+    if (!isOverdue(context, row) && (await isTeamBusy(db, row.team_id))) return false;
+    await updateTeamStore(db, row.team_id, { paused_at: iso(context.clock.now()) });
+    return true;
+  });
+
+const isOverdue = ({ clock, storeTidyHours, storePauseDays }: KeepStoresContext, { tidied_at }: TeamStoreRow) =>
+  storePauseDays > 0 && clock.now() - Date.parse(tidied_at ?? "") >= storeTidyHours * hour + storePauseDays * day;
+
+/** False: jobs of the team still run. */
+async function tidy({ store, signals, clock, log, teamStores }: KeepStoresContext, team: number): Promise<boolean> {
+  if (await isTeamBusy(store.db, team)) return false;
+  try {
+    const said = await teamStores.tidy(team);
+    log.info({ team, said }, "the team's dataset store was tidied");
+  } catch (error) {
+    log.error({ err: error, team }, "the team's dataset store could not be tidied");
+  }
+  await store.write((db) => updateTeamStore(db, team, { paused_at: null, tidied_at: iso(clock.now()) }));
+  signals.dispatch.wake();
+  return true;
+}

@@ -1,0 +1,188 @@
+/** Versions of datasets in the store: what each was made from, and by which job. */
+import { versionStatus } from "@millrace/contract";
+import type { Selectable } from "kysely";
+import { prepared } from "./prepared.ts";
+import type { Db } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
+
+/** Which version has this number of a dataset. */
+export const versionNumbered = (
+  db: Db,
+  { dataset_id, major, minor, patch }: Pick<DatasetVersionRow, "dataset_id" | "major" | "minor" | "patch">,
+): Promise<Pick<DatasetVersionRow, "id" | "rows_table"> | undefined> =>
+  db
+    .selectFrom("dataset_versions")
+    .select(["id", "rows_table"])
+    .where("dataset_id", "=", dataset_id)
+    .where("major", "=", major)
+    .where("minor", "=", minor)
+    .where("patch", "=", patch)
+    .executeTakeFirst();
+
+export const replaceVersion = (db: Db, id: number, row: Omit<DatasetVersionRow, "id">) =>
+  db.updateTable("dataset_versions").set(row).where("id", "=", id).execute();
+
+const byUuid = prepared<{ teamId: number; uuid: string }>()((db, value) =>
+  db
+    .selectFrom("dataset_versions")
+    .select("id")
+    .where("team_id", "=", value("teamId"))
+    .where("uuid", "=", value("uuid")),
+);
+export const versionIdOf = async (db: Db, teamId: number, uuid: string): Promise<number | undefined> =>
+  (await byUuid(db, { teamId, uuid })).rows[0]?.id;
+
+/** What a version needs: another version, or what lies at a storage URI. */
+export type Need = { readonly needs_version_id: number } | { readonly needs_uri: string };
+
+/** All that the version was made from, in the place of what was known before. */
+export async function putDependencies(db: Db, versionId: number, needs: readonly Need[]): Promise<void> {
+  await db.deleteFrom("dataset_dependencies").where("version_id", "=", versionId).execute();
+  for (const need of needs) {
+    await db
+      .insertInto("dataset_dependencies")
+      .values({ version_id: versionId, needs_version_id: null, needs_uri: null, ...need })
+      .onConflict((c) => c.doNothing())
+      .execute();
+  }
+}
+
+/** Who made a version stays its maker, also where a later run of the same job finds it made. */
+export const linkJob = (db: Db, jobId: string, versionId: number, isCreator: boolean) =>
+  db
+    .insertInto("dataset_version_jobs")
+    .values({ job_id: jobId, version_id: versionId, is_creator: isCreator ? 1 : 0 })
+    .onConflict((c) => c.doNothing())
+    .execute();
+
+/** Their numbers are never given again, so their rows stay. */
+export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
+  for (let at = 0; at < uuids.length; at += 500) {
+    await db
+      .updateTable("dataset_versions")
+      .set({ status: 8, removed_at: now })
+      .where("team_id", "=", teamId)
+      .where("uuid", "in", uuids.slice(at, at + 500))
+      .where("removed_at", "is", null)
+      .execute();
+  }
+}
+
+/** Versions whose rows lie in the team's store. */
+export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
+  (
+    await db
+      .selectFrom("dataset_versions")
+      .select("uuid")
+      .where("team_id", "=", teamId)
+      .where("rows_table", "is not", null)
+      .where("removed_at", "is", null)
+      .execute()
+  ).map(({ uuid }) => uuid);
+
+export async function markRestored(db: Db, teamId: number, uuids: readonly string[]): Promise<void> {
+  for (let at = 0; at < uuids.length; at += 500) {
+    await db
+      .updateTable("dataset_versions")
+      .set({ status: 4, removed_at: null })
+      .where("team_id", "=", teamId)
+      .where("uuid", "in", uuids.slice(at, at + 500))
+      .execute();
+  }
+}
+/** What lists show of a version: without what is large. */
+const listed = [
+  "id",
+  "uuid",
+  "dataset_id",
+  "version",
+  "major",
+  "minor",
+  "patch",
+  "status",
+  "created_at",
+  "finished_at",
+  "error_message",
+  "error_stack",
+  "num_objects",
+  "size",
+  "job_id",
+  "rows_table",
+  "removed_at",
+] as const;
+export type ListedVersionRow = Pick<DatasetVersionRow, (typeof listed)[number]>;
+
+/** Of the whole team, each dataset's oldest first. */
+export const listVersions = (db: Db, teamId: number): Promise<ListedVersionRow[]> =>
+  db
+    .selectFrom("dataset_versions")
+    .select(listed)
+    .where("team_id", "=", teamId)
+    .orderBy("dataset_id")
+    .orderBy("major")
+    .orderBy("minor")
+    .orderBy("patch")
+    .execute();
+
+const inOrder = (db: Db, datasetId: number) =>
+  db
+    .selectFrom("dataset_versions")
+    .where("dataset_id", "=", datasetId)
+    .orderBy("major")
+    .orderBy("minor")
+    .orderBy("patch");
+
+/** Of one dataset, oldest first, with everything. */
+export const versionsOf = (db: Db, datasetId: number): Promise<DatasetVersionRow[]> =>
+  inOrder(db, datasetId).selectAll().execute();
+
+/** The same without what is large. */
+export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
+  inOrder(db, datasetId).select(listed).execute();
+
+export const findVersion = (db: Db, teamId: number, uuid: string): Promise<DatasetVersionRow | undefined> =>
+  db
+    .selectFrom("dataset_versions")
+    .selectAll()
+    .where("team_id", "=", teamId)
+    .where("uuid", "=", uuid)
+    .executeTakeFirst();
+
+export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
+  db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
+
+/** A number that is taken is an error of the store: on the shared one two may take it at once, and one begins anew. */
+export async function insertVersion(db: Db, row: Omit<DatasetVersionRow, "id">): Promise<number> {
+  return (await db.insertInto("dataset_versions").values(row).returning("id").executeTakeFirstOrThrow()).id;
+}
+
+/** Returns how many were live until now. */
+export async function markVersionsRemoved(db: Db, ids: readonly number[], now: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable("dataset_versions")
+    .set({ status: versionStatus.removed, removed_at: now })
+    .where("id", "in", ids)
+    .where("status", "=", versionStatus.complete)
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+export const setRowsTable = (db: Db, id: number, rows_table: string) =>
+  db.updateTable("dataset_versions").set({ rows_table }).where("id", "=", id).execute();
+
+/** Live versions that a job made or reused, by name and number. */
+export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
+  db
+    .selectFrom("dataset_version_jobs")
+    .innerJoin("dataset_versions", "dataset_versions.id", "dataset_version_jobs.version_id")
+    .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "dataset_versions.version"])
+    .where("dataset_version_jobs.job_id", "=", jobId)
+    .where("dataset_versions.team_id", "=", teamId)
+    .where("dataset_versions.status", "=", versionStatus.complete)
+    .orderBy("dataset_versions.id")
+    .execute();

@@ -1,0 +1,65 @@
+/** Lineage in the store: steps from versions to what they need and to what needs them. */
+import { sql } from "kysely";
+import type { Db } from "./store.ts";
+
+/** Ids in one statement: within what either store takes. */
+const atOnce = 500;
+
+export interface LineageStep {
+  readonly version_id: number;
+  readonly needs_version_id: number | null;
+  readonly needs_uri: string | null;
+}
+
+/** At most `limit` steps from any of these versions, towards what they were made from or what was made from them. */
+export async function stepsFrom(
+  db: Db,
+  ids: readonly number[],
+  direction: "upstream" | "downstream",
+  limit: number,
+): Promise<LineageStep[]> {
+  const column = direction === "upstream" ? "version_id" : "needs_version_id";
+  const steps: LineageStep[] = [];
+  for (const part of parts(ids)) {
+    const query = db.selectFrom("dataset_dependencies").selectAll().where(column, "in", part);
+    // In one order for all: what a bound leaves out is the same every time.
+    const ordered = query.orderBy("version_id").orderBy(sql`coalesce(needs_version_id, 0)`).orderBy("needs_uri");
+    steps.push(...(await ordered.limit(limit - steps.length).execute()));
+    if (steps.length >= limit) break;
+  }
+  return steps;
+}
+
+/** What is shown of versions, with the names of the jobs that made them. */
+export async function lineageVersions(db: Db, teamId: number, ids: readonly number[]) {
+  const found = [];
+  for (const part of parts(ids)) {
+    const query = db
+      .selectFrom("dataset_versions")
+      .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+      .innerJoin("projects", "projects.id", "datasets.project_id")
+      .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+      .leftJoin("jobs", "jobs.id", "dataset_versions.job_id")
+      .select([
+        "dataset_versions.id",
+        "dataset_versions.uuid",
+        "dataset_versions.version",
+        "dataset_versions.status",
+        "dataset_versions.num_objects",
+        "dataset_versions.created_at",
+        "dataset_versions.job_id",
+        "jobs.name as job_name",
+        "namespaces.name as namespace",
+        "projects.name as project",
+        "datasets.name",
+      ])
+      .where("dataset_versions.team_id", "=", teamId)
+      .where("dataset_versions.id", "in", part);
+    found.push(...(await query.execute()));
+  }
+  return found;
+}
+
+function* parts(ids: readonly number[]): Generator<readonly number[]> {
+  for (let start = 0; start < ids.length; start += atOnce) yield ids.slice(start, start + atOnce);
+}

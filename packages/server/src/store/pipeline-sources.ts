@@ -1,0 +1,104 @@
+/** What pipelines are made from: the versions that were asked for, all versions upstream of them, and who made them. */
+import { sql } from "kysely";
+import type { Db } from "./store.ts";
+
+export interface VersionNumbers {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+}
+
+/** One version of a dataset, or its latest; none that is not complete or was removed. */
+export function findLiveVersion(db: Db, datasetId: number, numbers: VersionNumbers | undefined) {
+  const query = db
+    .selectFrom("dataset_versions")
+    .select(["id", "version"])
+    .where("dataset_id", "=", datasetId)
+    .where("status", "=", 4)
+    .where("removed_at", "is", null);
+  if (numbers === undefined)
+    return query.orderBy("major", "desc").orderBy("minor", "desc").orderBy("patch", "desc").limit(1).executeTakeFirst();
+  const { major, minor, patch } = numbers;
+  return query.where("major", "=", major).where("minor", "=", minor).where("patch", "=", patch).executeTakeFirst();
+}
+
+/** The first version needs the second. */
+export interface VersionNeed {
+  readonly version_id: number;
+  readonly needs_version_id: number;
+}
+
+/** What lies upstream of some versions. */
+export interface Upstream {
+  /** Those that were asked for among them, each once. */
+  readonly ids: readonly number[];
+  readonly needs: readonly VersionNeed[];
+}
+
+/** Versions asked for in one statement. */
+const askedAtOnce = 500;
+
+/**
+ * What these versions were made from, and what that was made from, to the beginning: every version is looked at once, by
+ * index. Undefined: there is more than the limits, and no more than they allow was read.
+ */
+export async function findUpstream(
+  db: Db,
+  targets: readonly number[],
+  most: { readonly versions: number; readonly needs: number },
+): Promise<Upstream | undefined> {
+  const ids = new Set(targets);
+  const needs: VersionNeed[] = [];
+  let found = [...ids];
+  while (found.length > 0 && ids.size <= most.versions) {
+    const next = await needsOf(db, found.splice(0, askedAtOnce), most.needs + 1 - needs.length);
+    for (const need of next) needs.push(need);
+    if (needs.length > most.needs) return undefined;
+    const fresh = new Set(next.map(({ needs_version_id }) => needs_version_id).filter((id) => !ids.has(id)));
+    for (const id of fresh) ids.add(id);
+    found = [...found, ...fresh];
+  }
+  return found.length > 0 ? undefined : { ids: [...ids], needs };
+}
+
+/** As the index has it: what a version needs of storages is not even looked at. */
+const needsOf = (db: Db, ids: readonly number[], limit: number) =>
+  db
+    .selectFrom("dataset_dependencies")
+    .select(["version_id", "needs_version_id"])
+    .where("version_id", "in", ids)
+    .where(sql<number>`coalesce(needs_version_id, 0)`, ">", 0)
+    .limit(limit)
+    .$narrowType<VersionNeed>()
+    .execute();
+
+/** A version, and the job that made it; null: nobody's. */
+export interface SourceVersion {
+  readonly id: number;
+  readonly maker: string | null;
+}
+
+export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
+  const found: SourceVersion[] = [];
+  for (let at = 0; at < ids.length; at += askedAtOnce) {
+    const linked = sql`(select min(job_id) from dataset_version_jobs
+      where version_id = dataset_versions.id and is_creator = 1)`;
+    const query = sql<SourceVersion>`select id, coalesce(job_id, ${linked}) as maker from dataset_versions
+      where id in (${sql.join(ids.slice(at, at + askedAtOnce))})`;
+    found.push(...(await query.execute(db)).rows);
+  }
+  return found;
+}
+
+/** In full, for people. */
+export async function nameOfVersion(db: Db, id: number): Promise<string> {
+  const row = await db
+    .selectFrom("dataset_versions")
+    .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "version"])
+    .where("dataset_versions.id", "=", id)
+    .executeTakeFirstOrThrow();
+  return `${row.namespace}.${row.project}.${row.name}@${row.version}`;
+}

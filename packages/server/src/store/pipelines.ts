@@ -1,0 +1,225 @@
+/** Pipelines in the store: how they stand, their runs, and the edges between them. */
+import { type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
+import { type Selectable, sql, type Updateable } from "kysely";
+import { prepared } from "./prepared.ts";
+import { type Db, isPostgres } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+export type PipelineRow = Selectable<Tables["pipelines"]>;
+export type RunRow = Selectable<Tables["pipeline_runs"]>;
+export type EdgeRow = Selectable<Tables["pipeline_edges"]>;
+
+/** False: the name is taken. */
+export async function insertPipeline(db: Db, row: PipelineRow): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("pipelines")
+    .values(row)
+    .onConflict((c) => c.columns(["team_id", "name"]).doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+const byId = prepared<{ id: string }>()((db, value) =>
+  db.selectFrom("pipelines").selectAll().where("id", "=", value("id")),
+);
+export const getPipeline = async (db: Db, id: string): Promise<PipelineRow | undefined> =>
+  (await byId(db, { id })).rows[0];
+
+const byName = prepared<{ teamId: number; name: string }>()((db, value) =>
+  db.selectFrom("pipelines").selectAll().where("team_id", "=", value("teamId")).where("name", "=", value("name")),
+);
+export const findPipeline = async (db: Db, teamId: number, name: string): Promise<PipelineRow | undefined> =>
+  (await byName(db, { teamId, name })).rows[0];
+
+/**
+ * The pipeline as it is now, and until the end of the write nobody else changes it or moves its runs along. SQLite has
+ * one writer anyway.
+ */
+export const lockPipeline = (db: Db, id: string): Promise<PipelineRow> => {
+  const query = db.selectFrom("pipelines").selectAll().where("id", "=", id);
+  return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirstOrThrow();
+};
+
+export interface PipelineMove {
+  readonly id: string;
+  readonly from: readonly PipelineStatus[];
+  readonly to: PipelineStatus;
+  readonly changes: Updateable<Tables["pipelines"]>;
+}
+
+/** The only way in which a pipeline changes its state: guarded, along the edges of the contract. False: it was elsewhere. */
+export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMove): Promise<boolean> {
+  for (const state of from) {
+    if (!(pipelineTransitions[state] as readonly PipelineStatus[]).includes(to))
+      throw new Error(`no way from ${state} to ${to}`);
+  }
+  const { numUpdatedRows } = await db
+    .updateTable("pipelines")
+    .set({ ...changes, status: to })
+    .where("id", "=", id)
+    .where("status", "in", from)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+export const updatePipeline = (db: Db, id: string, changes: Updateable<Omit<Tables["pipelines"], "status">>) =>
+  db.updateTable("pipelines").set(changes).where("id", "=", id).execute();
+
+/** Rows of one insert: a statement takes only so many values. */
+const insertedAtOnce = 1000;
+
+export async function insertRuns(db: Db, runs: readonly RunRow[], edges: readonly EdgeRow[]): Promise<void> {
+  for (let at = 0; at < runs.length; at += insertedAtOnce)
+    await db
+      .insertInto("pipeline_runs")
+      .values(runs.slice(at, at + insertedAtOnce))
+      .execute();
+  for (let at = 0; at < edges.length; at += insertedAtOnce)
+    await db
+      .insertInto("pipeline_edges")
+      .values(edges.slice(at, at + insertedAtOnce))
+      .execute();
+}
+
+/** A run with how its job fares; without a job, in a template, all of that is null. */
+export interface RunState extends RunRow {
+  readonly status: JobStatus | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+const allRuns = prepared<{ pipelineId: string }>()((db, value) =>
+  db
+    .selectFrom("pipeline_runs")
+    .leftJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
+    .selectAll("pipeline_runs")
+    .select(["jobs.status", "jobs.started_at", "jobs.finished_at"])
+    .where("pipeline_runs.pipeline_id", "=", value("pipelineId"))
+    .orderBy("position"),
+);
+/** Parents before children. */
+export const runsOf = async (db: Db, pipelineId: string): Promise<RunState[]> =>
+  (await allRuns(db, { pipelineId })).rows;
+
+const allEdges = prepared<{ pipelineId: string }>()((db, value) =>
+  db.selectFrom("pipeline_edges").selectAll().where("pipeline_id", "=", value("pipelineId")),
+);
+export const edgesOf = async (db: Db, pipelineId: string): Promise<EdgeRow[]> =>
+  (await allEdges(db, { pipelineId })).rows;
+
+const ended = prepared<{ id: string; now: string }>()((db, value) =>
+  db
+    .updateTable("pipelines")
+    .set((eb) => ({ open_runs: eb("open_runs", "-", 1), updated_at: value("now") }))
+    .where("id", "=", value("id"))
+    .returningAll(),
+);
+/**
+ * One run fewer that has not ended. Whoever has counted holds the pipeline until the end of the write, so that of two
+ * parents that end at once the second sees what the first did.
+ */
+export const countEndedRun = async (db: Db, id: string, now: string): Promise<PipelineRow | undefined> =>
+  (await ended(db, { id, now })).rows[0];
+
+const released = prepared<{ pipelineId: string; createdJobId: string }>()((db, value) =>
+  db
+    .updateTable("pipeline_runs")
+    .set((eb) => ({ waits_for: eb("waits_for", "-", 1) }))
+    .where("pipeline_id", "=", value("pipelineId"))
+    .where("job_id", "in", (eb) =>
+      eb
+        .selectFrom("pipeline_edges")
+        .select("pipeline_edges.job_id")
+        .where("pipeline_edges.pipeline_id", "=", value("pipelineId"))
+        .where("parent_job_id", "=", (parent) =>
+          parent
+            .selectFrom("pipeline_runs as parent")
+            .select("parent.job_id")
+            .where("parent.created_job_id", "=", value("createdJobId")),
+        ),
+    )
+    .returning(["created_job_id", "waits_for"]),
+);
+/** The children of a run that ended well wait for one less. Returns the jobs of those that now wait for nothing. */
+export async function releaseChildren(db: Db, pipelineId: string, createdJobId: string): Promise<string[]> {
+  const { rows } = await released(db, { pipelineId, createdJobId });
+  return rows.flatMap(({ created_job_id, waits_for }) => (waits_for === 0 && created_job_id ? [created_job_id] : []));
+}
+
+export const setWaitsFor = (db: Db, { pipeline_id, job_id }: RunRow, waits_for: number) =>
+  db
+    .updateTable("pipeline_runs")
+    .set({ waits_for })
+    .where("pipeline_id", "=", pipeline_id)
+    .where("job_id", "=", job_id)
+    .execute();
+
+/** Another job repeats the original now. */
+export const replaceDraft = (db: Db, { pipeline_id, job_id }: RunRow, created_job_id: string) =>
+  db
+    .updateTable("pipeline_runs")
+    .set({ created_job_id })
+    .where("pipeline_id", "=", pipeline_id)
+    .where("job_id", "=", job_id)
+    .execute();
+
+/** Takes a run out; its children inherit its parents. */
+export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promise<void> {
+  const inherited = db
+    .selectFrom("pipeline_edges as below")
+    .innerJoin("pipeline_edges as above", (join) =>
+      join.onRef("above.pipeline_id", "=", "below.pipeline_id").onRef("above.job_id", "=", "below.parent_job_id"),
+    )
+    .select(["below.pipeline_id", "below.job_id", "above.parent_job_id"])
+    .where("below.pipeline_id", "=", pipeline_id)
+    .where("below.parent_job_id", "=", job_id);
+  await db
+    .insertInto("pipeline_edges")
+    .columns(["pipeline_id", "job_id", "parent_job_id"])
+    .expression(inherited)
+    .onConflict((c) => c.doNothing())
+    .execute();
+  await db
+    .deleteFrom("pipeline_edges")
+    .where("pipeline_id", "=", pipeline_id)
+    .where((eb) => eb.or([eb("job_id", "=", job_id), eb("parent_job_id", "=", job_id)]))
+    .execute();
+  await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", pipeline_id).where("job_id", "=", job_id).execute();
+}
+
+export interface PipelineFilter {
+  readonly teamId: number;
+  readonly statuses: readonly PipelineStatus[] | undefined;
+  /** In the name or in a dataset, in any letter case. */
+  readonly text: string | undefined;
+  readonly limit: number;
+}
+
+/** Newest first, without templates. */
+export function listPipelines(db: Db, { teamId, statuses, text, limit }: PipelineFilter): Promise<PipelineRow[]> {
+  let query = db.selectFrom("pipelines").selectAll().where("team_id", "=", teamId).where("is_template", "=", 0);
+  if (statuses !== undefined) query = query.where("status", "in", statuses);
+  if (text !== undefined) query = query.where(containsText(db, text));
+  return query.orderBy("id", "desc").limit(limit).execute();
+}
+
+/** Compared as it is written, without wildcards. `lower_case` is ours: SQLite's own knows ASCII letters only. */
+function containsText(db: Db, text: string) {
+  const searched = sql`name || chr(10) || datasets`;
+  if (isPostgres(db)) return sql<boolean>`strpos(lower(${searched}), lower(${text})) > 0`;
+  return sql<boolean>`instr(lower_case(name || char(10) || datasets), ${text.toLowerCase()}) > 0`;
+}
+
+const scheduleName = prepared<{ id: number }>()((db, value) =>
+  db.selectFrom("schedules").select("name").where("id", "=", value("id")),
+);
+/** Null: the schedule is gone. */
+export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
+  (await scheduleName(db, { id })).rows[0]?.name ?? null;
+
+/** Only a template can go without leaving its jobs behind. */
+export async function deleteTemplate(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("pipeline_edges").where("pipeline_id", "=", id).execute();
+  await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
+  await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();
+}

@@ -1,0 +1,91 @@
+/** Schedules in the store: when they fire next, what waits, and who takes a tick. */
+import { isUnfinished, pipelineStatuses } from "@millrace/contract";
+import type { Insertable, Selectable, Updateable } from "kysely";
+import { prepared } from "./prepared.ts";
+import { type Db, isPostgres } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+export type ScheduleRow = Selectable<Tables["schedules"]>;
+
+/** The new schedule's id. Undefined: the name is taken. */
+export async function insertSchedule(db: Db, row: Insertable<Tables["schedules"]>): Promise<number | undefined> {
+  const inserted = await db
+    .insertInto("schedules")
+    .values(row)
+    .onConflict((c) => c.columns(["team_id", "name"]).doNothing())
+    .returning("id")
+    .executeTakeFirst();
+  return inserted?.id;
+}
+
+export const findSchedule = (db: Db, teamId: number, id: number): Promise<ScheduleRow | undefined> =>
+  db.selectFrom("schedules").selectAll().where("id", "=", id).where("team_id", "=", teamId).executeTakeFirst();
+
+export const findScheduleByName = (db: Db, teamId: number, name: string): Promise<ScheduleRow | undefined> =>
+  db.selectFrom("schedules").selectAll().where("team_id", "=", teamId).where("name", "=", name).executeTakeFirst();
+
+/** By name, each with who made it. */
+export const listSchedules = (db: Db, teamId: number) =>
+  db
+    .selectFrom("schedules")
+    .innerJoin("users", "users.id", "schedules.user_id")
+    .selectAll("schedules")
+    .select(["users.username", "users.first_name", "users.last_name"])
+    .where("schedules.team_id", "=", teamId)
+    .orderBy("schedules.name")
+    .execute();
+
+/** The schedule as it is now, and until the end of the write nobody else changes it. SQLite has one writer anyway. */
+export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefined> => {
+  const query = db.selectFrom("schedules").selectAll().where("id", "=", id);
+  return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
+};
+
+export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
+  db.updateTable("schedules").set(changes).where("id", "=", id).execute();
+
+export const deleteSchedule = (db: Db, id: number) => db.deleteFrom("schedules").where("id", "=", id).execute();
+
+/** Where a walk over due schedules has got to. */
+export type DueSchedule = { readonly id: number; readonly next_run: string };
+
+const due = prepared<{ now: string; afterRun: string; afterId: number; limit: number }>()((db, value) =>
+  db
+    .selectFrom("schedules")
+    .select(["id", "next_run"])
+    .where("next_run", "<=", value("now"))
+    .where((eb) => eb(eb.refTuple("next_run", "id"), ">", eb.tuple(value("afterRun"), value("afterId"))))
+    .orderBy("next_run")
+    .orderBy("id")
+    .limit(value("limit")),
+);
+/** The first of those that are due, after the last of the page before. Asked every moment: prepared, and by index. */
+export const dueSchedules = async (db: Db, now: string, after: DueSchedule | undefined, limit: number) =>
+  (await due(db, { now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit })).rows as DueSchedule[];
+
+/** Moves a schedule from one tick to the next; null: to none. False: another server took this tick. */
+export async function advanceSchedule(db: Db, id: number, from: string, to: string | null): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("schedules")
+    .set({ next_run: to })
+    .where("id", "=", id)
+    .where("next_run", "=", from)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+const endedStatuses = pipelineStatuses.filter((status) => !isUnfinished(status));
+
+const waiting = prepared<{ limit: number }>()((db, value) =>
+  db
+    .selectFrom("schedules")
+    .leftJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
+    .select("schedules.id")
+    .where("waiting_since", "is not", null)
+    .where((eb) => eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", endedStatuses)]))
+    .orderBy("schedules.id")
+    .limit(value("limit")),
+);
+/** Those with a tick that waited for a run which has ended. */
+export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
+  (await waiting(db, { limit })).rows.map(({ id }) => id);

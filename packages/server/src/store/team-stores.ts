@@ -1,0 +1,56 @@
+/** What is known of the stores of teams beside their files. */
+import type { Selectable } from "kysely";
+import { prepared } from "./prepared.ts";
+import type { Db } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+export type TeamStoreRow = Selectable<Tables["team_stores"]>;
+
+/** A new one is tidy. */
+export const touchTeamStore = (db: Db, teamId: number, now: string) =>
+  db
+    .insertInto("team_stores")
+    .values({ team_id: teamId, used_at: now, tidied_at: now, paused_at: null, backed_up_at: null })
+    .onConflict((c) => c.column("team_id").doUpdateSet({ used_at: now }))
+    .execute();
+
+/** Stores that jobs have worked with since they were last copied, the last time before this moment. */
+export const storesToCopy = (db: Db, before: string): Promise<TeamStoreRow[]> =>
+  db
+    .selectFrom("team_stores")
+    .selectAll()
+    .where((eb) =>
+      eb.or([
+        eb("backed_up_at", "is", null),
+        eb("backed_up_at", "<", before).and("used_at", ">", eb.ref("backed_up_at")),
+      ]),
+    )
+    .execute();
+
+/** The same for garbage. */
+export const storesToTidy = (db: Db, before: string): Promise<TeamStoreRow[]> =>
+  db
+    .selectFrom("team_stores")
+    .selectAll()
+    .where("paused_at", "is", null)
+    .where("tidied_at", "<", before)
+    .whereRef("used_at", ">", "tidied_at")
+    .execute();
+
+export const updateTeamStore = (db: Db, teamId: number, changes: Partial<Omit<TeamStoreRow, "team_id">>) =>
+  db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
+
+/** Whoever paused them is gone. */
+export const resumeTeams = (db: Db) => db.updateTable("team_stores").set({ paused_at: null }).execute();
+
+const paused = prepared<object>()((db) =>
+  db.selectFrom("team_stores").select("team_id").where("paused_at", "is not", null),
+);
+/** Teams whose jobs wait until their store is looked after. */
+export const pausedTeams = async (db: Db): Promise<number[]> =>
+  (await paused(db, {})).rows.map(({ team_id }) => team_id);
+
+/** Whether a job of the team runs. */
+export const isTeamBusy = async (db: Db, teamId: number): Promise<boolean> =>
+  (await db.selectFrom("attempts").select("job_id").where("team_id", "=", teamId).limit(1).executeTakeFirst()) !==
+  undefined;

@@ -1,0 +1,189 @@
+/**
+ * Starts the short-lived child that reads and changes a team's store. Whatever jobs may have put there meets a process
+ * that has the store's own rights, little memory and little time, and nothing of the server's.
+ */
+import { spawn } from "node:child_process";
+import { createWriteStream, existsSync, mkdirSync } from "node:fs";
+import { chmod, readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { fileURLToPath } from "node:url";
+import type { StoreView } from "../engines/engine.ts";
+import { busyExit, unusableExit } from "./exit-codes.ts";
+import { storeFiles, type TeamFolder } from "./team-folder.ts";
+
+/** Words in front of a command that give it this view: the engine knows how. */
+export type Confine = (view: StoreView) => string[];
+
+/** Thrown where the team's store cannot be read or changed: its message is for people of the team. */
+export class StoreUnusable extends Error {}
+
+/** The same, where the next try may go well. */
+export class StoreBusy extends StoreUnusable {}
+
+export interface Task {
+  /** The name of a program of ours, and what it is told. */
+  readonly program: string;
+  readonly request: unknown;
+  /** Folders beside the store that it writes to. */
+  readonly writable?: readonly string[];
+  /** Where the store lies, if not in its place. */
+  readonly data?: string;
+  readonly seconds: number;
+}
+
+const fromSource = import.meta.filename.endsWith(".ts");
+const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
+const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
+const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
+/** Of a program's answer, in bytes: no store that is right has more to say. */
+const answerBytes = 64 * 1024 * 1024;
+const childOptions = [
+  "--max-old-space-size=512",
+  "--no-warnings",
+  ...(fromSource ? ["--conditions=millrace-source"] : []),
+];
+
+/** In KiB, of everything that a child takes: beyond it the child ends. */
+const withMemory = ["/bin/sh", "-c", 'ulimit -d 2000000; exec "$@"', "sh"];
+
+/** Where a child finds its own code and the packages that it imports. */
+function codeFolders(): string[] {
+  const folders = [process.execPath, packageRoot, contractRoot];
+  for (let folder = packageRoot; folder !== "/"; folder = dirname(folder)) {
+    const modules = join(folder, "node_modules");
+    if (existsSync(modules)) folders.push(modules);
+  }
+  return folders;
+}
+
+/** Our own code, and nothing else: everybody may read it. */
+async function openToRead(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
+}
+
+export class Keeper {
+  readonly #confine: Confine;
+  readonly #code: readonly string[];
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #cacheDir: string;
+  #prepared: Promise<void> | undefined;
+
+  /** `cacheDir`: where what Node made of our source is kept, for children to read. */
+  constructor(confine: Confine, cacheDir: string) {
+    this.#confine = confine;
+    this.#code = [...codeFolders(), cacheDir];
+    this.#environment = { NODE_COMPILE_CACHE: cacheDir };
+    this.#cacheDir = cacheDir;
+    mkdirSync(cacheDir, { recursive: true, mode: 0o755 });
+  }
+
+  /**
+   * Reading TypeScript takes a child longer than all it has to do, so that is done once, ahead, with our own rights: the
+   * children only read the result. Failing that, they are slower.
+   */
+  prepare(): Promise<void> {
+    const words = [process.execPath, ...childOptions, script];
+    const told = JSON.stringify({ program: "load", request: null, metadata: "", rows: "" });
+    this.#prepared ??= new Promise((resolve) => {
+      const child = start(words, this.#environment, 60);
+      child.stdout.resume();
+      child.stdin.end(told);
+      child.ended
+        .catch(() => {})
+        .then(() => openToRead(this.#cacheDir))
+        .then(resolve, resolve);
+    });
+    return this.#prepared;
+  }
+
+  /** What the program answers, read as JSON. */
+  async ask(folder: TeamFolder, task: Task): Promise<unknown> {
+    const child = this.#start(folder, task);
+    const parts: Buffer[] = [];
+    let size = 0;
+    child.stdout.on("data", (part: Buffer) => {
+      size += part.length;
+      if (size > answerBytes) child.kill("SIGKILL");
+      else parts.push(part);
+    });
+    await child.ended;
+    return JSON.parse(Buffer.concat(parts).toString("utf8")) as unknown;
+  }
+
+  /** What the program writes, as a file. */
+  async fill(folder: TeamFolder, task: Task, path: string): Promise<void> {
+    const child = this.#start(folder, task);
+    await Promise.all([pipeline(child.stdout, createWriteStream(path, { mode: 0o600 })), child.ended]);
+  }
+
+  /** A command that is not ours, as `datachain gc`; resolves with what it printed. */
+  async run(folder: TeamFolder, command: Command): Promise<string> {
+    const view = { group: folder.group(), readable: command.readable, writable: [folder.data, ...command.writable] };
+    const child = start([...this.#confine(view), ...command.words], command.environment, command.seconds);
+    const parts: Buffer[] = [];
+    child.stdout.on("data", (part: Buffer) => {
+      if (parts.length < 1000) parts.push(part);
+    });
+    await child.ended;
+    return Buffer.concat(parts).toString("utf8");
+  }
+
+  #start(folder: TeamFolder, { program, request, writable = [], data = folder.data, seconds }: Task): Child {
+    const view = { group: folder.group(), readable: this.#code, writable: [data, ...writable] };
+    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
+    const child = start(words, this.#environment, seconds);
+    const told = { program, request, ...storeFiles(data) };
+    child.stdin.on("error", () => {});
+    child.stdin.end(JSON.stringify(told));
+    return child;
+  }
+}
+
+export interface Command {
+  readonly words: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly readable: readonly string[];
+  readonly writable: readonly string[];
+  readonly seconds: number;
+}
+
+type Child = ReturnType<typeof start>;
+
+function start(
+  [program = "", ...rest]: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  seconds: number,
+) {
+  const child = spawn(program, rest, {
+    env: { PATH: "/usr/bin:/bin", LANG: "C.UTF-8", ...environment },
+    stdio: ["pipe", "pipe", "pipe"],
+    cwd: "/",
+    timeout: seconds * 1000,
+    killSignal: "SIGKILL",
+  });
+  let said = "";
+  child.stderr.on("data", (part: Buffer) => {
+    if (said.length < 4000) said += part.toString("utf8");
+  });
+  const ended = new Promise<void>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code, signal) => {
+      if (code === 0) return resolve();
+      if (code === busyExit) return reject(new StoreBusy(said.trim()));
+      if (code === unusableExit) return reject(new StoreUnusable(said.trim()));
+      if (signal === "SIGKILL") {
+        return reject(
+          new StoreUnusable(
+            `The team's dataset store could not be read within ${seconds} seconds or the memory for it.`,
+          ),
+        );
+      }
+      reject(new Error(`the program that looks after the team's store ended with ${code ?? signal}: ${said.trim()}`));
+    });
+  });
+  // Whoever reads the output first learns of the failure there; it must not be taken for one that nobody awaits.
+  ended.catch(() => {});
+  return Object.assign(child, { ended });
+}

@@ -1,0 +1,100 @@
+/**
+ * Where a team's store lies: a folder that is the server's own, and in it one that the team's jobs share by its group.
+ * The server makes that one and never opens anything in it.
+ */
+import { randomInt } from "node:crypto";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+const isRoot = process.getuid?.() === 0;
+
+/** What is known of datasets, and their rows. */
+export const storeFiles = (data: string) => ({ metadata: join(data, "metadata.db"), rows: join(data, "rows.db") });
+
+export class TeamFolder {
+  /** The server's own. */
+  readonly path: string;
+  /** The team's. */
+  readonly data: string;
+
+  constructor(storesDir: string, teamId: number) {
+    this.path = join(storesDir, String(teamId));
+    this.data = join(this.path, "data");
+  }
+
+  file(name: string): string {
+    return join(this.path, name);
+  }
+
+  get metadata(): string {
+    return storeFiles(this.data).metadata;
+  }
+
+  get rows(): string {
+    return storeFiles(this.data).rows;
+  }
+
+  exists(): boolean {
+    return existsSync(this.data);
+  }
+
+  /** Chosen once, when the folder is made, and told by it ever after; undefined: the server's own user has it. */
+  group(): number | undefined {
+    return isRoot ? lstatSync(this.data).gid : undefined;
+  }
+
+  /** A job has worked with the store: from then on it must be there. */
+  isMade(): boolean {
+    return existsSync(this.file("made"));
+  }
+
+  markMade(): void {
+    if (!this.isMade()) writeFileSync(this.file("made"), "", { mode: 0o600 });
+  }
+
+  /** Under another name first: nobody sees it before its rights are right. */
+  make(): void {
+    if (this.exists()) return;
+    mkdirSync(this.path, { recursive: true, mode: 0o711 });
+    // One that a restored backup brought along is closed.
+    chmodSync(this.path, 0o711);
+    const draft = this.file("data.new");
+    rmSync(draft, { recursive: true, force: true });
+    mkdirSync(draft, { mode: 0o700 });
+    if (isRoot) giveGroup(draft, groupsBelow(dirname(this.path)));
+    chmodSync(draft, isRoot ? 0o2770 : 0o700);
+    renameSync(draft, this.data);
+  }
+}
+
+/** By chance from far above the accounts of any machine; where such numbers do not exist, from below the last that do. */
+function giveGroup(path: string, taken: ReadonlySet<number>): void {
+  const choose = (first: number, last: number) => {
+    let id = randomInt(first, last);
+    while (taken.has(id)) id = randomInt(first, last);
+    chownSync(path, id, id);
+  };
+  try {
+    choose(2 ** 21, 2 ** 31 - 2);
+  } catch {
+    choose(62_000, 65_500);
+  }
+}
+
+/** Of other teams: no two share one. */
+const groupsBelow = (storesDir: string) =>
+  new Set(
+    readdirSync(storesDir).flatMap(
+      (team) => lstatSync(join(storesDir, team, "data"), { throwIfNoEntry: false })?.gid ?? [],
+    ),
+  );

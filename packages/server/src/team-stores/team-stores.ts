@@ -1,0 +1,173 @@
+/** The stores of teams: made for jobs that use the library, read back after each, copied every day, tidied when idle. */
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { copyFile, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { Python } from "../engines/engine.ts";
+import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
+import type { CollectRequest } from "./programs/collect.ts";
+import type { CopyRequest } from "./programs/copy-store.ts";
+import type { EditRequest } from "./programs/edit-dataset.ts";
+import type { RowsRequest } from "./programs/export-rows.ts";
+import type { RemoveRequest } from "./programs/remove-versions.ts";
+import { TeamFolder } from "./team-folder.ts";
+
+export { StoreBusy, StoreUnusable } from "./keeper.ts";
+
+/** Seconds that a program may take. */
+const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
+
+export class TeamStores {
+  readonly #storesDir: string;
+  readonly #keeper: Keeper;
+
+  constructor(dataDir: string, confine: Confine) {
+    this.#storesDir = join(dataDir, "team-stores");
+    mkdirSync(this.#storesDir, { recursive: true, mode: 0o711 });
+    chmodSync(this.#storesDir, 0o711);
+    this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
+  }
+
+  #folder(teamId: number): TeamFolder {
+    return new TeamFolder(this.#storesDir, teamId);
+  }
+
+  /** The store as a job of this team finds it; made where there is none. */
+  use(teamId: number) {
+    const folder = this.#folder(teamId);
+    folder.make();
+    // Done when the job is.
+    void this.#keeper.prepare();
+    const { data, metadata, rows } = folder;
+    return { folder: data, group: folder.group(), metadata, rows, made: folder.isMade() };
+  }
+
+  /**
+   * How a job ended goes in, what it did comes out: as the team's store says it, so nothing of it is to be believed.
+   * Its interpreter is remembered, for tidying.
+   */
+  async collect(teamId: number, request: CollectRequest, python: Python | null): Promise<unknown> {
+    const folder = this.#folder(teamId);
+    const found = await this.#keeper.ask(folder, { program: "collect", request, seconds: patience.collect });
+    folder.markMade();
+    if (python) writeFileSync(folder.file("python"), JSON.stringify(python), { mode: 0o600 });
+    return found;
+  }
+
+  /** One file of a version's rows, written to `path`, which is made anew. */
+  async exportRows(teamId: number, request: RowsRequest, path: string): Promise<void> {
+    const task = { program: "export-rows", request, seconds: patience.export };
+    const folder = this.#folder(teamId);
+    if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
+    await this.#keeper.fill(folder, task, path);
+  }
+
+  async editDataset(teamId: number, request: EditRequest): Promise<void> {
+    await this.#change(teamId, "edit-dataset", request);
+  }
+
+  async removeVersions(teamId: number, request: RemoveRequest): Promise<void> {
+    await this.#change(teamId, "remove-versions", request);
+  }
+
+  /** A team without a store has nothing to change. */
+  async #change(teamId: number, program: string, request: unknown): Promise<void> {
+    const folder = this.#folder(teamId);
+    if (folder.exists()) await this.#keeper.ask(folder, { program, request, seconds: patience.change });
+  }
+
+  /** Under the name of its moment; the oldest go. */
+  async copy(teamId: number, moment: string, keep: number): Promise<void> {
+    const folder = this.#folder(teamId);
+    const scratch = await openScratch(folder, "copy.new");
+    const request: CopyRequest = { metadata: join(scratch, "metadata.db"), rows: join(scratch, "rows.db") };
+    try {
+      await this.#keeper.ask(folder, { program: "copy-store", request, writable: [scratch], seconds: patience.copy });
+      mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
+      renameSync(scratch, join(folder.file("copies"), moment));
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
+    for (const old of (await this.copies(teamId)).slice(keep))
+      await rm(join(folder.file("copies"), old), { recursive: true });
+  }
+
+  /** Moments of the copies, newest first. */
+  async copies(teamId: number): Promise<string[]> {
+    const names = await readdir(this.#folder(teamId).file("copies")).catch(() => [] as string[]);
+    return names.sort().reverse();
+  }
+
+  /** A copy in the place of the store, while no job works with it. Returns the uuids of the versions that it has. */
+  async restore(teamId: number, moment: string): Promise<string[]> {
+    const folder = this.#folder(teamId);
+    const copy = join(folder.file("copies"), moment);
+    folder.make();
+    const fresh = await openScratch(folder, "data.new");
+    for (const file of ["metadata.db", "rows.db"]) {
+      await copyFile(join(copy, file), join(fresh, file));
+      giveTo(folder, join(fresh, file), 0o660);
+    }
+    chmodSync(fresh, folder.group() === undefined ? 0o700 : 0o2770);
+    // Before anything is changed: a copy that cannot be read must not take the place of what is there.
+    const task = { program: "list-versions", request: {}, data: fresh, seconds: patience.list };
+    const uuids = await this.#keeper.ask(folder, task);
+    const old = folder.file("data.old");
+    await rm(old, { recursive: true, force: true });
+    if (folder.exists()) renameSync(folder.data, old);
+    renameSync(fresh, folder.data);
+    folder.markMade();
+    await rm(old, { recursive: true, force: true });
+    return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
+  }
+
+  /** The library's own garbage collection; only while no job of the team runs. Returns what it said. */
+  async tidy(teamId: number): Promise<string> {
+    const folder = this.#folder(teamId);
+    const python = readPython(folder);
+    if (!python) return "nothing: the interpreter that last worked with it is gone";
+    const scratch = await openScratch(folder, "tidy.new");
+    const { metadata, rows } = folder;
+    try {
+      return await this.#keeper.run(folder, {
+        words: [python.path, "-m", "datachain", "gc"],
+        environment: {
+          DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
+          DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
+          DATACHAIN_ROOT_DIR: scratch,
+          DATACHAIN_NO_ANALYTICS: "1",
+          PYTHONDONTWRITEBYTECODE: "1",
+          HOME: scratch,
+        },
+        readable: python.folders,
+        writable: [scratch],
+        seconds: patience.tidy,
+      });
+    } finally {
+      await rm(scratch, { recursive: true, force: true });
+    }
+  }
+}
+
+/** The interpreter that last worked with the store, if it is still there. */
+function readPython(folder: TeamFolder): Python | undefined {
+  const path = folder.file("python");
+  if (!existsSync(path)) return undefined;
+  const python = JSON.parse(readFileSync(path, "utf8")) as Python;
+  return existsSync(python.path) ? python : undefined;
+}
+
+/** An empty folder beside the store for whoever looks after it. */
+async function openScratch(folder: TeamFolder, name: string): Promise<string> {
+  if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
+  const path = folder.file(name);
+  await rm(path, { recursive: true, force: true });
+  mkdirSync(path, { mode: 0o700 });
+  giveTo(folder, path, 0o700);
+  return path;
+}
+
+function giveTo(folder: TeamFolder, path: string, mode: number): void {
+  const group = folder.group();
+  chmodSync(path, mode);
+  if (group !== undefined) chownSync(path, group, group);
+}

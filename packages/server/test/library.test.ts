@@ -1,0 +1,40 @@
+/** Which jobs use the dataset library, and which version they get. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { usesLibrary, withLibrary } from "../src/domain/library.ts";
+
+describe("the dataset library", () => {
+  const uses = (query: string, requirements: string | null = null, query_type: "PYTHON" | "SHELL" = "PYTHON") =>
+    usesLibrary({ query, query_type, requirements });
+
+  it("is used by a script that imports it, anywhere in a line of its own", () => {
+    for (const query of [
+      "import datachain as dc",
+      "x = 1\n  from datachain import read_values",
+      "from datachain.lib import x",
+    ])
+      assert.ok(uses(query), query);
+    for (const query of ["print('import datachain')", "import datachains", "# import datachain", ""])
+      assert.ok(!uses(query), query);
+  });
+
+  it("is used by whatever lists it", () => {
+    for (const requirements of ["datachain", "six\nDatachain[remote]>=0.60", "datachain ; python_version > '3'"])
+      assert.ok(uses("true", requirements, "SHELL"), requirements);
+    for (const requirements of ["datachain-extras", "my-datachain", null])
+      assert.ok(!uses("import x", requirements), String(requirements));
+  });
+
+  it("has the team's version where none is named", () => {
+    assert.equal(withLibrary(null, "0.62.0"), "datachain==0.62.0");
+    assert.equal(withLibrary("six", "0.62.0"), "six\ndatachain==0.62.0");
+    assert.equal(withLibrary("datachain\nsix", "0.62.0"), "datachain==0.62.0\nsix");
+    assert.equal(withLibrary("datachain[remote]", "0.62.0"), "datachain[remote]==0.62.0");
+    assert.equal(withLibrary("datachain # newest", "0.62.0"), "datachain==0.62.0 # newest");
+  });
+
+  it("has the version that is named", () => {
+    for (const text of ["datachain==0.61.0", "datachain>=0.60", "datachain[remote] ~= 0.61"])
+      assert.equal(withLibrary(text, "0.62.0"), text);
+  });
+});

@@ -1,0 +1,110 @@
+/** What is read back from a team's store is checked, and put into the registry once: whatever a script wrote there. */
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { readCollected, TooMuch } from "../src/domain/found-versions.ts";
+import { recordCollected } from "../src/domain/record-versions.ts";
+import { markRemoved } from "../src/store/dataset-versions.ts";
+import { putVersion } from "./support/datasets.ts";
+import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+
+const now = "2030-01-01T00:00:00.000Z";
+const found = (rest: Record<string, unknown> = {}) => ({
+  ...{ namespace: "@admin", project: "default", name: "cats", version: "1.0.0", uuid: randomUUID() },
+  ...{ feature_schema: "{}", schema: "{}", preview: "[]", created_at: "2030-01-01 00:00:00.000000" },
+  ...{ num_objects: "3", size: "0", rows_table: "ds_cats", needs: [] },
+  dataset: { uuid: randomUUID(), description: null, attrs: "[]" },
+  ...rest,
+});
+
+describe("what is read back from a team's store", () => {
+  const read = (version: Record<string, unknown>) => readCollected({ versions: [version] }).versions[0];
+
+  it("keeps a preview with values that are no JSON, and numbers of any size, as text", () => {
+    const preview = '[{"a": NaN, "b": 9223372036854775807, "c": Infinity}]';
+    assert.equal(read(found({ preview }))?.preview, preview);
+    assert.equal(read(found({ preview: "[oops" }))?.preview, null);
+    assert.equal(read(found({ preview: `["${"x".repeat(300_000)}"]` }))?.preview, null, "too large for every answer");
+  });
+
+  it("keeps metrics of which one is no number", () => {
+    assert.equal(readCollected({ metrics: '{"a": 0.5, "loss": NaN}' }).metrics, '{"a": 0.5, "loss": null}');
+    assert.equal(readCollected({ metrics: "[1]" }).metrics, null);
+  });
+
+  it("leaves out what has no right name, number, moment or uuid", () => {
+    for (const wrong of [
+      { name: "" },
+      { name: "喵".repeat(400) },
+      { name: "a\0b" },
+      { name: "\ud800" },
+      { version: "1.0" },
+      { version: "v1.0.0" },
+      { uuid: "x" },
+      { created_at: "yesterday" },
+      { dataset: null },
+    ])
+      assert.equal(read(found(wrong)), undefined, JSON.stringify(wrong));
+    assert.deepEqual(read(found({ needs: [{ uri: "s3://b/".padEnd(2000, "x") }, { uri: "s3://b" }, {}] }))?.needs, [
+      { uri: "s3://b" },
+    ]);
+  });
+
+  it("is refused as a whole where there is more than any registry could keep", () => {
+    assert.throws(() => readCollected({ versions: Array.from({ length: 2001 }, () => found()) }), TooMuch);
+    assert.throws(() => read(found({ needs: Array.from({ length: 1001 }, () => ({ uuid: randomUUID() })) })), TooMuch);
+    assert.deepEqual(readCollected("nonsense"), { versions: [], jobs: [], removed: [], metrics: null });
+  });
+});
+
+describe("the registry", () => {
+  let server: InProcessServer;
+  before(async () => {
+    server = await startInProcess();
+  });
+  after(() => server.dispose());
+  const record = (...versions: Record<string, unknown>[]) => {
+    const { metrics: _, ...collected } = readCollected({ versions });
+    return server.store.write((db) => recordCollected(db, randomUUID(), { ...collected, teamId: 1 }, now));
+  };
+  const rows = (name: string) =>
+    server.store.db
+      .selectFrom("dataset_versions")
+      .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+      .select(["dataset_versions.uuid", "version", "status"])
+      .where("datasets.name", "=", name)
+      .execute();
+
+  it("takes one of two versions with the same uuid", async () => {
+    const uuid = randomUUID();
+    await record(found({ name: "twins", uuid }), found({ name: "twins", version: "1.0.1", uuid }));
+    assert.deepEqual(await rows("twins"), [{ uuid, version: "1.0.0", status: 4 }]);
+  });
+
+  it("leaves a version removed that was read before it was removed", async () => {
+    const version = found({ name: "gone" });
+    await record(version);
+    await server.store.write((db) => markRemoved(db, 1, [version.uuid], now));
+    await record(version);
+    assert.deepEqual(
+      (await rows("gone")).map(({ status }) => status),
+      [8],
+    );
+  });
+
+  it("takes a number that the store gave anew for the new version", async () => {
+    await record(found({ name: "anew" }));
+    const second = found({ name: "anew" });
+    assert.deepEqual(await record(second), []);
+    assert.deepEqual(await rows("anew"), [{ uuid: second.uuid, version: "1.0.0", status: 4 }]);
+  });
+
+  it("does not overwrite a number that was registered by its maker, and says so", async () => {
+    const uuid = await putVersion(server.store, "registered");
+    assert.deepEqual(await record(found({ name: "registered" })), ["@admin.default.registered@1.0.0"]);
+    assert.deepEqual(
+      (await rows("registered")).map((row) => row.uuid),
+      [uuid],
+    );
+  });
+});

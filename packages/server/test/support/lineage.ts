@@ -1,0 +1,85 @@
+/** Lineage without the library: jobs that are written down as having made versions of datasets from one another. */
+import { randomUUID } from "node:crypto";
+import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
+import { createJob, shell } from "../../../../e2e/support/jobs.ts";
+import { type FoundVersion, recordVersions } from "../../src/domain/record-versions.ts";
+import type { Store } from "../../src/store/store.ts";
+
+/** A version that was made, by the name that a pipeline is triggered with. */
+export interface Made {
+  readonly uuid: string;
+  readonly name: string;
+  readonly version: string;
+  readonly jobId: string | null;
+}
+
+interface Wishes {
+  readonly needs?: readonly (Made | { readonly uri: string })[];
+  readonly version?: string;
+  readonly namespace?: string;
+  readonly teamId?: number;
+}
+
+/** The job made this version, says the registry. */
+export async function recordMade(
+  store: Store,
+  jobId: string | null,
+  name: string,
+  { needs = [], version = "1.0.0", namespace = "@admin", teamId = 1 }: Wishes = {},
+): Promise<Made> {
+  const uuid = randomUUID();
+  const found: FoundVersion = {
+    ...blank,
+    namespace,
+    project: "default",
+    name,
+    dataset: { uuid: randomUUID(), description: null, attrs: "[]" },
+    uuid,
+    version,
+    job_id: jobId,
+    needs,
+  };
+  const jobs = jobId === null ? [] : [{ jobId, uuid, isCreator: true }];
+  await store.write((db) => recordVersions(db, teamId, { versions: [found], jobs }));
+  return { uuid, name, version, jobId };
+}
+
+const time = "2030-01-01T00:00:00.000Z";
+
+const blank = {
+  status: 4,
+  rows_table: null,
+  num_objects: 1,
+  size: 1,
+  feature_schema: "{}",
+  schema: "{}",
+  preview: null,
+  sources: "",
+  query_script: "",
+  script_output: "",
+  error_message: "",
+  error_stack: "",
+  content_hash: null,
+  created_at: time,
+  finished_at: time,
+  removed_at: null,
+} as const;
+
+/** A shell job, canceled while it waits, that is said to have made a dataset of its name. */
+export async function makeDataset(
+  { store, client }: { store: Store; client: Client },
+  name: string,
+  query: string,
+  wishes: Wishes & { readonly input?: Partial<JobInput> } = {},
+): Promise<Made> {
+  const job = await originalJob(client, shell(query, { query_name: `${name}.sh`, ...wishes.input }));
+  return recordMade(store, job.id, name, wishes);
+}
+
+/** It need not have run: a job repeats what it says, whatever became of the first. */
+export async function originalJob(client: Client, input: JobInput): Promise<Job> {
+  const later = { start_after: "2099-01-01T00:00:00Z" };
+  const job = await createJob(client, { ...input, ...later });
+  await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
+  return job;
+}

@@ -1,0 +1,127 @@
+/** A store with schedules in it, on which time passes by steps: servers fire, die, are away, and come back. */
+import type { CatchUpPolicy, OverlapPolicy } from "@millrace/contract";
+import { pino } from "pino";
+import { Disk } from "../../src/disk.ts";
+import { operator } from "../../src/domain/audit.ts";
+import { iso } from "../../src/domain/clock.ts";
+import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
+import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
+import { triggerPipeline } from "../../src/domain/pipelines.ts";
+import type { Principal, Team } from "../../src/domain/principals.ts";
+import { createTeamSchedule } from "../../src/domain/schedules.ts";
+import { Signals } from "../../src/domain/signals.ts";
+import { fireSchedules } from "../../src/loops/fire-schedules.ts";
+import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
+import { dueSchedules, readySchedules } from "../../src/store/schedules.ts";
+import type { Store } from "../../src/store/store.ts";
+import { keyRing } from "./keys.ts";
+import { recordMade } from "./lineage.ts";
+
+export interface Planned {
+  readonly expression: string;
+  readonly timezone: string;
+  readonly overlap: OverlapPolicy;
+  readonly catch_up: CatchUpPolicy;
+  /** How long its runs take, in milliseconds. */
+  readonly takes: number;
+}
+
+const team: Team = { id: 1, name: "main", role: "admin" };
+const principal: Principal = {
+  userId: 1,
+  username: "admin",
+  isAdmin: true,
+  via: { kind: "session", hash: "" },
+  scopes: [],
+  teams: [team],
+};
+const call = { principal, actor: operator, team };
+
+export class ScheduledYear {
+  now: number;
+  readonly #dataDir: string;
+  readonly #metrics = new ServerMetrics();
+  readonly #keys = keyRing();
+  readonly #plans = new Map<number, Planned>();
+
+  constructor(dataDir: string, now: number) {
+    this.#dataDir = dataDir;
+    this.now = now;
+  }
+
+  close(): void {
+    this.#metrics.close();
+  }
+
+  /** One pipeline, and a schedule of it for each plan; returns their ids in order. */
+  async prepare(store: Store, plans: readonly Planned[]): Promise<number[]> {
+    await prepareStore(store, this.now);
+    await prepareLocalCluster(store, 1, "none");
+    const context: JobsContext = { ...this.#ground(store), timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+    const input = { query: "", query_type: "SHELL", start_after: "2099-01-01T00:00:00Z" } as const;
+    const job = JSON.parse(await createJob(context, { ...call, input, idempotencyKey: undefined }, this.now));
+    await recordMade(store, job.id, "target");
+    const { name } = await triggerPipeline(context, call, { datasets: ["target"], review: true }, this.now);
+    for (const [index, plan] of plans.entries()) {
+      const body = { schedule_name: `plan ${index}`, pipeline_name: name, cron_expression: plan.expression, ...plan };
+      this.#plans.set((await createTeamSchedule(context, call, body, this.now)).id, plan);
+    }
+    return [...this.#plans.keys()];
+  }
+
+  #ground(store: Store) {
+    return { store, keys: this.#keys, signals: new Signals(), quotas: { running: 0, queued: 0 } };
+  }
+
+  /** A server that has just started. */
+  server(store: Store) {
+    const clock = { now: () => this.now, monotonic: () => this.now };
+    const disk = new Disk(this.#dataDir, 0, clock);
+    return fireSchedules({
+      ...this.#ground(store),
+      clock,
+      disk,
+      log: pino({ level: "silent" }),
+      metrics: this.#metrics,
+    });
+  }
+
+  /** Runs whose time is up end; nobody asks how the others fare. */
+  async endRuns(store: Store): Promise<void> {
+    const watched = [...this.#plans].filter(([, { overlap }]) => overlap !== "allow");
+    const newest = await store.db
+      .selectFrom("schedules")
+      .innerJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
+      .select(["schedules.id as schedule", "pipelines.id as pipeline", "pipelines.created_at"])
+      .where(
+        "schedules.id",
+        "in",
+        watched.map(([id]) => id),
+      )
+      .where("pipelines.status", "=", "RUNNING")
+      .execute();
+    for (const { schedule, pipeline, created_at } of newest)
+      if (Date.parse(created_at) + (this.#plans.get(schedule)?.takes ?? 0) <= this.now)
+        await store.write((db) =>
+          db.updateTable("pipelines").set({ status: "COMPLETED" }).where("id", "=", pipeline).execute(),
+        );
+  }
+
+  /** Whether nothing is left to do now. */
+  async isQuiet({ db }: Store): Promise<boolean> {
+    const due = await dueSchedules(db, iso(this.now), undefined, 1);
+    return due.length === 0 && (await readySchedules(db, 1)).length === 0;
+  }
+
+  /** When a schedule fired, in order. */
+  async firings(store: Store, id: number): Promise<string[]> {
+    const rows = await store.db
+      .selectFrom("pipelines")
+      .select("created_at")
+      .where("schedule_id", "=", id)
+      .where("is_template", "=", 0)
+      .orderBy("id")
+      .execute();
+    return rows.map(({ created_at }) => created_at);
+  }
+}
