@@ -22,7 +22,7 @@ export interface Preparation {
 
 export const keysInFolder = 1000;
 
-export const folderName = (index: number) => `data/${String(index).padStart(4, "0")}/`;
+const folderName = (index: number) => `data/${String(index).padStart(4, "0")}/`;
 
 export async function startPreparedStore(preparation: Preparation): Promise<PreparedStore> {
   const server = await startNginx(locations, maps);
