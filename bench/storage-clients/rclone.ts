@@ -12,7 +12,9 @@ const parts = ["--s3-upload-concurrency", String(task.concurrency), "--s3-chunk-
 const plain = ["--config", "", "--ignore-times", "--s3-no-check-bucket", "--s3-no-head", "--s3-disable-checksum"];
 
 async function rclone(words: readonly string[]): Promise<number> {
-  const child = spawn("rclone", [...words, ...plain], { stdio: ["ignore", "pipe", "inherit"] });
+  // Debian's release cannot be told of certificates this way, and gives up.
+  const { AWS_CA_BUNDLE: _, ...env } = process.env;
+  const child = spawn("rclone", [...words, ...plain], { env, stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(child, "exit");
   let lines = 0;
   for await (const _ of createInterface(child.stdout)) lines += 1;

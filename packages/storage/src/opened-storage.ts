@@ -3,6 +3,7 @@ import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./back
 import type { Capabilities } from "./capabilities.ts";
 import type { Configuration } from "./configuration.ts";
 import { readObject, streamObject } from "./download.ts";
+import { Entries } from "./entries.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
 import { downloadFile, uploadFile } from "./local-file.ts";
@@ -51,7 +52,11 @@ export class OpenedStorage implements Storage {
     return this.#scheme.capabilities;
   }
 
-  async *list(options: ListOptions = {}): AsyncGenerator<Entry> {
+  list(options: ListOptions = {}): AsyncIterable<Entry> {
+    return new Entries(this.#pages(options));
+  }
+
+  async *#pages(options: ListOptions): AsyncGenerator<Entry[]> {
     this.#need("list");
     const { prefix = "", recursive = false, delimiter = "/", startAfter, ...call } = options;
     const versions = options.versions ?? this.#versionAware;
@@ -65,11 +70,9 @@ export class OpenedStorage implements Storage {
       startAfter: startAfter === undefined ? undefined : folder + startAfter,
     });
     for await (const page of pages) {
-      for (const entry of page) {
-        entry.path = entry.path.slice(folder.length);
-        // The mark of the opened folder itself is no entry of it.
-        if (entry.path !== "") yield entry;
-      }
+      for (const entry of page) entry.path = entry.path.slice(folder.length);
+      // The mark of the opened folder itself is no entry of it.
+      yield page.some(({ path }) => path === "") ? page.filter(({ path }) => path !== "") : page;
     }
   }
 

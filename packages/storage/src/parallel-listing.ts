@@ -35,9 +35,10 @@ const laterPatience = 16;
 
 export async function* listInParallel(fetch: FetchPage, call: PageCall, width: number): AsyncGenerator<Entry[]> {
   const first = await fetch(call);
+  // Before the caller gets the entries, who may change them.
+  const after = endOf(first) ?? call.startAfter ?? call.prefix;
   yield first.entries;
   if (first.next === undefined) return;
-  const after = endOf(first) ?? call.startAfter ?? call.prefix;
   const work = startWork(fetch, call);
   const range: KeyRange = { after, until: undefined, patience: firstPatience, splitting: false };
   void followRange(work, range, first.next).then(() => stealUntilDone(work));

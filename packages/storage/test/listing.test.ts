@@ -49,6 +49,20 @@ describe("a listing with many requests at once", () => {
     assert.equal((await listed(late, "data/", { concurrency: 4 })).length, 3000);
   });
 
+  it("does not mind what the caller does with the entries", async () => {
+    const keys = shapes["one flat folder of digests"] as string[];
+    const { fetch, calls } = storeOf(keys, 20);
+    const paths: string[] = [];
+    for await (const page of listPages(fetch, "data/", { concurrency: 8 })) {
+      for (const entry of page) {
+        paths.push(entry.path);
+        entry.path = "";
+      }
+    }
+    assert.deepEqual(paths.sort(), keys.toSorted());
+    assert.ok(calls.every(({ startAfter }) => startAfter === undefined || startAfter.startsWith("data/")));
+  });
+
   it("costs one request when one page is enough", async () => {
     const { fetch, calls } = storeOf(["data/a", "data/b"], 20);
     await listed(fetch, "data/");

@@ -30,6 +30,23 @@ describe("a page of a listing", () => {
     assert.equal(page("x", "2026-01-02T03:04:05Z")?.last_modified?.getTime(), Date.UTC(2026, 0, 2, 3, 4, 5));
   });
 
+  it("has every entry, however long what is told of each is", () => {
+    const digest = "0123456789abcdef".repeat(4);
+    const entry = (key: number, etag: string, date: string) =>
+      `<Contents><ETag>${etag}</ETag><Key>${key}</Key><LastModified>${date}</LastModified><Size>1</Size></Contents>`;
+    for (const quote of ["", '"', "&quot;", "&#34;"]) {
+      for (let length = 0; length <= digest.length; length += 1) {
+        const etag = quote + digest.slice(0, length) + quote;
+        const contents = Array.from({ length: 120 }, (_, key) => entry(key, etag, "2026-01-02T03:04:05Z"));
+        const entries = entriesOf(`<R>${contents.join("")}</R>`);
+        assert.deepEqual(
+          entries.map(({ path, etag }) => [path, etag]),
+          contents.map((_, key) => [String(key), digest.slice(0, length)]),
+        );
+      }
+    }
+  });
+
   it("may hold keys as they are, with entities", () => {
     assert.equal(entriesOf("<R><Contents><Key>a&amp;b%2F&lt;é🌊</Key></Contents></R>")[0]?.path, "a&b%2F<é🌊");
   });

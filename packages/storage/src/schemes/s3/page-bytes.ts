@@ -104,10 +104,10 @@ class PageReader {
         entry.size = this.#number(tag + "Size>".length, this.#textEnd(tag, "Size"));
         break;
       case children.ETag:
-        entry.etag = this.#etag(tag + "ETag>".length, this.#textEnd(tag, "ETag", quotedDigest));
+        entry.etag = this.#etag(tag + "ETag>".length, this.#textEnd(tag, "ETag"));
         break;
       case children.LastModified:
-        entry.last_modified = this.#date(tag + "LastModified>".length, this.#textEnd(tag, "LastModified", usualDate));
+        entry.last_modified = this.#date(tag + "LastModified>".length, this.#textEnd(tag, "LastModified"));
         break;
       case children.VersionId:
         entry.version = withoutNull(this.#text(tag + "VersionId>".length, this.#textEnd(tag, "VersionId")));
@@ -120,10 +120,9 @@ class PageReader {
     }
   }
 
-  /** Where the text of an element ends, which mostly has a known length; goes behind its closing tag. */
-  #textEnd(tag: number, name: string, usualLength = 0): number {
-    const start = tag + name.length + 1;
-    this.#at = this.#bytes[start + usualLength] === opening ? start + usualLength : start;
+  /** Where the text of an element ends; goes behind its closing tag. */
+  #textEnd(tag: number, name: string): number {
+    this.#at = tag + name.length + 1;
     this.#findTag();
     const end = this.#at;
     this.#at += name.length + "</>".length;
@@ -178,7 +177,6 @@ class PageReader {
   }
 }
 
-const quotedDigest = "&quot;0123456789abcdef0123456789abcdef&quot;".length;
 const usualDate = "2026-01-02T03:04:05.678Z".length;
 
 /** The first two letters of each, as they stand in memory. */
