@@ -45,7 +45,9 @@ const DatasetVersion = Type.Object(
       items: { type: "object" },
       description: "the first rows; whole numbers may need more than 53 bits",
     }),
-    _preview_loaded: Type.Boolean(),
+    _preview_loaded: Type.Boolean({
+      description: "false: first rows and scripts did not fit into the answer; ask for NAME@VERSION",
+    }),
     sources: Type.String(),
     query_script: Type.String({ description: "what made it" }),
     script_output: Type.String(),
@@ -194,16 +196,20 @@ export const registerVersion = defineRoute({
       description: "chosen by you: the same one again gives the version that is there",
     } as typeof Uuid),
     dependencies: maybe(
-      Type.Array(Type.String({ minLength: 1, maxLength: 2048 }), {
+      Type.Array(Type.String({ minLength: 1, maxLength: 1000 }), {
         maxItems: 1000,
-        description: "datasets, without a version the newest, and storage URIs such as s3://bucket/folder",
+        description:
+          "datasets, without a version the newest, and storage URIs such as s3://bucket/folder, of at most 1000 bytes",
       }),
     ),
-    schema: maybe(AnyMap),
+    schema: maybe({ ...AnyMap, description: "at most 256 KiB of JSON" } as typeof AnyMap),
     num_objects: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "rows" })),
     size: maybe(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description: "bytes" })),
     preview: maybe(
-      Type.Array(AnyMap, { maxItems: 100, description: "the first rows; numbers are kept digit by digit" }),
+      Type.Array(AnyMap, {
+        maxItems: 100,
+        description: "the first rows, at most 256 KiB; numbers are kept digit by digit",
+      }),
     ),
     description: maybe(Type.String({ maxLength: 65_536 })),
     attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100 })),

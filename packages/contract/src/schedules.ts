@@ -94,13 +94,16 @@ const CreatePipelineScheduleInput = Type.Object(
 );
 export type CreatePipelineScheduleInput = Static<typeof CreatePipelineScheduleInput>;
 
+/** A schedule outlives whoever makes or changes it: that is not a job's to do. */
+const write = { ...access("PIPELINES", "write", "editor"), people: true } as const;
+
 export const createSchedule = defineRoute({
   id: "createSchedule",
   method: "POST",
   path: "/api/datachain/pipeline/create-schedule",
   tag: "Schedules",
   summary: "Run a copy of a pipeline at its times",
-  access: access("PIPELINES", "write", "editor"),
+  access: write,
   body: CreatePipelineScheduleInput,
   response: PipelineScheduleUpdateOutput,
   errors: ["not_found", "wrong_state", "insufficient_storage"],
@@ -130,7 +133,7 @@ export const updateSchedule = defineRoute({
   path: "/api/datachain/pipeline/update-schedule",
   tag: "Schedules",
   summary: "Change a schedule, pause it or let it go on; null and absent change nothing",
-  access: access("PIPELINES", "write", "editor"),
+  access: write,
   body: UpdatePipelineScheduleInput,
   response: PipelineScheduleUpdateOutput,
   errors: ["not_found", "wrong_state"],
@@ -142,7 +145,7 @@ export const deleteSchedule = defineRoute({
   path: "/api/datachain/pipeline/delete-schedule",
   tag: "Schedules",
   summary: "Delete a schedule and its template; pipelines that it has started go on",
-  access: access("PIPELINES", "write", "editor"),
+  access: write,
   body: Type.Object({ team_name: maybe(TeamName), schedule_id: ScheduleId }, { $id: "DeletePipelineScheduleInput" }),
   response: Type.Object({ ok: Type.Boolean() }, { $id: "DeletePipelineScheduleOutput" }),
   errors: ["not_found"],

@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, type Lineage, routes } from "@millrace/contract";
 import { createJob, shell } from "../../../e2e/support/jobs.ts";
+import { putDependencies, versionIdOf } from "../src/store/dataset-versions.ts";
 import { putVersion } from "./support/datasets.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
@@ -67,6 +68,29 @@ describe("registering a version", () => {
     assert.deepEqual(version?.schema, { id: { type: "Int64" } });
     await register("kept");
     assert.equal((await client.call(routes.getDataset, { query: { name: "kept" } })).description, "what it is");
+  });
+
+  it("of names and URIs that the stores could not keep as they are is a 422", async () => {
+    const wide = "\u6f22".repeat(990);
+    await refused(register("wide", { dependencies: [`s3://${wide}`] }), "invalid", /at most 1000 bytes/);
+    await refused(register("wide", { dependencies: ["s3://\ud800"] }), "invalid", /well-formed Unicode/);
+    for (const name of ["half\ud800", "\udc00.half", "a.\ud800.b", wide])
+      await refused(register(name), "invalid", /name/);
+    const kept = `s3://${wide.slice(0, 331)}`;
+    await register("wide", { dependencies: [kept] });
+    const { nodes } = await client.call(routes.getLineage, { query: { dataset: "wide" } });
+    assert.ok(nodes.some((node) => JSON.stringify(node).includes(kept)));
+    await refused(
+      client.call(routes.editDataset, { body: { name: "wide", new_name: "\ud800" } }),
+      "invalid",
+      /new_name/,
+    );
+  });
+
+  it("with a larger schema or more first rows than lists can show is a 422 that says the bound", async () => {
+    const text = "x".repeat(262_144);
+    await refused(register("large", { preview: [{ text }] }), "invalid", /preview: expected at most 262144 bytes/);
+    await refused(register("large", { schema: { text } }), "invalid", /schema: expected at most 262144 bytes/);
   });
 
   it("with a job's own token is for that job and for no other", async () => {
@@ -190,11 +214,23 @@ describe("lineage", () => {
     await refused(lineage({ uuid: randomUUID() }), "not_found");
   });
 
+  it("tells nothing of a job of another team, whatever the team's store says", async () => {
+    await client.call(routes.createTeam, { body: { name: "theirs" } });
+    const body = { query: ":", query_type: "SHELL", query_name: "their secret", team_name: "theirs" } as const;
+    const { id } = await client.call(routes.createJob, { body });
+    await putVersion(server.store, "forged", { madeBy: id });
+    const { nodes } = await lineage({ dataset: "forged" });
+    assert.ok(!JSON.stringify(nodes).includes("their secret"), JSON.stringify(nodes));
+  });
+
   it("that goes round in circles ends", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
     await putVersion(server.store, "one", { uuid: one });
     await putVersion(server.store, "two", { uuid: two, needs: [{ uuid: one }] });
-    await putVersion(server.store, "one", { uuid: one, needs: [{ uuid: two }] });
+    await server.store.write(async (db) => {
+      const [first = 0, second = 0] = [await versionIdOf(db, 1, one), await versionIdOf(db, 1, two)];
+      await putDependencies(db, first, [{ needs_version_id: second }]);
+    });
     assert.deepEqual(edgesOf(await lineage({ dataset: "one", direction: "upstream" })), ["one > two", "two > one"]);
   });
 

@@ -102,6 +102,22 @@ describe("the registry of datasets", () => {
       assert.ok(text.includes(`"preview":${preview}`), text);
     });
 
+    it("of many large versions is bounded: older ones go without what is large, the named one never", async () => {
+      const text = "x".repeat(200_000);
+      const large = { preview: JSON.stringify([{ text }]), query_script: text, schema: JSON.stringify({ text }) };
+      for (let patch = 0; patch < 60; patch++) await put("cats", { version: `1.0.${patch}`, ...large });
+      const { versions } = await info("cats");
+      assert.deepEqual(
+        versions.map(({ _preview_loaded }) => _preview_loaded),
+        versions.map((_, index) => index >= 40),
+      );
+      const [first, last] = [versions[0], versions[59]];
+      assert.deepEqual([first?.preview, first?.query_script, first?.schema], [null, "", {}]);
+      assert.deepEqual([last?.preview, last?.query_script, last?.schema], [[{ text }], text, { text }]);
+      const [named] = (await info("cats@1.0.0")).versions;
+      assert.deepEqual([named?._preview_loaded, named?.preview, named?.schema], [true, [{ text }], { text }]);
+    });
+
     it("is JSON also where the library wrote NaN and Infinity", async () => {
       await put("cats", { preview: '[{"f":NaN,"g":-Infinity,"s":"NaN \\"Infinity\\""}]' });
       const { versions } = await info("cats");
@@ -204,6 +220,17 @@ describe("the registry of datasets", () => {
       await remove("cats@v1.0.0");
       await refused(remove("cats@1.0.0"), "not_found", /it was removed 20/);
       await refused(remove("cats", { version: "one" }), "invalid", /version: expected three numbers/);
+    });
+  });
+
+  describe("exports", () => {
+    const ask = (name: string) => client.call(routes.exportDataset, { query: { name } });
+
+    it("of rows that lie elsewhere, or that nobody can count, are refused for what they are", async () => {
+      await put("elsewhere");
+      await put("uncounted", { rows_table: "ds_uncounted", num_objects: null });
+      await refused(ask("elsewhere"), "wrong_state", /registered by its maker/);
+      await refused(ask("uncounted"), "wrong_state", /How many rows @admin\.default\.uncounted@1\.0\.0 has/);
     });
   });
 

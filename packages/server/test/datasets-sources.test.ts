@@ -1,9 +1,13 @@
 /** Listing of sources: what the client shows with `ls`. */
 import assert from "node:assert/strict";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import { decode, ExtensionCodec } from "@msgpack/msgpack";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 
@@ -71,6 +75,28 @@ describe("listing a source", () => {
     }
     for (const path of ["/etc/passwd", "/proc/self/fd/0", "/dev/null", "/"])
       assert.equal((await list(`file://${path}`)).status, 404, path);
+  });
+
+  it("opens nothing that is neither a file nor a folder: a pipe's writer never notices", async () => {
+    for (const path of [join(base, "data-not/pipe"), join(base, "data/sub/pipe")]) {
+      await promisify(execFile)("mkfifo", [path]);
+      const writer = spawn("sh", ["-c", `echo ready; echo untouched > '${path}'`]);
+      await once(writer.stdout, "data");
+      assert.equal((await list(`file://${path}`)).status, 404);
+      const { stdout } = await promisify(execFile)("cat", [path], { timeout: 20_000 });
+      assert.equal(stdout, "untouched\n");
+      await rm(path);
+    }
+  });
+
+  it("of more entries than one answer holds is refused", async () => {
+    const full = join(base, "data/full");
+    await mkdir(full);
+    for (let index = 0; index <= 10_000; index++) writeFileSync(join(full, String(index)), "");
+    const { status, body } = await list(`file://${full}`);
+    assert.equal(status, 422);
+    assert.match(String(body["message"]), /has more entries than the 10000 that one answer holds/);
+    await rm(full, { recursive: true });
   });
 
   it("refuses other places, and says which there are", async () => {

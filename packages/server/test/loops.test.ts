@@ -14,12 +14,18 @@ import { cancelJob, createJob, type JobsContext } from "../src/domain/jobs.ts";
 import type { Principal, Team } from "../src/domain/principals.ts";
 import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
+import { exportDatasets } from "../src/loops/export-datasets.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
+import { versionIdOf } from "../src/store/dataset-versions.ts";
+import { insertExport } from "../src/store/exports.ts";
 import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
+import { insertTeam } from "../src/store/teams.ts";
+import type { TeamStores } from "../src/team-stores/team-stores.ts";
+import { putVersion } from "./support/datasets.ts";
 import { keyRing } from "./support/keys.ts";
 
 const start = Date.UTC(2030, 0, 1);
@@ -98,6 +104,32 @@ describe("loops", () => {
     now += 24 * 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");
+  });
+
+  it("write files of exports for every team in turn, also where one has many and large ones", async () => {
+    const other = (await store.write((db) => insertTeam(db, { name: "other", created_at: iso(now) }))) ?? 0;
+    const wanted = [
+      ...["a", "b", "c", "d", "e"].map((name) => ({ name, teamId: 1, files: 100 })),
+      { name: "small", teamId: other, files: 1 },
+    ];
+    for (const { name, teamId, files } of wanted) {
+      const uuid = await putVersion(store, name, { teamId, rows_table: name, num_objects: files });
+      const version_id = (await versionIdOf(store.db, teamId, uuid)) ?? 0;
+      const row = { id: name, team_id: teamId, version_id, status: "pending", num_files: files } as const;
+      await store.write((db) => insertExport(db, { ...row, files_done: 0, error: null, created_at: iso(now++) }));
+    }
+    const served: string[] = [];
+    const teamStores = {
+      exportRows: async (_team: number, { table }: { table: string }, path: string) => {
+        served.push(table);
+        await writeFile(path, "");
+      },
+    } as unknown as TeamStores;
+    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports });
+    await loop.runOnce();
+    await loop.runOnce();
+    assert.deepEqual(served, ["a", "small", "b", "c", "d", "e", "a", "b"]);
   });
 
   it("sweep files that no job took along after the documented time, with their bytes", async () => {

@@ -16,7 +16,15 @@ import {
   listOwned,
   setDefaultCredentials,
 } from "../src/store/credentials.ts";
-import { findVersion, insertVersion, markVersionsRemoved, versionIdOf } from "../src/store/dataset-versions.ts";
+import {
+  findVersion,
+  insertVersion,
+  markRemoved,
+  markVersionsRemoved,
+  sizedVersionsOf,
+  textsOf,
+  versionIdOf,
+} from "../src/store/dataset-versions.ts";
 import { answerDeviceLogin, insertDeviceLogin, useDeviceLogin } from "../src/store/device-logins.ts";
 import { nextHead, replaceValue, shareKeys, takeKeys, valuesWithHead } from "../src/store/encrypted-values.ts";
 import {
@@ -25,7 +33,8 @@ import {
   type ExportRow,
   findExport,
   insertExport,
-  openExports,
+  nextOpenExport,
+  teamsWithOpenExports,
 } from "../src/store/exports.ts";
 import { deleteUnusedFiles, insertFile, markAttached } from "../src/store/files.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
@@ -604,14 +613,57 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ["running", 1],
         ["complete", 2],
       ] as const) {
-        const open = (await openExports(store.db, 10)).filter(({ id }) => id === "export");
-        const counted = await Promise.all([1, 2].map(() => store.write((db) => countFile(db, open[0] as ExportRow))));
+        const open = (await nextOpenExport(store.db, 1, "")) as ExportRow;
+        const counted = await Promise.all([1, 2].map(() => store.write((db) => countFile(db, open))));
         assert.deepEqual(counted.sort(), [false, true]);
         const now = await findExport(store.db, "export");
         assert.deepEqual([now?.status, now?.files_done], [status, files_done]);
       }
-      assert.deepEqual(await openExports(store.db, 10), []);
+      assert.deepEqual(await teamsWithOpenExports(store.db), []);
       assert.deepEqual(await store.write((db) => deleteExportsBefore(db, iso(now + 1), 10)), ["export"]);
+    });
+
+    it("tells the bytes of what is large of a version without reading it", async () => {
+      const large = { schema: "{}", feature_schema: "{}", query_script: "\u00fc", sources: "s", preview: null };
+      await putVersion(store, "sized", { uuid: "s1", ...large });
+      const { id, dataset_id } = (await findVersion(store.db, 1, "s1")) ?? { id: 0, dataset_id: 0 };
+      const [sized] = await sizedVersionsOf(store.db, dataset_id);
+      assert.deepEqual([sized?.schema_bytes, sized?.text_bytes], [4, 3]);
+      assert.equal((await textsOf(store.db, [id])).get(id)?.query_script, "\u00fc");
+    });
+
+    it("gives the exports of a team in turn, and after the last the first again", async () => {
+      await putVersion(store, "in-turn", { uuid: "e2" });
+      const version_id = (await versionIdOf(store.db, 1, "e2")) ?? 0;
+      const row = { team_id: 1, version_id, num_files: 2, files_done: 0, error: null, created_at: iso(now) };
+      await store.write(async (db) => {
+        for (const id of ["turn-a", "turn-b"]) await insertExport(db, { ...row, id, status: "running" });
+        await insertExport(db, { ...row, id: "turn-c", status: "complete" });
+      });
+      const after = async (id: string) => (await nextOpenExport(store.db, 1, id))?.id;
+      assert.deepEqual(await teamsWithOpenExports(store.db), [1]);
+      assert.deepEqual([await after(""), await after("turn-a"), await after("turn-b")], ["turn-a", "turn-b", "turn-a"]);
+    });
+
+    it("ends the exports of versions that are gone, however they went, and leaves those of others", async () => {
+      for (const uuid of ["gone", "dropped", "stays"]) {
+        await putVersion(store, `exports-${uuid}`, { uuid });
+        const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
+        const row = { id: uuid, team_id: 1, version_id, status: "complete", num_files: 1, files_done: 1 } as const;
+        await store.write((db) => insertExport(db, { ...row, error: null, created_at: iso(now) }));
+      }
+      await store.write((db) => markRemoved(db, 1, ["gone"], iso(now)));
+      const dropped = (await versionIdOf(store.db, 1, "dropped")) ?? 0;
+      await store.write((db) => markVersionsRemoved(db, [dropped], iso(now)));
+      const statuses = await Promise.all(
+        ["gone", "dropped", "stays"].map(async (id) => (await findExport(store.db, id))?.status),
+      );
+      assert.deepEqual(statuses, ["removed", "removed", "complete"]);
+    });
+
+    it("removes more versions at once than a statement holds values", async () => {
+      const ids = Array.from({ length: 70_000 }, (_, index) => 1_000_000 + index);
+      assert.equal(await store.write((db) => markVersionsRemoved(db, ids, iso(now))), 0);
     });
 
     it("walks lineage both ways, and no further than its bound", async () => {

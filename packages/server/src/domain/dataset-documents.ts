@@ -1,5 +1,5 @@
 /** Datasets as the API shows them. Written as text: schemas and rows pass through without being read into numbers. */
-import type { DatasetVersionRow, ListedVersionRow } from "../store/dataset-versions.ts";
+import type { ListedVersionRow, SizedVersionRow, VersionSchemas, VersionTexts } from "../store/dataset-versions.ts";
 import type { PlacedDataset } from "../store/datasets.ts";
 import { arrayText, objectText } from "./json-texts.ts";
 
@@ -38,20 +38,27 @@ const versionMembers = (row: ListedVersionRow) =>
 export const listedDatasetText = (dataset: PlacedDataset, versions: readonly ListedVersionRow[]): string =>
   `{${datasetMembers(dataset)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]}`;
 
-export function datasetText(dataset: PlacedDataset, versions: readonly DatasetVersionRow[]): string {
-  const newest = versions.at(-1);
-  const schemas = schemaMembers(newest?.schema ?? "{}", newest?.feature_schema ?? "{}");
-  const shown = versions.map(versionText).join(",");
+/** What is large, by the ids of versions: those that are not in it do not fit into the answer. */
+export interface Large {
+  readonly schemas: ReadonlyMap<number, VersionSchemas>;
+  readonly texts: ReadonlyMap<number, VersionTexts>;
+}
+
+export function datasetText(dataset: PlacedDataset, versions: readonly SizedVersionRow[], large: Large): string {
+  const schemas = schemaMembers(large.schemas.get(versions.at(-1)?.id ?? 0));
+  const shown = versions.map((row) => versionText(row, large)).join(",");
   return `{${datasetMembers(dataset)},${schemas},"versions":[${shown}],"_versions_loaded":true}`;
 }
 
-const schemaMembers = (schema: string, featureSchema: string) =>
-  `"schema":${objectText(schema)},"feature_schema":${objectText(featureSchema)}`;
+const schemaMembers = (schemas: VersionSchemas | undefined) =>
+  `"schema":${objectText(schemas?.schema ?? null)},"feature_schema":${objectText(schemas?.feature_schema ?? null)}`;
 
-function versionText(row: DatasetVersionRow): string {
-  const { sources, query_script, script_output, content_hash } = row;
+function versionText(row: SizedVersionRow, large: Large): string {
+  const texts = large.texts.get(row.id);
+  const { preview, ...scripts } = texts ?? { preview: null, sources: "", query_script: "", script_output: "" };
+  const { sources, query_script, script_output } = scripts;
+  const { content_hash } = row;
   const rest = members({ sources, query_script, script_output, content_hash, pending_metadata_drop: false });
-  const preview = arrayText(row.preview) ?? "null";
-  const schemas = schemaMembers(row.schema, row.feature_schema);
-  return `{${versionMembers(row)},${rest},${schemas},"preview":${preview},"_preview_loaded":true}`;
+  const rows = `"preview":${arrayText(preview) ?? "null"},"_preview_loaded":${texts !== undefined}`;
+  return `{${versionMembers(row)},${rest},${schemaMembers(large.schemas.get(row.id))},${rows}}`;
 }

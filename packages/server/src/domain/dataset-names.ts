@@ -16,6 +16,9 @@ export interface Reference extends FullName {
 /** The largest number that both stores hold in an integer column. */
 const largest = 2_147_483_647;
 
+/** Whether both stores can keep the text of a name or a URI in an index, and give it back as it was. */
+export const canBeKept = (text: string): boolean => text.isWellFormed() && Buffer.byteLength(text) <= 1000;
+
 /** Three numbers with dots between them, perhaps after a `v`. Undefined: something else. */
 export function readVersion(text: string): Version | undefined {
   const match = /^v?(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,9})\.(0|[1-9]\d{0,9})$/.exec(text);
@@ -39,7 +42,8 @@ export function readReference(text: string, username: string, field: string): Re
   const version = suffix === undefined ? undefined : readVersion(suffix);
   const parts = dotted.split(".");
   const wellFormed =
-    parts.length <= 3 && parts.every((part) => part !== "" && !/[@/\s\0]/.test(part.replace(/^@/, "")));
+    parts.length <= 3 &&
+    parts.every((part) => part !== "" && !/[@/\s\0]/.test(part.replace(/^@/, "")) && canBeKept(part));
   if (!wellFormed || (suffix !== undefined && version === undefined)) {
     throw invalid(field, "a dataset such as name, project.name or namespace.project.name, perhaps with @1.2.3", text);
   }

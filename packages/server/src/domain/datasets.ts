@@ -5,8 +5,11 @@ import {
   listedVersionsOf,
   listVersions,
   markVersionsRemoved,
+  type SizedVersionRow,
+  schemasOf,
   setRowsTable,
-  versionsOf,
+  sizedVersionsOf,
+  textsOf,
   versionsOfJob,
 } from "../store/dataset-versions.ts";
 import {
@@ -17,12 +20,12 @@ import {
   placedDataset,
   updateDataset,
 } from "../store/datasets.ts";
-import { markExportsRemoved } from "../store/exports.ts";
 import type { Db } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { datasetText, listedDatasetText } from "./dataset-documents.ts";
 import {
+  canBeKept,
   fullName,
   homeOf,
   type Reference,
@@ -111,13 +114,32 @@ export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Pr
   return `[${texts.join(",")}]`;
 }
 
-/** The text of a dataset with all its versions. */
-export async function showDataset(db: Db, team: Team, reference: FullName, includeRemoved: boolean): Promise<string> {
+/** Bytes of schemas in one answer, and as many of first rows and scripts: what is read and written without a break. */
+const mostBytes = 8 * 1024 ** 2;
+
+/** The text of a dataset with all its versions; what is large of them as far as it fits, of the named one always. */
+export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
-  const versions = (await versionsOf(db, id)).filter((row) => includeRemoved || isLive(row));
+  const versions = (await sizedVersionsOf(db, id)).filter((row) => includeRemoved || isLive(row));
   const dataset = await placedDataset(db, id);
-  if (dataset && versions.length > 0) return datasetText(dataset, versions);
+  if (dataset && versions.length > 0) {
+    const isNamed = reference.version ? sameNumber(reference.version) : () => false;
+    const newestFirst = versions.toReversed();
+    const wanted = [...newestFirst.filter(isNamed), ...newestFirst.filter((row) => !isNamed(row))];
+    const schemas = await schemasOf(db, fitting(wanted, "schema_bytes"));
+    return datasetText(dataset, versions, { schemas, texts: await textsOf(db, fitting(wanted, "text_bytes")) });
+  }
   throw new ApiError("not_found", `There is no version of ${fullName(reference)} any more: all were removed.`);
+}
+
+/** Ids of the first ones that fit together; of the very first in any case. */
+function fitting(versions: readonly SizedVersionRow[], size: "schema_bytes" | "text_bytes"): number[] {
+  let total = 0;
+  const end = versions.findIndex((row, index) => {
+    total += row[size];
+    return total > mostBytes && index > 0;
+  });
+  return versions.slice(0, end < 0 ? versions.length : end).map(({ id }) => id);
 }
 
 export async function listJobVersions(db: Db, team: Team, jobId: string) {
@@ -163,8 +185,8 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
 
 /** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
 export function checkName(field: string, name: string): string {
-  if (name !== "" && name.length <= 255 && !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name))
-    return name;
+  const isFree = !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name);
+  if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
   throw invalid(
     field,
     "a name without dots, slashes, spaces and @, not beginning with lst__, session_ or ds_query_",
@@ -223,7 +245,6 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
 export async function applyRemoval(db: Db, team: Team, actor: Actor, removal: Removal, now: number): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);
   await markVersionsRemoved(db, ids, iso(now));
-  await markExportsRemoved(db, ids);
   const detail = removal.versions.map(({ version }) => version).join(", ");
   await audit(db, actor, { action: "dataset.remove", team, target: fullName(removal.reference), detail }, now);
 }

@@ -30,10 +30,15 @@ interface ExportWish {
 export async function wantExport(db: Db, wish: ExportWish, rules: ExportRules, now: number): Promise<ExportRow> {
   const { team, actor, version } = wish;
   const target = `${fullName(wish.dataset)}@${version.version}`;
-  if (version.rows_table === null || version.num_objects === null)
+  if (version.rows_table === null)
     throw new ApiError(
       "wrong_state",
       `The rows of ${target} do not lie on this server: it was registered by its maker.`,
+    );
+  if (version.num_objects === null)
+    throw new ApiError(
+      "wrong_state",
+      `How many rows ${target} has cannot be read from the team's store. Save it anew, as another version.`,
     );
   const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
   if (usable) return usable;

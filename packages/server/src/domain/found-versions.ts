@@ -3,7 +3,7 @@
  * left out; the rest of what its job did still counts.
  */
 import { replaceBareNumbers } from "@millrace/contract";
-import { readVersion } from "./dataset-names.ts";
+import { canBeKept, readVersion } from "./dataset-names.ts";
 import type { FoundVersion } from "./record-versions.ts";
 
 export interface Collected {
@@ -22,8 +22,6 @@ export class TooMuch extends Error {}
 const textLimit = 64 * 1024;
 const documentLimit = 256 * 1024;
 const scriptLimit = 1024 * 1024;
-/** Of names and URIs, in bytes: what an index holds. */
-const nameLimit = 1000;
 /** Versions of one job, and dependencies of one version. */
 const countLimit = 1000;
 const removedLimit = 100_000;
@@ -95,8 +93,7 @@ function readNeed({ uuid, uri }: Fields): FoundVersion["needs"] {
 const isText = (value: unknown, limit = textLimit): value is string =>
   typeof value === "string" && value.length <= limit && !value.includes("\0") && value.isWellFormed();
 const textOf = (value: unknown, limit = textLimit) => (isText(value, limit) ? value : "");
-const isName = (value: unknown): value is string =>
-  isText(value) && value !== "" && Buffer.byteLength(value) <= nameLimit;
+const isName = (value: unknown): value is string => isText(value) && value !== "" && canBeKept(value);
 const isUuid = (value: unknown): value is string =>
   typeof value === "string" && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
 

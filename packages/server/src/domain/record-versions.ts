@@ -53,8 +53,9 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   const refused: string[] = [];
   const places = new Map<string, Promise<number>>();
   for (const version of found.versions) {
+    const datasetId = await placeOf(db, teamId, version, places);
     if (ids.has(version.uuid) || (await versionIdOf(db, teamId, version.uuid)) !== undefined) continue;
-    const id = await recordVersion(db, teamId, version, places);
+    const id = await recordVersion(db, teamId, datasetId, version);
     if (id === undefined) refused.push(`${fullName(version)}@${version.version}`);
     else ids.set(version.uuid, id);
   }
@@ -89,21 +90,26 @@ async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<
 async function recordVersion(
   db: Db,
   teamId: number,
+  datasetId: number,
   found: FoundVersion,
-  places: Map<string, Promise<number>>,
 ): Promise<number | undefined> {
   const { namespace, project, name, dataset, needs: _, ...row } = found;
   const numbers = readVersion(row.version);
   if (!numbers) throw new Error(`${row.version} is no version number`);
-  const place = fullName(found);
-  const datasetId = await (places.get(place) ?? putPlace(db, teamId, found));
-  places.set(place, Promise.resolve(datasetId));
   const full = { ...row, ...numbers, dataset_id: datasetId, team_id: teamId };
   const there = await versionNumbered(db, full);
   if (!there) return insertVersion(db, full);
   if (there.rows_table === null && row.rows_table !== null) return undefined;
   await replaceVersion(db, there.id, full);
   return there.id;
+}
+
+/** Its dataset, looked up once for all its versions. */
+function placeOf(db: Db, teamId: number, found: FoundVersion, places: Map<string, Promise<number>>): Promise<number> {
+  const name = fullName(found);
+  const place = places.get(name) ?? putPlace(db, teamId, found);
+  places.set(name, place);
+  return place;
 }
 
 /** A place gets its uuid from whoever was there first; it is only ever told, never looked up. */

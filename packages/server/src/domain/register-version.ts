@@ -17,7 +17,7 @@ import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
-import { fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
+import { canBeKept, fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
 import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
 import { readSpec } from "./job-documents.ts";
 import type { Principal, Team } from "./principals.ts";
@@ -98,6 +98,8 @@ async function readNeeds(db: Db, { team, principal, input }: Registration): Prom
   const needs: Need[] = [];
   for (const text of new Set(input.dependencies ?? [])) {
     const isUri = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
+    if (isUri && !canBeKept(text))
+      throw invalid("dependencies", "URIs of at most 1000 bytes, in well-formed Unicode", text);
     const reference = isUri
       ? undefined
       : readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies");
@@ -143,8 +145,19 @@ function next({ major, minor, patch }: Version): Version {
   throw new ApiError("wrong_state", "version: there is no next one. Choose a number.");
 }
 
+/** Every version of a dataset is shown with these. */
+const mostBytes = 256 * 1024;
+
+function limited(field: string, json: string): string {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= mostBytes) return json;
+  throw new ApiError("invalid", `${field}: expected at most ${mostBytes} bytes of JSON, got ${bytes}`);
+}
+
 function rowOf({ team, input, text }: Registration, numbers: Version, now: number) {
   const exact = parseExactly(text) as { preview?: unknown; schema?: unknown };
+  const schema = limited("schema", JSON.stringify(exact.schema ?? {}));
+  const preview = exact.preview ? limited("preview", JSON.stringify(exact.preview)) : null;
   return {
     ...numbers,
     team_id: team.id,
@@ -155,8 +168,8 @@ function rowOf({ team, input, text }: Registration, numbers: Version, now: numbe
     num_objects: input.num_objects ?? null,
     size: input.size ?? null,
     feature_schema: "{}",
-    schema: JSON.stringify(exact.schema ?? {}),
-    preview: exact.preview ? JSON.stringify(exact.preview) : null,
+    schema,
+    preview,
     sources: "",
     script_output: "",
     error_message: "",

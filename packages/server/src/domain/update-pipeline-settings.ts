@@ -131,7 +131,7 @@ async function requireOwnRuns(db: Db, { principal }: Call, repeated: readonly Re
   const owner = await usernameOf(db, other.original.user_id);
   throw new ApiError(
     "forbidden",
-    `${other.run.name} is ${owner}'s and runs with ${owner}'s rights. Only who made all jobs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or let ${owner} trigger a pipeline.`,
+    `${other.run.name} is ${owner}'s and runs with ${owner}'s rights. Only whoever made all jobs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or let ${owner} trigger a pipeline.`,
   );
 }
 

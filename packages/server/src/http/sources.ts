@@ -1,6 +1,6 @@
 /** Sources over HTTP: what lies in folders of this machine that jobs may use. */
 import { constants } from "node:fs";
-import { type FileHandle, lstat, open, readdir, readlink, realpath } from "node:fs/promises";
+import { type FileHandle, lstat, open, opendir, readlink, realpath } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
@@ -39,12 +39,17 @@ interface Entry {
   readonly size: number | null;
 }
 
+/** Linux's O_PATH: holds on to what is there without opening it, so that no device and no pipe notices. */
+const holdOnly = 0o10000000;
+
 /**
- * What was opened is looked at, not what its path said: a job may exchange a folder for a link at any moment. What lies
+ * What is held is looked at, not what its path said: a job may exchange a folder for a link at any moment. What lies
  * elsewhere is told apart from nothing by nobody.
  */
 async function listPath(path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
-  const opened = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(() => undefined);
+  const wanted = await realpath(path).catch(() => undefined);
+  if (!wanted || !isAllowed(wanted)) throw nothingAt(path);
+  const opened = await open(wanted, holdOnly | constants.O_NOFOLLOW).catch(() => undefined);
   try {
     const real = opened && (await readlink(`/proc/self/fd/${opened.fd}`));
     if (!opened || !real || !isAllowed(real)) throw nothingAt(path);
@@ -61,9 +66,14 @@ const nothingAt = (path: string) => new ApiError("not_found", `There is nothing 
 
 async function listFolder(folder: FileHandle, path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
   const inside = `/proc/self/fd/${folder.fd}`;
-  const names = await readdir(inside);
-  if (names.length > most)
-    throw new ApiError("invalid", `source: file://${path} has ${names.length} entries, and one answer holds ${most}`);
+  const opened = await opendir(inside).catch(() => undefined);
+  if (!opened) throw nothingAt(path);
+  const names: string[] = [];
+  for await (const { name } of opened) {
+    names.push(name);
+    if (names.length > most)
+      throw new ApiError("invalid", `source: file://${path} has more entries than the ${most} that one answer holds`);
+  }
   const entries: Entry[] = [];
   for (const name of names.sort()) {
     const stats = await lstat(join(inside, name)).catch(() => undefined);

@@ -1,6 +1,6 @@
 /**
- * Writes the files of exports, one of each in turn, so that a large one does not keep others waiting. A file is there
- * when it has its name; a server that died in between writes that one file again.
+ * Writes the files of exports: teams take turns file by file, and so do the exports of a team, so that large ones keep
+ * nobody waiting. A file is there when it has its name; a server that died in between writes that one file again.
  */
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -10,8 +10,8 @@ import { isDiskFull } from "../disk.ts";
 import { rowsOfFile } from "../domain/exports.ts";
 import type { Signals } from "../domain/signals.ts";
 import { getVersion } from "../store/dataset-versions.ts";
-import { countFile, type ExportRow, failExport, openExports } from "../store/exports.ts";
-import type { Store } from "../store/store.ts";
+import { countFile, type ExportRow, failExport, nextOpenExport, teamsWithOpenExports } from "../store/exports.ts";
+import type { Db, Store } from "../store/store.ts";
 import { columnsOfSchema } from "../team-stores/columns.ts";
 import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Loop } from "./loop.ts";
@@ -30,16 +30,35 @@ const atOnce = 4;
 
 export function exportDatasets(context: ExportsContext): Loop {
   const { store, signals, disk } = context;
+  const next = takeTurns();
   return {
     name: "export-datasets",
     signal: signals.exports,
     interval: 5000,
     async runOnce() {
       if (await disk.isLow()) return;
-      const open = await openExports(store.db, atOnce);
-      for (const row of open) await writeNext(context, row);
-      if (open.length > 0) signals.exports.wake();
+      for (let written = 0; written < atOnce; written++) {
+        const row = await next(store.db);
+        if (!row) return;
+        await writeNext(context, row);
+      }
+      signals.exports.wake();
     },
+  };
+}
+
+/** Whose turn it was is known in memory only: after a start everybody begins anew. */
+function takeTurns(): (db: Db) => Promise<ExportRow | undefined> {
+  let lastTeam = 0;
+  const lastExports = new Map<number, string>();
+  return async (db) => {
+    const teams = await teamsWithOpenExports(db);
+    const team = teams.find((id) => id > lastTeam) ?? teams[0];
+    const row = team === undefined ? undefined : await nextOpenExport(db, team, lastExports.get(team) ?? "");
+    if (!row) return undefined;
+    lastTeam = row.team_id;
+    lastExports.set(row.team_id, row.id);
+    return row;
   };
 }
 

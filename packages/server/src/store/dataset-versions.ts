@@ -1,6 +1,8 @@
 /** Versions of datasets in the store: what each was made from, and by which job. */
 import { versionStatus } from "@millrace/contract";
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
+import { markExportsRemovedOf } from "./exports.ts";
+import { parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
@@ -21,8 +23,11 @@ export const versionNumbered = (
     .where("patch", "=", patch)
     .executeTakeFirst();
 
-export const replaceVersion = (db: Db, id: number, row: Omit<DatasetVersionRow, "id">) =>
-  db.updateTable("dataset_versions").set(row).where("id", "=", id).execute();
+/** Another version with the same number: what was exported is not its. */
+export async function replaceVersion(db: Db, id: number, row: Omit<DatasetVersionRow, "id">): Promise<void> {
+  await markExportsRemovedOf(db, [id]);
+  await db.updateTable("dataset_versions").set(row).where("id", "=", id).execute();
+}
 
 const byUuid = prepared<{ teamId: number; uuid: string }>()((db, value) =>
   db
@@ -57,16 +62,21 @@ export const linkJob = (db: Db, jobId: string, versionId: number, isCreator: boo
     .onConflict((c) => c.doNothing())
     .execute();
 
-/** Their numbers are never given again, so their rows stay. */
+/** Their numbers are never given again, so their rows stay. What was exported of them is not given any more. */
 export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
-  for (let at = 0; at < uuids.length; at += 500) {
-    await db
+  for (const part of parts(uuids)) {
+    const removed = await db
       .updateTable("dataset_versions")
-      .set({ status: 8, removed_at: now })
+      .set({ status: versionStatus.removed, removed_at: now })
       .where("team_id", "=", teamId)
-      .where("uuid", "in", uuids.slice(at, at + 500))
+      .where("uuid", "in", part)
       .where("removed_at", "is", null)
+      .returning("id")
       .execute();
+    await markExportsRemovedOf(
+      db,
+      removed.map(({ id }) => id),
+    );
   }
 }
 
@@ -83,15 +93,16 @@ export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
   ).map(({ uuid }) => uuid);
 
 export async function markRestored(db: Db, teamId: number, uuids: readonly string[]): Promise<void> {
-  for (let at = 0; at < uuids.length; at += 500) {
+  for (const part of parts(uuids)) {
     await db
       .updateTable("dataset_versions")
-      .set({ status: 4, removed_at: null })
+      .set({ status: versionStatus.complete, removed_at: null })
       .where("team_id", "=", teamId)
-      .where("uuid", "in", uuids.slice(at, at + 500))
+      .where("uuid", "in", part)
       .execute();
   }
 }
+
 /** What lists show of a version: without what is large. */
 const listed = [
   "id",
@@ -134,11 +145,52 @@ const inOrder = (db: Db, datasetId: number) =>
     .orderBy("minor")
     .orderBy("patch");
 
-/** Of one dataset, oldest first, with everything. */
-export const versionsOf = (db: Db, datasetId: number): Promise<DatasetVersionRow[]> =>
-  inOrder(db, datasetId).selectAll().execute();
+/** Of one dataset, oldest first, with the bytes of what is large in the place of that. */
+export const sizedVersionsOf = (db: Db, datasetId: number) =>
+  inOrder(db, datasetId)
+    .select(listed)
+    .select([
+      "content_hash",
+      sql<number>`octet_length(schema) + octet_length(feature_schema)`.as("schema_bytes"),
+      sql<number>`coalesce(octet_length(preview), 0) + octet_length(query_script) + octet_length(script_output)
+        + octet_length(sources)`.as("text_bytes"),
+    ])
+    .execute();
+export type SizedVersionRow = Awaited<ReturnType<typeof sizedVersionsOf>>[number];
 
-/** The same without what is large. */
+const schemas = ["schema", "feature_schema"] as const;
+const texts = ["preview", "query_script", "script_output", "sources"] as const;
+export type VersionSchemas = Pick<DatasetVersionRow, (typeof schemas)[number]>;
+export type VersionTexts = Pick<DatasetVersionRow, (typeof texts)[number]>;
+
+export const schemasOf = (db: Db, ids: readonly number[]): Promise<Map<number, VersionSchemas>> =>
+  largeOf(ids, (part) =>
+    db
+      .selectFrom("dataset_versions")
+      .select(["id", ...schemas])
+      .where("id", "in", part)
+      .execute(),
+  );
+
+export const textsOf = (db: Db, ids: readonly number[]): Promise<Map<number, VersionTexts>> =>
+  largeOf(ids, (part) =>
+    db
+      .selectFrom("dataset_versions")
+      .select(["id", ...texts])
+      .where("id", "in", part)
+      .execute(),
+  );
+
+async function largeOf<Row extends { readonly id: number }>(
+  ids: readonly number[],
+  read: (part: readonly number[]) => Promise<Row[]>,
+): Promise<Map<number, Row>> {
+  const found = new Map<number, Row>();
+  for (const part of parts(ids)) for (const row of await read(part)) found.set(row.id, row);
+  return found;
+}
+
+/** The same with neither. */
 export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
   inOrder(db, datasetId).select(listed).execute();
 
@@ -158,15 +210,20 @@ export async function insertVersion(db: Db, row: Omit<DatasetVersionRow, "id">):
   return (await db.insertInto("dataset_versions").values(row).returning("id").executeTakeFirstOrThrow()).id;
 }
 
-/** Returns how many were live until now. */
+/** With their exports. Returns how many were live until now. */
 export async function markVersionsRemoved(db: Db, ids: readonly number[], now: string): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable("dataset_versions")
-    .set({ status: versionStatus.removed, removed_at: now })
-    .where("id", "in", ids)
-    .where("status", "=", versionStatus.complete)
-    .executeTakeFirst();
-  return Number(numUpdatedRows);
+  let count = 0;
+  for (const part of parts(ids)) {
+    const { numUpdatedRows } = await db
+      .updateTable("dataset_versions")
+      .set({ status: versionStatus.removed, removed_at: now })
+      .where("id", "in", part)
+      .where("status", "=", versionStatus.complete)
+      .executeTakeFirst();
+    count += Number(numUpdatedRows);
+  }
+  await markExportsRemovedOf(db, ids);
+  return count;
 }
 
 export const setRowsTable = (db: Db, id: number, rows_table: string) =>

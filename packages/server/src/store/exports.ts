@@ -1,5 +1,6 @@
 /** Exports in the store; their files lie in the data folder. */
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
+import { parts } from "./parts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -22,15 +23,23 @@ export const findUsableExport = (db: Db, versionId: number, after: string): Prom
     .limit(1)
     .executeTakeFirst();
 
-/** Exports with files still to be written, the oldest first. */
-export const openExports = (db: Db, limit: number): Promise<ExportRow[]> =>
+/** Teams that have exports with files still to be written. */
+export async function teamsWithOpenExports(db: Db): Promise<number[]> {
+  const open = db.selectFrom("exports").select("team_id").distinct().where("status", "in", ["pending", "running"]);
+  return (await open.orderBy("team_id").execute()).map(({ team_id }) => team_id);
+}
+
+/** The team's next one after this id; after the last comes the first again. */
+export const nextOpenExport = (db: Db, teamId: number, after: string): Promise<ExportRow | undefined> =>
   db
     .selectFrom("exports")
     .selectAll()
+    .where("team_id", "=", teamId)
     .where("status", "in", ["pending", "running"])
-    .orderBy("created_at")
-    .limit(limit)
-    .execute();
+    .orderBy(sql`case when id > ${after} then 0 else 1 end`)
+    .orderBy("id")
+    .limit(1)
+    .executeTakeFirst();
 
 /** One more file is there. Whoever counts from the same number is the only one that counts it. */
 export async function countFile(db: Db, { id, files_done, num_files }: ExportRow): Promise<boolean> {
@@ -54,8 +63,10 @@ export const failExport = (db: Db, id: string, error: string) =>
     .execute();
 
 /** Exports of versions that are gone: nobody may fetch them any more. */
-export const markExportsRemoved = (db: Db, versionIds: readonly number[]) =>
-  db.updateTable("exports").set({ status: "removed" }).where("version_id", "in", versionIds).execute();
+export async function markExportsRemovedOf(db: Db, versionIds: readonly number[]): Promise<void> {
+  for (const part of parts(versionIds))
+    await db.updateTable("exports").set({ status: "removed" }).where("version_id", "in", part).execute();
+}
 
 /** Returns the ids of those that are no longer there; their files are the caller's to remove. */
 export const deleteExportsBefore = async (db: Db, before: string, limit: number): Promise<string[]> => {

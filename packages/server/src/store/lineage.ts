@@ -1,9 +1,7 @@
 /** Lineage in the store: steps from versions to what they need and to what needs them. */
 import { sql } from "kysely";
+import { parts } from "./parts.ts";
 import type { Db } from "./store.ts";
-
-/** Ids in one statement: within what either store takes. */
-const atOnce = 500;
 
 export interface LineageStep {
   readonly version_id: number;
@@ -39,7 +37,8 @@ export async function lineageVersions(db: Db, teamId: number, ids: readonly numb
       .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
       .innerJoin("projects", "projects.id", "datasets.project_id")
       .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
-      .leftJoin("jobs", "jobs.id", "dataset_versions.job_id")
+      // What a team's store says of a job may be another team's.
+      .leftJoin("jobs", (join) => join.onRef("jobs.id", "=", "dataset_versions.job_id").on("jobs.team_id", "=", teamId))
       .select([
         "dataset_versions.id",
         "dataset_versions.uuid",
@@ -58,8 +57,4 @@ export async function lineageVersions(db: Db, teamId: number, ids: readonly numb
     found.push(...(await query.execute()));
   }
   return found;
-}
-
-function* parts(ids: readonly number[]): Generator<readonly number[]> {
-  for (let start = 0; start < ids.length; start += atOnce) yield ids.slice(start, start + atOnce);
 }
