@@ -3,7 +3,7 @@
  * that has the store's own rights, little memory and little time, and nothing of the server's.
  */
 import { spawn } from "node:child_process";
-import { createWriteStream, existsSync, mkdirSync } from "node:fs";
+import { createWriteStream, existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { chmod, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -55,6 +55,15 @@ function codeFolders(): string[] {
     if (existsSync(modules)) folders.push(modules);
   }
   return folders;
+}
+
+/** Node keeps what it made of source apart for each user: the store's user finds ours under a name of its own. */
+function shareCache(folder: string, user: number): void {
+  const own = `-${process.getuid?.()}`;
+  for (const name of readdirSync(folder).filter((entry) => entry.endsWith(own))) {
+    const link = join(folder, `${name.slice(0, -own.length)}-${user}`);
+    if (!existsSync(link)) symlinkSync(name, link);
+  }
 }
 
 /** Our own code, and nothing else: everybody may read it. */
@@ -131,7 +140,9 @@ export class Keeper {
   }
 
   #start(folder: TeamFolder, { program, request, writable = [], data = folder.data, seconds }: Task): Child {
-    const view = { group: folder.group(), readable: this.#code, writable: [data, ...writable] };
+    const group = folder.group();
+    if (group !== undefined) shareCache(this.#cacheDir, group);
+    const view = { group, readable: this.#code, writable: [data, ...writable] };
     const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
     const child = start(words, this.#environment, seconds);
     const told = { program, request, ...storeFiles(data) };
