@@ -14,6 +14,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   list: async () => (await import("./listing.ts")).measureListing(),
   http: async () => (await import("./listing.ts")).measureHttp(),
   log: async () => (await import("./logs.ts")).measureLogs(),
+  storage: async () => (await import("./storage.ts")).measureStorage(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 

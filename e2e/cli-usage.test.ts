@@ -34,6 +34,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
         "pipeline",
         "schedule",
         "credentials",
+        "storage",
         "serve",
         "audit",
         "backup",

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { repository } from "./support/server.ts";
 
 const run = promisify(execFile);
-const packages = ["contract", "server", "cli"];
+const packages = ["contract", "server", "storage", "cli"];
 
 describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
   let folder: string;
@@ -40,6 +40,13 @@ describe("the packages that npm pack makes", { timeout: 300_000 }, () => {
       server.kill();
       await once(server, "exit");
     }
+  });
+
+  it("read files through the storage library", async () => {
+    const millrace = join(folder, "node_modules/.bin/millrace");
+    await writeFile(join(folder, "packed.txt"), "packed");
+    const { stdout } = await run(millrace, ["storage", "cat", join(folder, "packed.txt")]);
+    assert.equal(stdout, "packed");
   });
 
   it("carry types that a strict project can use", async () => {

@@ -1,4 +1,4 @@
-# Builds what `npm pack` ships of the package in the current folder: a bundle, its types, and what is read at run time.
+# Builds what `npm pack` ships of the package in the current folder: JavaScript, its types, and what is read at run time.
 # From source nothing needs building; this is for people who install Millrace from a registry.
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/node_modules/.bin
@@ -9,15 +9,22 @@ child=src/team-stores/child.ts
 [ -e "$child" ] || child=
 
 # What this package imports of ours must be built before its types can be.
-for name in contract server; do
+for name in contract server storage; do
   case "$(cat package.json)" in
     *"\"@millrace/$name\": "*) [ -e "$root/packages/$name/dist" ] || (cd "$root/packages/$name" && sh "$root/scripts/build.sh") || exit ;;
   esac
 done
 
 rm -rf dist
-"$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node --target=node24 --packages=external \
-  --log-level=warning --outdir=dist || exit
+# A library without side effects stays in modules, for the oldest Node that it names (22): whoever bundles it leaves out
+# what is not used. Programs are bundled.
+if grep -q '"sideEffects": false' package.json; then
+  javascript='"target": "es2024"'
+else
+  javascript='"emitDeclarationOnly": true'
+  "$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node \
+    --target=node24 --packages=external --log-level=warning --outdir=dist || exit
+fi
 find src \( -name '*.sh' -o -name '*.py' \) -exec cp {} dist/ \;
 
 config=tsconfig.build.json
@@ -26,7 +33,7 @@ cat >"$config" <<JSON
 {
   "extends": "../../tsconfig.json",
   "compilerOptions": {
-    "noEmit": false, "declaration": true, "emitDeclarationOnly": true, "customConditions": [],
+    "noEmit": false, "declaration": true, $javascript, "customConditions": [],
     "rewriteRelativeImportExtensions": true, "rootDir": "src", "outDir": "dist"
   },
   "include": ["src"]

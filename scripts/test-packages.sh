@@ -4,6 +4,10 @@ for program in git zsh fish chromium; do
   command -v "$program" >/dev/null || missing="$missing $program"
 done
 command -v bwrap >/dev/null || missing="$missing bubblewrap"
+command -v nginx >/dev/null || missing="$missing nginx"
+[ -e /usr/lib/nginx/modules/ngx_http_dav_ext_module.so ] || missing="$missing libnginx-mod-http-dav-ext"
+[ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
+[ -x /usr/sbin/vsftpd ] || missing="$missing vsftpd"
 [ -n "$missing" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
   echo "Not installed, and this user cannot:$missing. The tests that need them are skipped." >&2

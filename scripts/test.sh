@@ -1,5 +1,5 @@
 # `npm test`: installs what is missing, then runs every check and test, and prints the time of each part.
-# Arguments: names of parts (check contract server cli client pack browser isolation crash fuzz); none means all.
+# Arguments: names of parts (check contract server storage cli client pack browser isolation crash fuzz); none means all.
 cd "$(dirname "$0")/.." || exit
 wanted=" $* "
 failed=""
@@ -42,9 +42,10 @@ echo "== install took $(($(date +%s) - begin)) s"
 part check sh scripts/check.sh
 part contract run_tests packages/contract/test/*.test.ts
 part server run_tests packages/server/test/*.test.ts
+part storage run_tests packages/storage/test/*.test.ts
 part cli run_tests packages/cli/test/*.test.ts e2e/cli-*.test.ts
 part client run_tests e2e/client-*.test.ts
-part pack run_tests e2e/pack.test.ts
+part pack run_tests e2e/pack.test.ts e2e/storage-pack.test.ts
 part browser run_tests e2e/browser.test.ts
 part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-stores.test.ts e2e/limits.test.ts
 part crash run_tests e2e/crash*.test.ts

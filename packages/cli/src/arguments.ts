@@ -50,6 +50,7 @@ export const groups = {
   pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
   schedule: "Run pipelines again and again, at their times",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
+  storage: "List, read, copy and remove files, here and in object stores",
 } as const;
 
 /** Taken by every command. */
@@ -88,6 +89,26 @@ const quotas = {
   "max-queued": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs waiting; 0: the server's default" },
 } as const satisfies Record<string, Flag>;
 const secretInput = "It is asked for without being shown, or read from standard input; never given as an argument.";
+
+const storageUri = { URI: { help: "Such as s3://bucket/path, or a path of this machine", complete: "file" } } as const;
+const clientConfig = {
+  kind: "text",
+  value: "JSON",
+  help: "Parameters of the storage: JSON, @FILE that holds it, or @- for standard input",
+} as const;
+const recursive = { kind: "switch", short: "r", help: "Also everything below" } as const;
+const asksFirst = {
+  "dry-run": { kind: "switch", short: "n", help: "Show what would be done, and do nothing" },
+  yes: { kind: "switch", short: "y", help: "Do not ask; needed where there is no terminal to ask on" },
+} as const satisfies Record<string, Flag>;
+const fromAndTo = {
+  FROM: { help: "What to copy: a URI or a path of this machine", complete: "file" },
+  TO: { help: "Where to: a URI or a path of this machine", complete: "file" },
+} as const;
+const bothConfigs = {
+  "client-config": { ...clientConfig, help: "Parameters of both storages, except local files: JSON, @FILE, or @-" },
+  "to-client-config": { ...clientConfig, help: "The same for TO alone, where it needs others" },
+} as const satisfies Record<string, Flag>;
 
 /** Offered by completion; the server knows them all. */
 const statusWords = [
@@ -731,6 +752,75 @@ export const commands = {
     summary: "Show which credentials jobs of the team get that name none, or choose them",
     arguments: { NAME: { optional: true, help: "A set of the team" } },
     flags: { ...connection, none: { kind: "switch", help: "Such jobs get none" } },
+  },
+  "storage ls": {
+    summary: "List a folder, or what a pattern matches",
+    details:
+      "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes].\n" +
+      "Quote them in a shell; a backslash before one takes it for itself.",
+    arguments: storageUri,
+    flags: { recursive, "client-config": clientConfig, json },
+    examples: ["millrace storage ls s3://bucket/data/", "millrace storage ls 's3://bucket/**/*.csv' --json"],
+  },
+  "storage cat": {
+    summary: "Print the bytes of a file, or of a part of it",
+    arguments: storageUri,
+    flags: {
+      start: { kind: "integer", value: "BYTE", min: 0, help: "First byte (default: 0)" },
+      end: { kind: "integer", value: "BYTE", min: 0, help: "The byte after the last (default: the end)" },
+      "client-config": clientConfig,
+    },
+  },
+  "storage cp": {
+    summary: "Copy a file, or with --recursive a folder",
+    details:
+      "A TO that ends with a slash, or is a folder, gets the name of FROM; with --recursive the files of FROM go below TO.\n" +
+      "What is there is replaced. FROM may be - for standard input.",
+    arguments: fromAndTo,
+    flags: { recursive, ...bothConfigs, json },
+    examples: [
+      "millrace storage cp report.csv s3://bucket/reports/ --client-config @s3.json",
+      "millrace storage cp -r s3://bucket/data/ data/",
+    ],
+  },
+  "storage sync": {
+    summary: "Make a folder like another: copy what is absent, differs in size, or is newer",
+    details:
+      "With --delete, what only TO has is removed: that is asked for on a terminal, and needs --yes elsewhere. Nothing is\n" +
+      "asked when there is nothing to remove. --dry-run asks nothing and changes nothing.",
+    arguments: fromAndTo,
+    flags: {
+      delete: { kind: "switch", help: "Remove what FROM does not have" },
+      ...asksFirst,
+      ...bothConfigs,
+      json,
+    },
+    examples: ["millrace storage sync data/ s3://bucket/data/ --delete --dry-run"],
+  },
+  "storage rm": {
+    summary: "Remove a file, or with --recursive a folder with all it holds",
+    details:
+      "One file is removed without a question. With --recursive the files are counted, and you are asked on a terminal;\n" +
+      "elsewhere --yes is needed. --dry-run asks nothing and removes nothing. Removing what is not there is an error.",
+    arguments: storageUri,
+    flags: { recursive, ...asksFirst, "client-config": clientConfig, json },
+  },
+  "storage du": {
+    summary: "Show how many files and bytes there are, in all and in each folder",
+    arguments: storageUri,
+    flags: { "client-config": clientConfig, json },
+  },
+  "storage stat": {
+    summary: "Show what a storage knows of a file",
+    arguments: storageUri,
+    flags: { "client-config": clientConfig, json },
+  },
+  "storage explain": {
+    summary: "Show every parameter of a storage: its value, where that comes from, what it does",
+    details: "Nothing is sent. Secrets are masked.",
+    arguments: storageUri,
+    flags: { "client-config": clientConfig, json },
+    examples: ["millrace storage explain s3://bucket --client-config @s3.json"],
   },
   backup: {
     summary: "Back up the store, the uploads and the logs into a new folder, whether the server runs or not",

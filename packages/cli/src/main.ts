@@ -20,6 +20,7 @@ const modules = {
   pipeline: () => import("./commands/pipeline.ts"),
   schedule: () => import("./commands/schedule.ts"),
   credentials: () => import("./commands/credentials.ts"),
+  storage: () => import("./commands/storage.ts"),
   backup: () => import("./commands/backup.ts"),
   restore: () => import("./commands/restore.ts"),
   doctor: () => import("./commands/doctor.ts"),

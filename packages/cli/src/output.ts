@@ -81,6 +81,11 @@ export class Output {
     this.#progressShown = true;
   }
 
+  /** Whether results go to a person. */
+  get isTerminal(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
   get showsProgress(): boolean {
     return this.#stderr.isTTY === true;
   }

@@ -1,4 +1,7 @@
-/** Passwords, asked for without showing them, or read from standard input: never arguments, which everybody can see. */
+/**
+ * What is asked of people. Passwords without showing them, or from standard input: never as arguments, which everybody
+ * can see.
+ */
 import { CliError, exitCodes, usageError } from "./errors.ts";
 
 /** The present password, where there is one to be asked for, and a new one. */
@@ -64,4 +67,22 @@ function askHidden(question: string): Promise<string> {
     stdin.on("data", listen);
     stdin.resume();
   });
+}
+
+/** Anything but yes means no. Where there is nobody to ask, `--yes` must have said it. */
+export async function askToProceed(question: string): Promise<void> {
+  if (!process.stdin.isTTY) {
+    throw usageError(`${question}`, {
+      why: "There is no terminal to answer on",
+      next: "Say --yes, or look with --dry-run",
+    });
+  }
+  const { createInterface } = await import("node:readline/promises");
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const answer = await lines.question(`${question} [y/N] `);
+    if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("Nothing was changed");
+  } finally {
+    lines.close();
+  }
 }

@@ -59,7 +59,8 @@ const floors: Record<string, readonly string[]> = {
 const packages: Record<string, readonly string[]> = {
   contract: [],
   server: ["@millrace/contract"],
-  cli: ["@millrace/contract", "@millrace/server"],
+  storage: [],
+  cli: ["@millrace/contract", "@millrace/server", "@millrace/storage"],
 };
 
 async function sources(folder: string): Promise<string[]> {

@@ -1,0 +1,254 @@
+/** `millrace storage`, over files of this machine and a real S3 server. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { openStorage, type Storage } from "@millrace/storage";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
+import { Millrace, until } from "./support/millrace.ts";
+import { millrace } from "./support/server.ts";
+
+interface ListedEntry {
+  readonly path: string;
+  readonly size: number;
+  readonly type: string;
+}
+
+/** A command line whose working directory has these files, each holding its own name. */
+async function withFiles(create: () => Promise<Millrace>, ...names: string[]): Promise<Millrace> {
+  const cli = await create();
+  for (const name of names) {
+    await mkdir(cli.path("work", name, ".."), { recursive: true });
+    await cli.write(name, name);
+  }
+  return cli;
+}
+
+const pathsOf = (entries: readonly ListedEntry[]) => entries.map(({ path }) => path).sort();
+
+describe("millrace storage on files of this machine", { timeout: 120_000 }, () => {
+  const commandLine = Millrace.use();
+
+  test("ls lists a folder, everything below it, a file, and what a pattern matches", async () => {
+    const cli = await withFiles(commandLine, "d/a.txt", "d/b/c.txt", "d/b/d.csv");
+    const ls = async (...words: string[]) => pathsOf(await cli.json<ListedEntry[]>("storage", "ls", ...words));
+    assert.deepEqual(await ls("d"), ["a.txt", "b/"]);
+    assert.deepEqual(await ls("d", "-r"), ["a.txt", "b/c.txt", "b/d.csv"]);
+    assert.deepEqual(await ls("d/a.txt"), ["a.txt"]);
+    assert.deepEqual(await ls("d/**/*.txt"), ["a.txt", "b/c.txt"]);
+    const lines = (await cli.print("storage", "ls", "d")).trim().split("\n");
+    assert.match(lines[0] ?? "", /^7\t\d{4}-\d\d-\d\dT[\d:.]+Z\ta\.txt$/);
+    assert.match(await cli.refused(1, "storage", "ls", "none"), /none/);
+  });
+
+  test("ls of nothing is an empty array", async () => {
+    const cli = await withFiles(commandLine, "d/a");
+    assert.equal(await cli.print("storage", "ls", "d/*.none", "--json"), "[]\n");
+  });
+
+  test("cat prints bytes as they are, all or a part", async () => {
+    const cli = await commandLine();
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
+    await cli.write("bytes", bytes);
+    assert.ok(bytes.equals(await cli.bytes("storage", "cat", "bytes")));
+    assert.ok(bytes.subarray(10, 20).equals(await cli.bytes("storage", "cat", "bytes", "--start", "10", "--end=20")));
+    assert.match(await cli.refused(1, "storage", "cat", "none"), /^error: ENOENT/);
+  });
+
+  test("cp copies a file to a name or into a folder, and standard input to a name", async () => {
+    const cli = await withFiles(commandLine, "a.txt", "folder/other");
+    const text = (name: string) => readFile(cli.path("work", name), "utf8");
+    await cli.print("storage", "cp", "a.txt", "b.txt");
+    await cli.print("storage", "cp", "a.txt", "folder");
+    await cli.print("storage", "cp", "a.txt", "new/");
+    assert.deepEqual(
+      [await text("b.txt"), await text("folder/a.txt"), await text("new/a.txt")],
+      Array(3).fill("a.txt"),
+    );
+    assert.equal((await cli.feed("typed", "storage", "cp", "-", "typed.txt")).code, 0);
+    assert.equal(await text("typed.txt"), "typed");
+    assert.match(await cli.refused(64, "storage", "cp", "folder", "x"), /folder is a folder\n next: Say --recursive/);
+  });
+
+  test("cp --recursive copies what lies in a folder, also what is the same, and tells how much", async () => {
+    const cli = await withFiles(commandLine, "d/a", "d/b/c");
+    for (const _ of [1, 2]) {
+      assert.deepEqual(await cli.json("storage", "cp", "-r", "d", "copy"), { files: 2, bytes: 8 });
+    }
+    assert.equal(await readFile(cli.path("work/copy/b/c"), "utf8"), "d/b/c");
+    assert.match(await cli.refused(64, "storage", "cp", "-r", "d/a", "x"), /d\/a is a file/);
+  });
+
+  test("sync copies what is missing, and removes what is too much only with --delete and --yes", async () => {
+    const cli = await withFiles(commandLine, "from/a", "from/b", "to/b", "to/old");
+    const there = async () => (await readdir(cli.path("work/to"))).sort();
+    const dry = await cli.json<{ dry_run: boolean }>("storage", "sync", "from", "to", "--delete", "--dry-run");
+    assert.deepEqual([dry.dry_run, await there()], [true, ["b", "old"]]);
+    assert.match(
+      await cli.refused(64, "storage", "sync", "from", "to", "--delete"),
+      /1 files of to would be removed.*\n {2}why: There is no terminal/,
+    );
+    assert.deepEqual(await there(), ["b", "old"]);
+    await cli.print("storage", "sync", "from", "to");
+    assert.deepEqual(await there(), ["a", "b", "old"]);
+    assert.equal(await cli.print("storage", "sync", "from", "to", "--delete", "--yes"), "remove\told\n");
+    const again = await cli.json<{ kept: number }>("storage", "sync", "from", "to", "--delete");
+    assert.equal(again.kept, 2, "with nothing to remove nothing is asked");
+  });
+
+  test("rm removes a file at once, and a folder with --recursive and --yes", async () => {
+    const cli = await withFiles(commandLine, "a", "d/b", "d/c/e");
+    await cli.print("storage", "rm", "a");
+    assert.match(await cli.refused(1, "storage", "rm", "a"), /there is no such file or folder/);
+    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder\n next: Say --recursive/);
+    assert.match(await cli.refused(64, "storage", "rm", "-r", "d"), /2 files \(8 B\) of d would be removed/);
+    assert.deepEqual(await cli.json("storage", "rm", "-r", "d", "--dry-run"), { dry_run: true, files: 2, bytes: 8 });
+    assert.deepEqual(await readdir(cli.path("work")), ["d"]);
+    await cli.print("storage", "rm", "-r", "d", "--yes");
+    assert.deepEqual(await readdir(cli.path("work")), []);
+  });
+
+  test("rm --recursive asks on a terminal, and anything but yes means no", async () => {
+    const cli = await withFiles(commandLine, "d/b");
+    const refused = await cli.type([["[y/N]", "n\n"]], "storage", "rm", "-r", "d");
+    assert.equal(refused.code, 1);
+    assert.match(refused.stdout, /Nothing was changed/);
+    assert.deepEqual(await readdir(cli.path("work/d")), ["b"]);
+    assert.equal((await cli.type([["[y/N]", "y\n"]], "storage", "rm", "-r", "d")).code, 0);
+    assert.deepEqual(await readdir(cli.path("work")), []);
+  });
+
+  test("du tells files and bytes of each folder, and of all", async () => {
+    const cli = await withFiles(commandLine, "d/a", "d/b/c", "d/b/d");
+    assert.deepEqual(await cli.json("storage", "du", "d"), [
+      { path: ".", files: 1, bytes: 3 },
+      { path: "b/", files: 2, bytes: 10 },
+      { path: "", files: 3, bytes: 13 },
+    ]);
+  });
+
+  test("stat tells what is known of a file", async () => {
+    const cli = await withFiles(commandLine, "a.txt");
+    const told = await cli.json<{ size: number; type: string; uri: string }>("storage", "stat", "a.txt");
+    assert.deepEqual([told.size, told.type, told.uri], [5, "file", "a.txt"]);
+    assert.match(await cli.print("storage", "stat", "a.txt"), /^size\t5$/m);
+  });
+
+  test("a terminal sees a bar", async () => {
+    const cli = await withFiles(commandLine, "d/a");
+    const { code, stdout } = await cli.type([], "storage", "cp", "-r", "d", "copy");
+    assert.equal(code, 0);
+    assert.match(stdout, /\[#{24}\]100% {2}3 B of 3 B, \d of 1 files/);
+  });
+});
+
+describe("millrace storage explain", { timeout: 60_000 }, () => {
+  const commandLine = Millrace.use();
+
+  test("shows values, where they come from, and no secrets; the config is JSON, a file, or standard input", async () => {
+    const cli = await commandLine({ env: { AWS_REGION: "eu-west-1" } });
+    const config = JSON.stringify({ key: "k", secret: "hush" });
+    await cli.write("s3.json", config);
+    const said = await cli.print("storage", "explain", "s3://bucket", "--client-config", "@s3.json");
+    assert.match(said, /^key\tk\tclient_config\.key\tnative\t/m);
+    assert.match(said, /^client_kwargs\.region_name\teu-west-1\tenvironment AWS_REGION\t/m);
+    assert.ok(!said.includes("hush"));
+    assert.equal(await cli.print("storage", "explain", "s3://bucket", "--client-config", config), said);
+    const fed = await cli.feed(config, "storage", "explain", "s3://bucket", "--client-config", "@-");
+    assert.equal(fed.stdout, said);
+  });
+
+  test("a wrong config is refused with 64, without its text", async () => {
+    const cli = await commandLine();
+    const explain = (config: string) => cli.refused(64, "storage", "explain", "s3://b", "--client-config", config);
+    assert.match(await explain('{"kee": 1}'), /^error: kee is not a parameter of s3:\/\/; did you mean key\?/);
+    const broken = await explain('{"secret": "hush');
+    assert.match(broken, /Expected a JSON object/);
+    assert.ok(!broken.includes("hush"));
+    assert.match(await explain("@none.json"), /cannot read none\.json/);
+    assert.match(await cli.refused(64, "storage", "ls", "s4://bucket"), /did you mean s3\?/);
+    assert.equal(await cli.print("storage", "explain", "memory://x", "--json"), "[]\n");
+  });
+});
+
+const skip = await whyNoVersitygw();
+describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
+  const commandLine = Millrace.use();
+  let server: S3Server;
+  let storage: Storage;
+  before(async () => {
+    server = await startVersitygw();
+    await server.makeBucket("bucket");
+    storage = openStorage("s3://bucket", server.config);
+  });
+  after(async () => {
+    await storage?.close();
+    await server?.stop();
+  });
+
+  async function configured(...files: string[]): Promise<Millrace> {
+    const cli = await withFiles(commandLine, ...files);
+    await writeFile(cli.path("s3.json"), JSON.stringify(server.config));
+    return cli;
+  }
+  const config = ["--client-config", "@../s3.json"];
+
+  test("copies up and down, lists, sums, syncs and removes", async () => {
+    const cli = await configured("d/a", "d/b/c");
+    await cli.print("storage", "cp", "-r", "d", "s3://bucket/up", ...config);
+    await cli.print("storage", "cp", "d/a", "s3://bucket", ...config);
+    const listed = await cli.json<ListedEntry[]>("storage", "ls", "s3://bucket", "-r", ...config);
+    assert.deepEqual(pathsOf(listed), ["a", "up/a", "up/b/c"]);
+    assert.equal(await cli.print("storage", "cat", "s3://bucket/up/b/c", ...config), "d/b/c");
+    const used = await cli.json<{ files: number }[]>("storage", "du", "s3://bucket/up", ...config);
+    assert.equal(used.at(-1)?.files, 2);
+    await cli.print("storage", "sync", "s3://bucket/up", "down", ...config);
+    assert.equal(await readFile(cli.path("work/down/b/c"), "utf8"), "d/b/c");
+    await cli.print("storage", "rm", "-r", "s3://bucket/up", "-y", ...config);
+    assert.deepEqual(await Array.fromAsync(storage.list({ recursive: true }), ({ path }) => path), ["a"]);
+  });
+
+  test("never takes a bucket for a file", async () => {
+    const cli = await configured();
+    assert.match(await cli.refused(64, "storage", "rm", "s3://bucket", ...config), /s3:\/\/bucket is a folder/);
+    await storage.write("left/over", "1");
+    await cli.print("storage", "rm", "-r", "s3://bucket", "--yes", ...config);
+    assert.equal(await cli.print("storage", "ls", "s3://bucket", "--json", ...config), "[]\n");
+  });
+
+  test("says what to do when credentials are refused", async () => {
+    const cli = await configured();
+    const wrong = JSON.stringify({ ...server.config, secret: "wrong" });
+    const said = await cli.refused(1, "storage", "ls", "s3://bucket", "--client-config", wrong);
+    assert.match(
+      said,
+      /^error: s3:\/\/bucket: SignatureDoesNotMatch[\s\S]* next: Give credentials with --client-config/,
+    );
+  });
+
+  test("Ctrl-C takes an upload in parts back, and ends with 130", async () => {
+    const cli = await configured();
+    const words = ["storage", "cp", "-", "s3://bucket/endless", ...config];
+    const child = spawn(millrace, words, { cwd: cli.path("work"), env: cli.env, stdio: ["pipe", "ignore", "pipe"] });
+    // What it has not read by then is lost, as it should be.
+    child.stdin.on("error", () => {});
+    child.stdin.write(Buffer.alloc(12 * 1024 * 1024));
+    await until("an upload has begun", async () => (await server.unfinishedUploads("bucket")) === 1);
+    child.kill("SIGINT");
+    const [code] = (await once(child, "exit")) as [number];
+    assert.deepEqual(
+      [code, await server.unfinishedUploads("bucket"), await storage.exists("endless")],
+      [130, 0, false],
+    );
+  });
+
+  test("copies from bucket to bucket with a config for each side", async () => {
+    const cli = await configured();
+    await server.makeBucket("other");
+    await storage.write("x", "between");
+    const both = [...config, "--to-client-config", JSON.stringify({ ...server.config, max_concurrency: 2 })];
+    await cli.print("storage", "cp", "s3://bucket/x", "s3://other/y", ...both);
+    assert.equal(await cli.print("storage", "cat", "s3://other/y", ...config), "between");
+  });
+});

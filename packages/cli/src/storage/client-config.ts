@@ -1,0 +1,30 @@
+/** `--client-config`: JSON, or where it is read from, so that secrets need not stand on the command line. */
+import { readFile } from "node:fs/promises";
+import { text as readAll } from "node:stream/consumers";
+import type { ClientConfig } from "@millrace/storage";
+import { messageOf, usageError } from "../errors.ts";
+
+export async function readClientConfig(given: string | undefined): Promise<ClientConfig> {
+  if (given === undefined) return {};
+  const text = given.startsWith("@") ? await readPlace(given.slice(1)) : given;
+  const value = parse(text);
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as ClientConfig;
+  throw usageError("--client-config will not do", { why: 'Expected a JSON object, such as {"anon": true}, or @FILE' });
+}
+
+async function readPlace(path: string): Promise<string> {
+  try {
+    return await (path === "-" ? readAll(process.stdin) : readFile(path, "utf8"));
+  } catch (error) {
+    throw usageError(`--client-config: cannot read ${path}`, { why: messageOf(error), cause: error });
+  }
+}
+
+/** What is wrong is not repeated: it may hold secrets. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

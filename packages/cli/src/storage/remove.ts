@@ -1,0 +1,47 @@
+/** Removing a file, or a tree after a question. */
+import type { Storage } from "@millrace/storage";
+import { CliError, usageError } from "../errors.ts";
+import { sizeText } from "../job/view.ts";
+import { measure } from "./copy.ts";
+import type { Amount } from "./progress.ts";
+
+export interface RemoveWishes {
+  readonly recursive: boolean;
+  readonly "dry-run": boolean;
+  readonly yes: boolean;
+}
+
+/** What was removed, or would be. */
+export async function removeFiles(
+  uri: string,
+  storage: Storage,
+  wishes: RemoveWishes,
+  signal: AbortSignal,
+): Promise<Amount> {
+  const below = wishes.recursive ? await measure(storage, signal) : { files: 0, bytes: 0 };
+  const itself = await statIfThere(storage, signal);
+  if (!itself && below.files === 0) throw new CliError(`${uri}: there is no such file or folder`);
+  if (itself?.type === "directory" && !wishes.recursive) {
+    throw usageError(`${uri} is a folder`, { next: "Say --recursive to remove all that it holds" });
+  }
+  const file = itself?.type === "file" ? itself : undefined;
+  const total = { files: below.files + (file ? 1 : 0), bytes: below.bytes + (file?.size ?? 0) };
+  if (wishes["dry-run"]) return total;
+  if (wishes.recursive && !wishes.yes) await confirm(uri, total);
+  if (file) await storage.remove("", { signal });
+  if (wishes.recursive && !(file && below.files === 0)) await storage.remove("", { recursive: true, signal });
+  return total;
+}
+
+async function statIfThere(storage: Storage, signal: AbortSignal) {
+  const { isStorageError } = await import("@millrace/storage");
+  return storage.stat("", { signal }).catch((error: unknown) => {
+    if (isStorageError(error, "not_found")) return undefined;
+    throw error;
+  });
+}
+
+async function confirm(uri: string, { files, bytes }: Amount): Promise<void> {
+  const { askToProceed } = await import("../prompt.ts");
+  await askToProceed(`${files} files (${sizeText(bytes)}) of ${uri} would be removed. Go on?`);
+}

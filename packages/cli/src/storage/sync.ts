@@ -1,0 +1,45 @@
+/** Making one tree like another: planned first where something may be removed, or somebody watches. */
+import type { SyncAction, SyncOptions } from "@millrace/storage";
+import type { Output } from "../output.ts";
+import type { Copy } from "./copy.ts";
+import { TransferProgress } from "./progress.ts";
+import type { StorageSession } from "./with-storage.ts";
+
+export interface SyncWishes {
+  readonly delete: boolean;
+  readonly "dry-run": boolean;
+  readonly yes: boolean;
+}
+
+/** What was done, or would be. */
+export async function syncFolders(
+  { library, signal }: StorageSession,
+  { source, target, to }: Copy,
+  wishes: SyncWishes,
+  output: Output,
+): Promise<SyncAction[]> {
+  const run = async (options: SyncOptions, onAction: (action: SyncAction) => void = () => {}) => {
+    const actions: SyncAction[] = [];
+    const note = (action: SyncAction) => {
+      actions.push(action);
+      onAction(action);
+    };
+    await library.syncTrees(source, target, { remove: wishes.delete, signal, ...options, onAction: note });
+    return actions;
+  };
+  const plan = wishes.delete || wishes["dry-run"] || output.showsProgress ? await run({ dryRun: true }) : [];
+  if (wishes["dry-run"]) return plan;
+  await confirmRemovals(plan, to, wishes.yes);
+  const copies = plan.filter(({ kind }) => kind === "copy");
+  const total = { files: copies.length, bytes: copies.reduce((sum, { size }) => sum + size, 0) };
+  const progress = new TransferProgress(output, plan.length > 0 ? total : undefined);
+  const ended = ({ kind }: SyncAction) => void (kind === "copy" && progress.ended());
+  return run({ onBytes: (bytes) => progress.moved(bytes) }, ended);
+}
+
+async function confirmRemovals(plan: readonly SyncAction[], to: string, yes: boolean): Promise<void> {
+  const removals = plan.filter(({ kind }) => kind === "remove").length;
+  if (removals === 0 || yes) return;
+  const { askToProceed } = await import("../prompt.ts");
+  await askToProceed(`${removals} files of ${to} would be removed. Go on?`);
+}

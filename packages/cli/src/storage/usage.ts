@@ -1,0 +1,43 @@
+/** Files and bytes below a folder, by what lies directly in it. */
+import type { Storage } from "@millrace/storage";
+import { sizeText } from "../job/view.ts";
+import type { Column } from "../output.ts";
+
+export interface Usage {
+  /** A folder with a slash, the files beside the folders as `.`, and all of it as the empty path. */
+  readonly path: string;
+  files: number;
+  bytes: number;
+}
+
+/** The last row is the sum. */
+export async function usageBelow(storage: Storage, signal: AbortSignal): Promise<Usage[]> {
+  const rows = new Map<string, Usage>();
+  const total: Usage = { path: "", files: 0, bytes: 0 };
+  for await (const { path, size } of storage.list({ recursive: true, versions: false, signal })) {
+    const slash = path.indexOf("/");
+    const name = slash < 0 ? "." : path.slice(0, slash + 1);
+    const row = rows.get(name) ?? { path: name, files: 0, bytes: 0 };
+    rows.set(name, row);
+    for (const counted of [row, total]) {
+      counted.files += 1;
+      counted.bytes += size;
+    }
+  }
+  if (total.files === 0) await addFileItself(storage, total, signal);
+  return [...rows.values(), total];
+}
+
+/** A single file is its own sum; what is not there is an error. */
+async function addFileItself(storage: Storage, total: Usage, signal: AbortSignal): Promise<void> {
+  const { type, size } = await storage.stat("", { signal });
+  if (type !== "file") return;
+  total.files = 1;
+  total.bytes = size;
+}
+
+export const usageColumns: Column<Usage>[] = [
+  { title: "SIZE", full: ({ bytes }) => String(bytes), short: ({ bytes }) => sizeText(bytes) },
+  { title: "FILES", full: ({ files }) => String(files) },
+  { title: "PATH", full: ({ path }) => path, short: ({ path }) => path || "(all)" },
+];

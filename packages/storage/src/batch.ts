@@ -1,0 +1,57 @@
+/** Many small requests in the body of one, as the object stores take them. */
+import { randomUUID } from "node:crypto";
+import type { StorageError } from "./errors.ts";
+import { type RetryPolicy, retry } from "./retry.ts";
+
+/** Numbers begin at 0; stores differ in how they want them written. */
+export function batchBody(requests: readonly string[], writeNumber: (number: number) => string) {
+  const boundary = `batch_${randomUUID()}`;
+  const parts = requests.map((request, number) => {
+    const head = `content-type: application/http\r\ncontent-transfer-encoding: binary\r\ncontent-id: ${writeNumber(number)}`;
+    return `--${boundary}\r\n${head}\r\n\r\n${request}\r\n`;
+  });
+  return { type: `multipart/mixed; boundary=${boundary}`, body: Buffer.from(`${parts.join("")}--${boundary}--\r\n`) };
+}
+
+export interface BatchAnswer {
+  readonly status: number;
+  readonly head: string;
+  readonly body: string;
+}
+
+/** The answers by the number of their request. */
+export function parseBatch(text: string): Map<number, BatchAnswer> {
+  const boundary = /^\s*(--\S+)/.exec(text)?.[1] ?? "--";
+  const answers = new Map<number, BatchAnswer>();
+  for (const part of text.split(boundary)) {
+    const number = /^content-id:\s*<?(?:response-)?(\d+)/im.exec(part)?.[1];
+    const at = part.search(/^HTTP\/1\.\d \d{3}/m);
+    if (number === undefined || at < 0) continue;
+    const [head = "", ...body] = part.slice(at).split(/\r?\n\r?\n/);
+    answers.set(Number(number), { status: Number(head.slice(9, 12)), head, body: body.join("\n\n").trim() });
+  }
+  return answers;
+}
+
+/** One of a batch that did not succeed. */
+export interface BatchFailure {
+  readonly key: string;
+  readonly error: StorageError;
+}
+
+/** Each of a batch has its own fate: those that may succeed later are sent again, and no others. */
+export async function retryFailures(
+  keys: readonly string[],
+  policy: RetryPolicy,
+  signal: AbortSignal | undefined,
+  send: (keys: readonly string[]) => Promise<BatchFailure[]>,
+): Promise<void> {
+  let left = keys;
+  await retry(policy, signal, async () => {
+    const failures = await send(left);
+    const lasting = failures.find(({ error }) => !error.retryable);
+    if (lasting) throw lasting.error;
+    left = failures.map(({ key }) => key);
+    if (failures[0]) throw failures[0].error;
+  });
+}

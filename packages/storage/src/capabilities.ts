@@ -1,0 +1,36 @@
+/** What a kind of storage can do, as data: documentation, early refusals and the choice of tests all read it. */
+
+export interface Capabilities {
+  readonly list: boolean;
+  readonly write: boolean;
+  /** Part of an object can be read without the rest. */
+  readonly ranges: boolean;
+  /** Old versions can be listed and read. */
+  readonly versions: boolean;
+  /** A read can insist on an ETag, so that an object replaced meanwhile is noticed. */
+  readonly readConditions: boolean;
+  /** A write can insist that the object is absent, or is the one expected. */
+  readonly writeConditions: boolean;
+  /** Copies are made by the store; elsewhere the bytes pass through us. */
+  readonly serverCopy: boolean;
+  readonly presign: boolean;
+  /** Content type and metadata are kept with an object. */
+  readonly metadata: boolean;
+  /** Folders exist on their own, and stay when they are empty. */
+  readonly folders: boolean;
+  readonly keys: KeyCapabilities;
+}
+
+/** Which unusual keys can be stored as they are. */
+export interface KeyCapabilities {
+  /** `a//b` is not `a/b`. */
+  readonly doubleSlash: boolean;
+  /** `a/` is an object. */
+  readonly trailingSlash: boolean;
+  /** `a` and `a/b` exist together. */
+  readonly besideFolder: boolean;
+  /** The longest key, in bytes of UTF-8. */
+  readonly length: number;
+  /** The longest part between slashes, in bytes of UTF-8. */
+  readonly segment: number;
+}

@@ -1,0 +1,235 @@
+/** A client_config checked against its table: every value, and where it came from. */
+import { StorageError } from "./errors.ts";
+import { type DefaultsPlace, fsspecDefaults } from "./fsspec-defaults.ts";
+import {
+  type ClientConfig,
+  type Environment,
+  type ExplainedParameter,
+  type FoundValue,
+  type Parameter,
+  type ParameterTable,
+  type ParameterType,
+  parameterKeys,
+  sourcesOf,
+  typesOf,
+  type Values,
+} from "./parameters.ts";
+import { suggest } from "./suggestion.ts";
+
+export interface Configuration<Table extends ParameterTable = ParameterTable> {
+  readonly values: Values<Table>;
+  /** Where variables were looked for, for what is not a parameter. */
+  readonly environment: Environment;
+  /** Whether a value was given at all, in whatever place. */
+  isGiven(key: keyof Table & string): boolean;
+  /** `default`, or where the value came from: `client_config.key`, `environment NAME`. */
+  sourceOf(key: keyof Table & string): string;
+  explain(): ExplainedParameter[];
+}
+
+/** What is asked of one scheme: its table, what the caller gave, and the environment. */
+interface Question {
+  readonly scheme: string;
+  readonly table: ParameterTable;
+  readonly config: ClientConfig;
+  readonly environment: Environment;
+  readonly defaults: readonly DefaultsPlace[];
+}
+
+export function resolveConfiguration<Table extends ParameterTable>(
+  scheme: string,
+  table: Table,
+  config: ClientConfig,
+  environment: Environment,
+): Configuration<Table> {
+  const question = { scheme, table, config, environment, defaults: fsspecDefaults(scheme, environment) };
+  refuseUnknown(question);
+  const found = new Map<string, FoundValue>();
+  for (const key of Object.keys(table)) {
+    const value = find(question, key);
+    if (value) found.set(key, value);
+  }
+  const values = Object.fromEntries(
+    Object.entries(table).map(([key, parameter]) => [key, found.get(key)?.value ?? parameter.default]),
+  ) as Values<Table>;
+  return {
+    values,
+    environment,
+    isGiven: (key) => found.has(key),
+    sourceOf: (key) => found.get(key)?.source ?? "default",
+    explain: () => explain(table, found),
+  };
+}
+
+const refuse = (scheme: string, message: string) => new StorageError("config", message, { scheme });
+
+function refuseUnknown({ scheme, table, config }: Question): void {
+  const known = knownKeys(table);
+  for (const [key, value] of Object.entries(config)) {
+    if (!known.includes(key)) {
+      throw refuse(scheme, `${key} is not a parameter of ${scheme}://${suggest(key, known)}`);
+    }
+    refuseUnknownMembers(scheme, table, key, value);
+  }
+}
+
+function refuseUnknownMembers(scheme: string, table: ParameterTable, key: string, value: unknown): void {
+  const members = membersOf(table, key);
+  if (members.length === 0 || typeof value !== "object" || value === null) return;
+  for (const [name, member] of Object.entries(value)) {
+    if (!members.includes(name)) {
+      throw refuse(scheme, `${key}.${name} is not taken by ${scheme}://${suggest(name, members)}`);
+    }
+    refuseUnknownMembers(scheme, table, `${key}.${name}`, member);
+  }
+}
+
+/** Keys and aliases. */
+function knownKeys(table: ParameterTable): string[] {
+  const aliases = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
+  return [...new Set([...parameterKeys(table), ...aliases.filter((name) => !/[.$]/.test(name))])];
+}
+
+function membersOf(table: ParameterTable, key: string): string[] {
+  const sources = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
+  const names = [...Object.keys(table), ...sources].filter((name) => name.startsWith(`${key}.`));
+  return [...new Set(names.map((name) => name.slice(key.length + 1).split(".")[0] ?? ""))];
+}
+
+function find(question: Question, key: string): FoundValue | undefined {
+  const parameter = question.table[key] as Parameter;
+  const sources = sourcesOf(key, parameter);
+  for (const source of sources.filter((name) => !name.startsWith("$"))) {
+    const given =
+      lookUp(question.config, source) ?? (isNull(question.config, source) ? parameter.nullMeans : undefined);
+    if (given === undefined) continue;
+    return { value: check(question, source, parameter, given), source: `client_config.${source}` };
+  }
+  if (parameter.group !== undefined && isGroupGiven(question, parameter.group)) return undefined;
+  return findInEnvironment(question, key, parameter);
+}
+
+const isNull = (config: ClientConfig, source: string) => lookUp(config, source) === null;
+
+/** One of the group's parameters stands in client_config itself. */
+function isGroupGiven({ table, config }: Question, group: string): boolean {
+  return Object.entries(table).some(
+    ([key, parameter]) =>
+      parameter.group === group &&
+      sourcesOf(key, parameter).some((source) => !source.startsWith("$") && lookUp(config, source) != null),
+  );
+}
+
+function lookUp(config: ClientConfig, source: string): unknown {
+  return source.split(".").reduce<unknown>((value, name) => (value as ClientConfig | undefined | null)?.[name], config);
+}
+
+function findInEnvironment(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
+  const { scheme, environment } = question;
+  const named = sourcesOf(key, parameter).filter((name) => name.startsWith("$"));
+  const general = key.includes(".") ? [] : [`$FSSPEC_${scheme}_${key}`.toUpperCase()];
+  for (const name of [...named, ...general].map((source) => source.slice(1))) {
+    const text = environment[name];
+    if (text === undefined || text === "") continue;
+    const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
+    return { value, source: `environment ${name}` };
+  }
+  return findInDefaults(question, key, parameter) ?? parameter.elsewhere?.(environment);
+}
+
+/** What fsspec's variable for the whole scheme and its files hold; texts, where other types are wanted, are read. */
+function findInDefaults(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
+  const sources = sourcesOf(key, parameter).filter((name) => !name.startsWith("$"));
+  for (const { name, values } of question.defaults) {
+    for (const source of sources) {
+      const given = lookUp(values, source);
+      if (given === undefined || given === null) continue;
+      const place = `${name}: ${source}`;
+      const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
+      return { value: check(question, place, parameter, value), source: name };
+    }
+  }
+  return undefined;
+}
+
+function parseJson({ scheme }: Question, name: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw refuse(scheme, `${name}: expected JSON`);
+  }
+}
+
+const falseWords = ["false", "0", "f", "no", ""];
+
+function fromText(question: Question, name: string, types: readonly ParameterType[], text: string): unknown {
+  if (types.includes("string")) return text;
+  if (types.includes("boolean")) return !falseWords.includes(text.toLowerCase());
+  if (types.includes("dict")) return parseJson(question, name, text);
+  return Number(text);
+}
+
+function check({ scheme }: Question, name: string, parameter: Parameter, value: unknown): unknown {
+  const types = typesOf(parameter);
+  if (!types.some((type) => hasType(type, value))) {
+    throw refuse(scheme, `${name}: expected ${types.join(" or ")}, got ${describe(value)}`);
+  }
+  if (parameter.choices && typeof value === "string" && !parameter.choices.includes(value)) {
+    const hint = suggest(value, parameter.choices);
+    throw refuse(
+      scheme,
+      `${name}: expected one of ${parameter.choices.join(", ")}, got ${JSON.stringify(value)}${hint}`,
+    );
+  }
+  if (parameter.minimum !== undefined && typeof value === "number" && value < parameter.minimum) {
+    throw refuse(scheme, `${name}: expected ${parameter.minimum} or more, got ${value}`);
+  }
+  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
+  return value;
+}
+
+function hasType(type: ParameterType, value: unknown): boolean {
+  if (type === "integer") return Number.isInteger(value);
+  if (type === "number") return typeof value === "number" && !Number.isNaN(value);
+  if (type === "dict") return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === type;
+}
+
+/** The kind of a value, never the value: it may be a secret in the wrong place. */
+function describe(value: unknown): string {
+  if (Array.isArray(value)) return "a list";
+  return `a value of type ${typeof value}`;
+}
+
+const mask = "********";
+
+function explain(table: ParameterTable, found: ReadonlyMap<string, FoundValue>): ExplainedParameter[] {
+  const shown = Object.entries(table).filter(([key]) => !key.includes(".") || found.has(key));
+  return shown.map(([key, parameter]) => ({
+    key,
+    value: masked(table, key, found.get(key)?.value ?? parameter.default),
+    source: found.get(key)?.source ?? "default",
+    effect: parameter.effect,
+    reason: parameter.reason,
+    help: parameter.help,
+  }));
+}
+
+function masked(table: ParameterTable, key: string, value: unknown): unknown {
+  if (value === null || typeof value === "boolean") return value;
+  if (isSecret(table, key)) return mask;
+  if (typeof value === "function") return "(a function)";
+  if (typeof value !== "object") return value;
+  if (!isPlain(value)) return "(an object)";
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, masked(table, `${key}.${name}`, member)]),
+  );
+}
+
+/** Itself, or because a secret parameter is also taken from this place. */
+function isSecret(table: ParameterTable, key: string): boolean {
+  if (table[key]?.secret) return true;
+  return Object.values(table).some((parameter) => parameter.secret && parameter.sources?.includes(key));
+}
+
+const isPlain = (value: object) => Object.getPrototypeOf(value) === Object.prototype;

@@ -1,0 +1,103 @@
+/** Listing of stores that are asked folder by folder: one level, or a tree with many folders at once or in order. */
+import type { CallOptions, Entry, ListCall } from "./backend.ts";
+import { Channel } from "./channel.ts";
+import { StorageError } from "./errors.ts";
+import { compareKeys } from "./key-order.ts";
+
+/**
+ * The one call that a store of this kind must supply: what lies in a folder, in pages and in any order, directories with
+ * a slash at their end. The folder is "" or ends with a slash; one that does not exist is empty.
+ */
+export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<Entry[]>;
+
+const defaultConcurrency = 8;
+
+/** The `list` of a backend, made from folders. The prefix may end inside a name: then names are compared. */
+export function listFolders(scheme: string, read: ReadFolder, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
+  if (call.delimiter !== undefined && call.delimiter !== "/") {
+    throw new StorageError("unsupported", `folders of ${scheme}:// end with / only`, { scheme });
+  }
+  const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+  if (call.ordered || call.delimiter !== undefined) return listInOrder(read, folder, prefix, call);
+  return listAtOnce(read, folder, prefix, call);
+}
+
+/** A folder stands where its name with a slash does. */
+async function* listInOrder(read: ReadFolder, folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
+  call.signal?.throwIfAborted();
+  const all: Entry[] = [];
+  for await (const page of read(folder, call)) all.push(...page.filter(({ path }) => isWanted(path, prefix, call)));
+  let entries: Entry[] = [];
+  for (const entry of all.sort((a, b) => compareKeys(a.path, b.path))) {
+    if (entry.type === "file" || call.delimiter !== undefined) entries.push(entry);
+    else {
+      if (entries.length > 0) yield entries;
+      entries = [];
+      yield* listInOrder(read, entry.path, entry.path, call);
+    }
+  }
+  if (entries.length > 0) yield entries;
+}
+
+/** A folder may hold keys after one that it stands before. */
+function isWanted(path: string, prefix: string, { startAfter, delimiter }: ListCall): boolean {
+  if (!path.startsWith(prefix)) return false;
+  if (startAfter === undefined || compareKeys(path, startAfter) > 0) return true;
+  return delimiter === undefined && path.endsWith("/") && startAfter.startsWith(path);
+}
+
+interface Work {
+  readonly read: ReadFolder;
+  readonly call: ListCall;
+  readonly pages: Channel<Entry[]>;
+  /** Folders that nobody reads yet. */
+  readonly waiting: string[];
+  readonly width: number;
+  running: number;
+}
+
+async function* listAtOnce(read: ReadFolder, folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
+  const stop = new AbortController();
+  const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
+  const width = Math.max(1, call.concurrency ?? defaultConcurrency);
+  const work: Work = {
+    read,
+    call: { ...call, signal },
+    pages: new Channel(width),
+    waiting: [folder],
+    width,
+    running: 0,
+  };
+  startMore(work, prefix);
+  try {
+    yield* work.pages;
+  } finally {
+    stop.abort();
+  }
+}
+
+/** The last folder first: so the tree is gone down before it is gone along, and few folders wait. */
+function startMore(work: Work, prefix: string): void {
+  while (work.running < work.width && work.waiting.length > 0 && !work.pages.closed) {
+    work.running += 1;
+    void followFolder(work, work.waiting.pop() as string, prefix);
+  }
+  if (work.running === 0) work.pages.close();
+}
+
+async function followFolder(work: Work, folder: string, prefix: string): Promise<void> {
+  try {
+    for await (const page of work.read(folder, work.call)) {
+      const wanted = page.filter(({ path }) => isWanted(path, prefix, work.call));
+      work.waiting.push(...wanted.filter(({ type }) => type === "directory").map(({ path }) => path));
+      const files = wanted.filter(({ type }) => type === "file");
+      if (files.length > 0) await work.pages.push(files);
+      startMore(work, prefix);
+    }
+  } catch (error) {
+    work.pages.close({ error });
+  } finally {
+    work.running -= 1;
+    startMore(work, prefix);
+  }
+}

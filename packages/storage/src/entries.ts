@@ -1,0 +1,48 @@
+/** Entries of pages, one by one. By hand: an asynchronous generator makes several promises for each of a million. */
+import type { Entry } from "./backend.ts";
+
+export class Entries implements AsyncIterableIterator<Entry> {
+  readonly #pages: AsyncIterator<Entry[]>;
+  #page: Entry[] = [];
+  #at = 0;
+  #coming: Promise<IteratorResult<Entry, undefined>> | undefined;
+
+  constructor(pages: AsyncIterable<Entry[]>) {
+    this.#pages = pages[Symbol.asyncIterator]();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Entry, undefined>> {
+    if (this.#coming) return this.#coming.then(() => this.next());
+    const value = this.#page[this.#at];
+    if (value !== undefined) {
+      this.#at += 1;
+      return Promise.resolve({ done: false, value });
+    }
+    this.#coming = this.#turn().finally(() => {
+      this.#coming = undefined;
+    });
+    return this.#coming;
+  }
+
+  /** The first entry of the next page that has any. */
+  async #turn(): Promise<IteratorResult<Entry, undefined>> {
+    for (;;) {
+      const next = await this.#pages.next();
+      if (next.done) return { done: true, value: undefined };
+      const [value] = next.value;
+      this.#page = next.value;
+      this.#at = 1;
+      if (value !== undefined) return { done: false, value };
+    }
+  }
+
+  async return(): Promise<IteratorResult<Entry, undefined>> {
+    this.#page = [];
+    await this.#pages.return?.();
+    return { done: true, value: undefined };
+  }
+}

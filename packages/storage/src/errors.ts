@@ -1,0 +1,62 @@
+/** Every way in which a storage can fail: one table, one class, so that callers decide by `code` and `retryable`. */
+
+export const errorCodes = {
+  not_found: { retryable: false, meaning: "There is no such object, bucket or version." },
+  permission: { retryable: false, meaning: "The credentials are missing, wrong, expired, or not enough." },
+  precondition: { retryable: false, meaning: "The object is not, or no longer, the one that was asked for." },
+  throttled: { retryable: true, meaning: "The store is overloaded, or wants fewer requests." },
+  network: { retryable: true, meaning: "The connection could not be made, broke, or was too slow." },
+  config: { retryable: false, meaning: "The URI or the client_config is wrong; the message names the key." },
+  invalid: { retryable: false, meaning: "A path or an option of this call is wrong." },
+  unsupported: { retryable: false, meaning: "This kind of storage cannot do that; see its capabilities." },
+  failed: { retryable: false, meaning: "The store answered with an error that none of the others describes." },
+} as const satisfies Record<string, { retryable: boolean; meaning: string }>;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/** Where it happened, as far as that is known. */
+export interface ErrorPlace {
+  readonly scheme?: string;
+  readonly bucket?: string;
+  readonly key?: string;
+}
+
+export interface ErrorDetails extends ErrorPlace {
+  readonly requestId?: string | undefined;
+  /** The HTTP status, where there was an answer. */
+  readonly status?: number;
+  /** Milliseconds that the store asked us to wait. */
+  readonly retryAfter?: number | undefined;
+  /** Overrides what the table says of the code. */
+  readonly retryable?: boolean;
+  readonly cause?: unknown;
+}
+
+export class StorageError extends Error {
+  readonly code: ErrorCode;
+  readonly scheme: string | undefined;
+  readonly bucket: string | undefined;
+  readonly key: string | undefined;
+  readonly requestId: string | undefined;
+  readonly status: number | undefined;
+  readonly retryable: boolean;
+  readonly retryAfter: number | undefined;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = "StorageError";
+    this.code = code;
+    this.scheme = details.scheme;
+    this.bucket = details.bucket;
+    this.key = details.key;
+    this.requestId = details.requestId;
+    this.status = details.status;
+    this.retryable = details.retryable ?? errorCodes[code].retryable;
+    this.retryAfter = details.retryAfter;
+  }
+}
+
+/** Whether something thrown is a storage's error, of one of these codes where any are named. */
+export function isStorageError(error: unknown, ...codes: ErrorCode[]): error is StorageError {
+  return error instanceof StorageError && (codes.length === 0 || codes.includes(error.code));
+}

@@ -1,0 +1,131 @@
+/**
+ * Copies of files on this machine's disk, for all processes that use the same folder. A copy appears whole or not at
+ * all, since it is moved into its place; the lock only keeps two processes from fetching the same file twice, and the
+ * sum of sizes right.
+ */
+import { createHash, randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { CallOptions } from "../backend.ts";
+import { StorageError } from "../errors.ts";
+import { withFileLock } from "./file-lock.ts";
+import type { FileRecord } from "./file-record.ts";
+
+export interface ContentCacheOptions {
+  /** Bytes of all copies together. */
+  readonly max_bytes: number;
+}
+
+export class ContentCache {
+  readonly folder: string;
+  readonly #limit: number;
+
+  constructor(folder: string, { max_bytes }: ContentCacheOptions) {
+    this.folder = folder;
+    this.#limit = max_bytes;
+  }
+
+  /** Where a copy lies, or would: by source, path, version and ETag, so that a changed file is another copy. */
+  placeOf({ source, path, version, etag }: FileRecord): string {
+    const name = createHash("sha256")
+      .update(JSON.stringify([source, path, version, etag]))
+      .digest("hex");
+    return join(this.folder, "files", name.slice(0, 2), name.slice(2));
+  }
+
+  async has(record: FileRecord): Promise<boolean> {
+    return stat(this.placeOf(record)).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** The path of a copy, which `read` supplies where there is none yet. */
+  async ensure(
+    record: FileRecord,
+    read: () => ReadableStream<Uint8Array>,
+    { signal }: CallOptions = {},
+  ): Promise<string> {
+    const place = this.placeOf(record);
+    if (await markUsed(place)) return place;
+    if (record.size > this.#limit) {
+      const message = `${record.path} has ${record.size} bytes, and the cache holds ${this.#limit}`;
+      throw new StorageError("invalid", message, { key: record.path });
+    }
+    return withFileLock(`${place}.lock`, signal, async () => {
+      if (await markUsed(place)) return place;
+      await this.#fetch(record, place, read());
+      return place;
+    });
+  }
+
+  async #fetch(record: FileRecord, place: string, content: ReadableStream<Uint8Array>): Promise<void> {
+    const part = join(this.folder, "parts", randomUUID());
+    await mkdir(join(this.folder, "parts"), { recursive: true });
+    try {
+      await pipeline(content, createWriteStream(part, { flags: "wx" }));
+      const { size } = await stat(part);
+      if (size !== record.size) {
+        const message = `${record.path}: ${size} bytes came instead of ${record.size}`;
+        throw new StorageError("precondition", message, { key: record.path });
+      }
+      await this.#takeIn(part, place, size);
+    } finally {
+      await rm(part, { force: true });
+    }
+  }
+
+  /** Room is made first: the copies never take more than was allowed. */
+  #takeIn(part: string, place: string, size: number): Promise<void> {
+    const total = join(this.folder, "total");
+    return withFileLock(join(this.folder, "total.lock"), undefined, async () => {
+      const counted = Number(await readFile(total, "utf8").catch(() => Number.NaN));
+      const known = Number.isNaN(counted) || counted + size > this.#limit ? await this.#makeRoom(size) : counted;
+      // Written before: a process that dies between counts too much, which the next look at the folder puts right.
+      await writeFile(total, String(known + size));
+      await rename(part, place);
+    });
+  }
+
+  /** Removes what was used longest ago. Returns how many bytes are left. */
+  async #makeRoom(size: number): Promise<number> {
+    const copies = await copiesIn(join(this.folder, "files"));
+    let total = copies.reduce((sum, copy) => sum + copy.size, 0);
+    for (const copy of copies.toSorted((a, b) => a.used - b.used)) {
+      if (total + size <= this.#limit) break;
+      await rm(copy.path, { force: true });
+      total -= copy.size;
+    }
+    return total;
+  }
+}
+
+/** False where there is none. */
+async function markUsed(place: string): Promise<boolean> {
+  const now = new Date();
+  return utimes(place, now, now).then(
+    () => true,
+    () => false,
+  );
+}
+
+interface Copy {
+  readonly path: string;
+  readonly size: number;
+  readonly used: number;
+}
+
+async function copiesIn(folder: string): Promise<Copy[]> {
+  const names = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = names.filter((name) => name.isFile() && !name.name.includes("."));
+  const looked = await Promise.all(files.map(({ parentPath, name }) => look(join(parentPath, name))));
+  return looked.filter((copy) => copy !== undefined);
+}
+
+/** Another process may have removed it since. */
+async function look(path: string): Promise<Copy | undefined> {
+  const stats = await stat(path).catch(() => undefined);
+  return stats && { path, size: stats.size, used: stats.mtimeMs };
+}

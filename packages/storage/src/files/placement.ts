@@ -1,0 +1,38 @@
+/** Where an exported file goes, by its record. */
+import { StorageError } from "../errors.ts";
+import { afterScheme } from "../uri.ts";
+import type { FileRecord } from "./file-record.ts";
+
+export const placements = ["filename", "filepath", "fullpath", "etag", "checksum"] as const;
+
+/**
+ * filename: the name alone. filepath: the path. fullpath: bucket and path. etag and checksum: what identifies the
+ * content, with the suffix of the name.
+ */
+export type Placement = (typeof placements)[number];
+
+const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
+
+/** With its dot; nothing for names such as `.profile`. */
+const suffixOf = (path: string) => /[^/](\.[^./]+)$/.exec(nameOf(path))?.[1] ?? "";
+
+/** Relative to the target. `digest` is called where the content itself names the place. */
+export async function placeOf(
+  record: FileRecord,
+  placement: Placement,
+  digest: () => Promise<string>,
+): Promise<string> {
+  checkPath(record);
+  if (placement === "filename") return nameOf(record.path);
+  if (placement === "filepath") return record.path;
+  if (placement === "fullpath") return `${afterScheme(record.source)}/${record.path}`.replace(/^\/+/, "");
+  if (placement === "checksum") return (await digest()) + suffixOf(record.path);
+  if (record.etag === "") throw new StorageError("invalid", `${record.path} has no ETag to be named by`);
+  return record.etag.replaceAll("/", "_") + suffixOf(record.path);
+}
+
+/** Such paths mean something else on other storages, or lead out of the target. */
+export function checkPath({ path }: FileRecord): void {
+  const isRefused = path === "" || path.endsWith("/") || path.split("/").some((part) => part === "." || part === "..");
+  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} cannot be the path of an exported file`);
+}

@@ -1,0 +1,94 @@
+/** A file of a listing: its record, and the ways to its bytes. Reads are of the object that was listed, or fail. */
+import type { CallOptions } from "../backend.ts";
+import { StorageError } from "../errors.ts";
+import type { OpenedFile, OpenFileOptions } from "../random-access/opened-file.ts";
+import type { ReadOptions, Storage } from "../storage.ts";
+import type { ContentCache } from "./content-cache.ts";
+import type { FileRecord } from "./file-record.ts";
+import { type ExportedFile, type ToStorageOptions, toStorage } from "./to-storage.ts";
+
+/** Of all files of one source. */
+export interface FileOrigin {
+  readonly storage: Storage;
+  readonly versionAware: boolean;
+  readonly cache: ContentCache | undefined;
+  /** The storage was opened at its only file. */
+  readonly isFile: boolean;
+}
+
+/** What a caller may still choose: the version and the ETag are those of the record. */
+type FileReadOptions = Omit<ReadOptions, "version" | "ifMatch">;
+
+export class StorageFile implements FileRecord {
+  readonly source: string;
+  readonly path: string;
+  readonly size: number;
+  readonly version: string;
+  readonly etag: string;
+  readonly is_latest: boolean;
+  readonly last_modified: Date | null;
+  readonly location: null;
+  readonly #origin: FileOrigin;
+
+  constructor(record: FileRecord, origin: FileOrigin) {
+    this.source = record.source;
+    this.path = record.path;
+    this.size = record.size;
+    this.version = record.version;
+    this.etag = record.etag;
+    this.is_latest = record.is_latest;
+    this.last_modified = record.last_modified;
+    this.location = record.location;
+    this.#origin = origin;
+  }
+
+  get uri(): string {
+    return this.source.endsWith("/") ? this.source + this.path : `${this.source}/${this.path}`;
+  }
+
+  read(options: FileReadOptions = {}): Promise<Uint8Array> {
+    return this.#origin.storage.read(this.#key, { ...options, ...this.#pin() });
+  }
+
+  readText(options: FileReadOptions & { encoding?: string } = {}): Promise<string> {
+    return this.#origin.storage.readText(this.#key, { ...options, ...this.#pin() });
+  }
+
+  readStream(options: FileReadOptions = {}): ReadableStream<Uint8Array> {
+    return this.#origin.storage.readStream(this.#key, { ...options, ...this.#pin() });
+  }
+
+  /** For random access, through a cache. */
+  async open(options: Omit<OpenFileOptions, "version"> = {}): Promise<OpenedFile> {
+    const { version, ifMatch } = this.#pin();
+    const file = await this.#origin.storage.open(this.#key, { ...options, version });
+    if (ifMatch === undefined || file.entry.etag === ifMatch) return file;
+    await file.close();
+    throw new StorageError("precondition", `${this.uri} was replaced since it was listed`, { key: this.path });
+  }
+
+  /** The path of a copy on this machine: made now, if it is not there yet. It may go when newer ones need the room. */
+  ensureCached(options: CallOptions = {}): Promise<string> {
+    const { cache } = this.#origin;
+    if (!cache) throw new StorageError("invalid", "ensureCached: the listing was made without a cache");
+    return cache.ensure(this, () => this.readStream(options), options);
+  }
+
+  /** This file alone; `toStorage` exports many. Returns where it went, relative to the target. */
+  async export(uri: string, options: ToStorageOptions = {}): Promise<string> {
+    const [exported] = await toStorage([this], uri, options);
+    return (exported as ExportedFile).path;
+  }
+
+  get #key(): string {
+    return this.#origin.isFile ? "" : this.path;
+  }
+
+  #pin(): { version: string | undefined; ifMatch: string | undefined } {
+    const { storage, versionAware } = this.#origin;
+    return {
+      version: versionAware ? this.version || undefined : undefined,
+      ifMatch: storage.capabilities.readConditions ? this.etag || undefined : undefined,
+    };
+  }
+}

@@ -1,0 +1,160 @@
+/** Exporting files into another storage. */
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import type { CallOptions } from "../backend.ts";
+import { counted } from "../counted.ts";
+import { isStorageError, StorageError } from "../errors.ts";
+import { openStorage } from "../open.ts";
+import type { ClientConfig } from "../parameters.ts";
+import type { Storage } from "../storage.ts";
+import { afterScheme, schemeOf } from "../uri.ts";
+import { runAll } from "../window.ts";
+import { type LinkType, tryLink } from "./link.ts";
+import { checkPath, type Placement, placeOf } from "./placement.ts";
+import type { StorageFile } from "./storage-file.ts";
+
+export interface ToStorageOptions extends CallOptions {
+  readonly client_config?: ClientConfig;
+  /** `fullpath` when absent. */
+  readonly placement?: Placement;
+  /** A link instead of a copy, from file to file; where that cannot be it is a copy. `copy` when absent. */
+  readonly link_type?: LinkType;
+  /** Of the placement `checksum`; `sha256` when absent. */
+  readonly checksum?: "sha256" | "sha512" | "sha1" | "md5";
+  /** Files at once; 8 when absent. */
+  readonly concurrency?: number;
+  /** After every piece and every file. */
+  readonly onProgress?: (progress: ExportProgress) => void;
+}
+
+export interface ExportProgress {
+  /** The file that went on. */
+  readonly path: string;
+  readonly done_files: number;
+  readonly total_files: number;
+  readonly done_bytes: number;
+  readonly total_bytes: number;
+}
+
+export interface ExportedFile {
+  readonly file: StorageFile;
+  /** Relative to the target. */
+  readonly path: string;
+  readonly how: LinkType;
+}
+
+/**
+ * All names are known and checked before the first file is written; two files never go to the same place. Where the
+ * target can make many changes as one, it does.
+ */
+export async function toStorage(
+  files: AsyncIterable<StorageFile> | Iterable<StorageFile>,
+  uri: string,
+  options: ToStorageOptions = {},
+): Promise<ExportedFile[]> {
+  const target = openStorage(uri, options.client_config);
+  try {
+    const chosen = await Array.fromAsync(files);
+    for (const file of chosen) checkPath(file);
+    const call = { signal: options.signal, message: "Export" };
+    return await target.batch((batch) => exportAll(chosen, batch, options), call);
+  } finally {
+    await target.close();
+  }
+}
+
+async function exportAll(
+  files: readonly StorageFile[],
+  target: Storage,
+  options: ToStorageOptions,
+): Promise<ExportedFile[]> {
+  const jobs = await planExport(files, options);
+  const count = countProgress(files, options);
+  const exported: ExportedFile[] = [];
+  await runAll(jobs, options.concurrency ?? 8, async ({ file, place }) => {
+    const path = await place();
+    const how = await exportFile(file, target, path, options, (bytes) => count(file.path, bytes, 0));
+    count(file.path, 0, 1);
+    exported.push({ file, path, how });
+  });
+  return exported;
+}
+
+interface Job {
+  readonly file: StorageFile;
+  readonly place: () => Promise<string>;
+}
+
+/** Names that the content gives are found when its turn comes: two files with the same one are the same content. */
+async function planExport(files: readonly StorageFile[], options: ToStorageOptions): Promise<Job[]> {
+  const { placement = "fullpath" } = options;
+  if (placement === "checksum" || placement === "etag") {
+    return files.map((file) => ({ file, place: () => placeOf(file, placement, () => digestOf(file, options)) }));
+  }
+  const taken = new Map<string, StorageFile>();
+  const jobs: Job[] = [];
+  for (const file of files) {
+    const path = await placeOf(file, placement, () => digestOf(file, options));
+    const other = taken.get(path);
+    if (other) throw new StorageError("invalid", `${other.uri} and ${file.uri} would both be ${path}`);
+    taken.set(path, file);
+    jobs.push({ file, place: async () => path });
+  }
+  return jobs;
+}
+
+async function digestOf(file: StorageFile, { checksum = "sha256", signal }: ToStorageOptions): Promise<string> {
+  const hash = createHash(checksum);
+  for await (const piece of file.readStream({ signal })) hash.update(piece);
+  return hash.digest("hex");
+}
+
+function countProgress(files: readonly StorageFile[], { onProgress }: ToStorageOptions) {
+  const total_bytes = files.reduce((sum, { size }) => sum + size, 0);
+  let done_files = 0;
+  let done_bytes = 0;
+  return (path: string, bytes: number, ended: number) => {
+    done_files += ended;
+    done_bytes += bytes;
+    onProgress?.({ path, done_files, total_files: files.length, done_bytes, total_bytes });
+  };
+}
+
+async function exportFile(
+  file: StorageFile,
+  target: Storage,
+  path: string,
+  options: ToStorageOptions,
+  count: (bytes: number) => void,
+): Promise<LinkType> {
+  const { link_type = "copy", signal } = options;
+  signal?.throwIfAborted();
+  if (await isThere(file, target, path, options)) {
+    count(file.size);
+    return "copy";
+  }
+  if (link_type !== "copy" && schemeOf(file.source) === "file" && target.scheme === "file") {
+    if (await tryLink(link_type, resolve(afterScheme(file.uri)), resolve(afterScheme(target.uri), path))) {
+      count(file.size);
+      return link_type;
+    }
+  }
+  await target.write(path, counted(file.readStream({ signal }), count), { size: file.size, signal });
+  return "copy";
+}
+
+/** What is named by its content need not be written twice. */
+async function isThere(
+  file: StorageFile,
+  target: Storage,
+  path: string,
+  { placement, signal }: ToStorageOptions,
+): Promise<boolean> {
+  if (placement !== "checksum" && placement !== "etag") return false;
+  try {
+    return (await target.stat(path, { signal })).size === file.size;
+  } catch (error) {
+    if (isStorageError(error, "not_found")) return false;
+    throw error;
+  }
+}

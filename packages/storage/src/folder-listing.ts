@@ -1,0 +1,140 @@
+/**
+ * Listing with many requests at once, of stores that can only begin a listing at its beginning. A chain of pages goes
+ * through everything below a folder; whoever has nothing to do takes over all of that folder that lies beyond the
+ * subfolder in which the chain just is. So big trees are shared out, and small listings cost no request more.
+ */
+import type { Entry, ListCall } from "./backend.ts";
+import { Channel } from "./channel.ts";
+import { compareKeys } from "./key-order.ts";
+import { defaultConcurrency, type FetchPage, listInOrder, type PageCall } from "./listing.ts";
+
+/** The `list` of a backend, made from pages that cannot begin in the middle. */
+export function listByFolders(fetch: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
+  const { ordered, concurrency = defaultConcurrency, ...rest } = call;
+  const request = { ...rest, prefix };
+  // Versions of one key may stand on two pages: they stay with one reader.
+  if (ordered || call.delimiter || call.versions || concurrency <= 1) return listInOrder(fetch, request);
+  return listInParallel(fetch, request, concurrency);
+}
+
+/** A listing of all that begins with `prefix`, which has come as far as `after`. */
+interface Chain {
+  prefix: string;
+  after: string;
+  /** Somebody looks, or has looked in vain, for what could be taken from it at this prefix. */
+  examined: boolean;
+  /** Everything after this has been taken over. */
+  ended: boolean;
+}
+
+interface Work {
+  readonly fetch: FetchPage;
+  readonly call: PageCall;
+  readonly pages: Channel<Entry[]>;
+  readonly chains: Set<Chain>;
+  /** Folders that nobody lists yet. */
+  readonly folders: string[];
+  /** Workers without work. */
+  readonly idle: (() => void)[];
+  busy: number;
+}
+
+async function* listInParallel(fetch: FetchPage, call: PageCall, width: number): AsyncGenerator<Entry[]> {
+  const first = await fetch(call);
+  yield first.entries;
+  if (first.next === undefined) return;
+  const stop = new AbortController();
+  const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
+  const pages = new Channel<Entry[]>(width);
+  const work: Work = { fetch, call: { ...call, signal }, pages, chains: new Set(), folders: [], idle: [], busy: 0 };
+  const chain = newChain(call.prefix, first.entries.at(-1)?.path ?? "");
+  const token = first.next;
+  void run(work, () => follow(work, chain, token)).then(() => workUntilDone(work));
+  for (let worker = 1; worker < width; worker += 1) void workUntilDone(work);
+  try {
+    yield* pages;
+  } finally {
+    stop.abort();
+    wake(work);
+  }
+}
+
+const newChain = (prefix: string, after = ""): Chain => ({ prefix, after, examined: false, ended: false });
+
+/** The last one out closes the channel; a failure closes it at once. */
+async function run(work: Work, job: () => Promise<void>): Promise<void> {
+  work.busy += 1;
+  try {
+    await job();
+  } catch (error) {
+    work.pages.close({ error });
+  } finally {
+    work.busy -= 1;
+    if (work.busy === 0 && work.folders.length === 0) work.pages.close();
+    wake(work);
+  }
+}
+
+function wake(work: Work): void {
+  for (const resume of work.idle.splice(0)) resume();
+}
+
+async function workUntilDone(work: Work): Promise<void> {
+  while (!work.pages.closed) {
+    const folder = work.folders.shift();
+    const victim = folder === undefined ? [...work.chains].find((chain) => !chain.examined) : undefined;
+    if (folder !== undefined) await run(work, () => follow(work, newChain(folder)));
+    else if (victim) await run(work, () => takeOver(work, victim));
+    else await new Promise<void>((resolve) => work.idle.push(resolve));
+  }
+}
+
+/** Lists a chain to its end, which others may bring nearer meanwhile. */
+async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
+  const { prefix } = chain;
+  let next = token;
+  try {
+    do {
+      const page = await work.fetch({ ...work.call, prefix, token: next });
+      const mine = chain.ended ? [] : page.entries.filter(({ path }) => path.startsWith(chain.prefix));
+      chain.after = mine.at(-1)?.path ?? chain.after;
+      next = mine.length < page.entries.length ? undefined : page.next;
+      if (next !== undefined) work.chains.add(chain);
+      await work.pages.push(mine);
+      wake(work);
+    } while (next !== undefined && !chain.ended && !work.pages.closed);
+  } finally {
+    work.chains.delete(chain);
+  }
+}
+
+/** Goes through the folder level by level: files are listed here and now, subfolders are left to whoever is free. */
+async function takeOver(work: Work, chain: Chain): Promise<void> {
+  chain.examined = true;
+  const level = chain.prefix.slice(0, Math.max(chain.prefix.lastIndexOf("/") + 1, work.call.prefix.length));
+  const call: PageCall = { ...work.call, prefix: level, delimiter: "/" };
+  let page = await work.fetch(call);
+  const { after } = chain;
+  const isBeyond = ({ path }: Entry) => compareKeys(path, after) > 0 && !after.startsWith(path);
+  const worthwhile =
+    page.next === undefined || page.entries.some((entry) => entry.type === "directory" && isBeyond(entry));
+  // Files alone would only be listed twice.
+  if (!work.chains.has(chain) || !worthwhile) return;
+  restrict(chain, level);
+  for (;;) {
+    const beyond = page.entries.filter(isBeyond);
+    for (const { path, type } of beyond) if (type === "directory") work.folders.push(path);
+    wake(work);
+    await work.pages.push(beyond.filter(({ type }) => type === "file"));
+    if (page.next === undefined || work.pages.closed) return;
+    page = await work.fetch({ ...call, token: page.next });
+  }
+}
+
+/** To the subfolder in which it is, where it may be examined again; or to what it has listed. */
+function restrict(chain: Chain, level: string): void {
+  const slash = chain.after.indexOf("/", level.length);
+  chain.ended = slash < 0;
+  chain.prefix = slash < 0 ? chain.prefix : chain.after.slice(0, slash + 1);
+  chain.examined = chain.ended;
+}

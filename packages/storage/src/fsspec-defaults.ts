@@ -1,0 +1,59 @@
+/** Defaults that fsspec takes for a scheme: the variable `FSSPEC_S3`, then the files of its configuration folder. */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { StorageError } from "./errors.ts";
+import { parseIni } from "./ini.ts";
+import type { ClientConfig, Environment } from "./parameters.ts";
+
+export interface DefaultsPlace {
+  /** How explanations name it: `environment FSSPEC_S3`, `file /path`. */
+  readonly name: string;
+  readonly values: ClientConfig;
+}
+
+/** The strongest first. They may hold what only other programs take, since these read them, too. */
+export function fsspecDefaults(scheme: string, environment: Environment): DefaultsPlace[] {
+  const variable = `FSSPEC_${scheme.toUpperCase()}`;
+  const text = environment[variable];
+  const given = text ? [{ name: `environment ${variable}`, values: parseJson(scheme, variable, text) }] : [];
+  return [...given, ...filesOf(scheme, environment)];
+}
+
+/** Of several files the last one wins. */
+function filesOf(scheme: string, environment: Environment): DefaultsPlace[] {
+  const folder = folderOf(environment);
+  const names = folder === undefined ? [] : namesIn(folder).filter((name) => /\.(ini|json)$/.test(name));
+  return names
+    .sort()
+    .reverse()
+    .map((name) => join(folder as string, name))
+    .flatMap((path) => {
+      const text = readFileSync(path, "utf8");
+      const sections = path.endsWith(".ini") ? parseIni(text) : parseJson(scheme, path, text);
+      const values = sections[scheme] as ClientConfig | undefined;
+      return values ? [{ name: `file ${path}`, values }] : [];
+    });
+}
+
+function folderOf(environment: Environment): string | undefined {
+  const home = environment["HOME"];
+  return environment["FSSPEC_CONFIG_DIR"] ?? (home ? join(home, ".config/fsspec") : undefined);
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function parseJson(scheme: string, place: string, text: string): ClientConfig {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value as ClientConfig;
+  } catch {
+    // Told below, without the text: it may hold secrets.
+  }
+  throw new StorageError("config", `${place}: expected JSON`, { scheme });
+}

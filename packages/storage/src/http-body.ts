@@ -1,0 +1,137 @@
+/** The body of an answer on its way, without a stream around it: reading is then limited by the network, not by us. */
+import type { Dispatcher } from "undici";
+
+/** Beyond this a length is not believed before the bytes are there. */
+const largestWhole = 64 * 1024 * 1024;
+
+/** Bytes that wait for a reader before the connection is told to hold back. */
+const mostWaiting = 512 * 1024;
+
+export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Called once, whether the body came whole or not, and also when there was no answer at all. */
+type OnEnd = (failure?: { error: unknown }) => void;
+
+type OnStart = (status: number, headers: HttpHeaders) => void;
+
+/** What undici calls while an answer comes, and what reads it. */
+export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIterator<Uint8Array> {
+  readonly #onStart: OnStart;
+  readonly #onEnd: OnEnd;
+  #controller: Dispatcher.DispatchController | undefined;
+  #pieces: Buffer[] = [];
+  #waiting = 0;
+  /** The whole is wanted, or nothing: the connection is not held back. */
+  #mode: "pieces" | "whole" | "nothing" = "pieces";
+  #length: number | undefined;
+  /** Where the whole is put together as it comes: pieces that are kept would outlive many collections of garbage. */
+  #whole: Buffer | undefined;
+  #ended = false;
+  #failure: { error: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(onStart: OnStart, onEnd: OnEnd) {
+    this.#onStart = onStart;
+    this.#onEnd = onEnd;
+  }
+
+  abort(reason: unknown): void {
+    this.#fail(reason);
+    this.#controller?.abort(reason as Error);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#failure) controller.abort(this.#failure.error as Error);
+  }
+
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: HttpHeaders): void {
+    if (status < 200) return;
+    this.#length = Number(headers["content-length"] ?? Number.NaN);
+    this.#onStart(status, headers);
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (this.#mode === "nothing") return;
+    this.#add(piece);
+    if (this.#mode === "whole") return;
+    if (this.#waiting > mostWaiting) controller.pause();
+    this.#wake?.();
+  }
+
+  #add(piece: Buffer): void {
+    if (this.#whole && this.#waiting + piece.length <= this.#whole.length) this.#whole.set(piece, this.#waiting);
+    else this.#pieces.push(piece);
+    this.#waiting += piece.length;
+  }
+
+  onResponseEnd(): void {
+    this.#ended = true;
+    this.#onEnd();
+    this.#wake?.();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(error);
+  }
+
+  #fail(error: unknown): void {
+    if (this.#ended || this.#failure) return;
+    this.#failure = { error };
+    this.#onEnd(this.#failure);
+    this.#wake?.();
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    while (this.#pieces.length === 0) {
+      if (this.#failure) throw this.#failure.error;
+      if (this.#ended) return { done: true, value: undefined };
+      await this.#change();
+    }
+    const value = this.#pieces.shift() as Buffer;
+    this.#waiting -= value.length;
+    if (this.#waiting <= mostWaiting && this.#controller?.paused) this.#controller.resume();
+    return { done: false, value };
+  }
+
+  /** Whoever leaves early gives the connection up: what is still to come may be long. */
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (!this.#ended) this.abort(new Error("the rest of the body is not wanted"));
+    return { done: true, value: undefined };
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    this.#mode = "whole";
+    const already = this.#pieces.splice(0);
+    // An answer to HEAD has a length, and no bytes.
+    if (this.#length && this.#length <= largestWhole && !this.#ended)
+      this.#whole = Buffer.allocUnsafeSlow(this.#length);
+    this.#waiting = 0;
+    for (const piece of already) this.#add(piece);
+    await this.#untilEnd();
+    const { length = 0 } = this.#whole ?? {};
+    return this.#whole && this.#waiting === length ? this.#whole : Buffer.concat(this.#pieces, this.#waiting);
+  }
+
+  /** Reads it away, so that the connection can be used again. */
+  async discard(): Promise<void> {
+    this.#mode = "nothing";
+    await this.#untilEnd();
+  }
+
+  async #untilEnd(): Promise<void> {
+    if (this.#controller?.paused) this.#controller.resume();
+    while (!this.#ended && !this.#failure) await this.#change();
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}

@@ -1,0 +1,153 @@
+/** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
+import type { Readable } from "node:stream";
+import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
+import { type HttpHeaders, IncomingBody } from "./http-body.ts";
+
+export interface HttpSettings {
+  /** Connections to one host. */
+  readonly connections: number;
+  /** Seconds to wait for a connection. */
+  readonly connectTimeout: number;
+  /** Seconds to wait for an answer, and between its pieces. */
+  readonly readTimeout: number;
+  /** False: any certificate is trusted. */
+  readonly verify?: boolean;
+  /** Certificates to trust, as text. */
+  readonly authorities?: string | undefined;
+  /** URL of an HTTP proxy. */
+  readonly proxy?: string | undefined;
+}
+
+export interface HttpRequest {
+  readonly method: Dispatcher.HttpMethod;
+  readonly origin: string;
+  /** Encoded, with the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A stream needs its length in the headers, and a new one for every attempt. */
+  readonly body?: Uint8Array | Readable | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  header(name: string): string | undefined;
+  /** Every header, in lower case. */
+  readonly headers: HttpHeaders;
+  readonly body: AsyncIterable<Uint8Array>;
+  /** The whole body. */
+  bytes(): Promise<Uint8Array>;
+  text(): Promise<string>;
+  /** Reads the body away, so that the connection can be used again. */
+  discard(): Promise<void>;
+}
+
+export interface HttpClient {
+  send(request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer>;
+  close(): Promise<void>;
+}
+
+export function createHttpClient(settings: HttpSettings): HttpClient {
+  const connect = {
+    timeout: settings.connectTimeout * 1000,
+    rejectUnauthorized: settings.verify !== false,
+    ...(settings.authorities === undefined ? {} : { ca: settings.authorities }),
+  };
+  const options = {
+    connections: settings.connections,
+    headersTimeout: settings.readTimeout * 1000,
+    bodyTimeout: settings.readTimeout * 1000,
+    // One request on a connection: with several, a slow answer holds up those behind it.
+    pipelining: 1,
+    allowH2: false,
+    connect,
+  };
+  const { proxy } = settings;
+  const agent =
+    proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+  return {
+    send: (request, place) => send(agent, request, place),
+    close: () => agent.destroy(),
+  };
+}
+
+function send(agent: Dispatcher, { signal, ...request }: HttpRequest, place: ErrorPlace): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const body = new IncomingBody(
+      (status, headers) => resolve(toAnswer(status, headers, body, signal, place)),
+      (failure) => {
+        signal?.removeEventListener("abort", stop);
+        if (failure) reject(toStorageError(failure.error, signal, place));
+      },
+    );
+    const stop = () => body.abort(signal?.reason);
+    if (signal?.aborted) return stop();
+    signal?.addEventListener("abort", stop, { once: true });
+    agent.dispatch({ ...request, body: request.body ?? null }, body);
+  });
+}
+
+function toAnswer(
+  status: number,
+  headers: HttpHeaders,
+  body: IncomingBody,
+  signal: AbortSignal | undefined,
+  place: ErrorPlace,
+): HttpAnswer {
+  const named = <T>(promise: Promise<T>) =>
+    promise.catch((error: unknown) => {
+      throw toStorageError(error, signal, place);
+    });
+  return {
+    status,
+    headers,
+    header(name) {
+      const value = headers[name];
+      return Array.isArray(value) ? value[0] : value;
+    },
+    body: pieces(body, signal, place),
+    bytes: () => named(body.bytes()),
+    text: async () => Buffer.from(await named(body.bytes())).toString(),
+    discard: () => named(body.discard()),
+  };
+}
+
+async function* pieces(
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+  place: ErrorPlace,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    throw toStorageError(error, signal, place);
+  }
+}
+
+/** Certificates and names do not get better by trying again. */
+const lasting = /^(ENOTFOUND|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
+
+function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace): unknown {
+  if (signal?.aborted) return signal.reason;
+  if (isStorageError(error)) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? "";
+  const retryable = !lasting.test(code);
+  const message = (error as Error).message || code;
+  return new StorageError("network", `${place.scheme}://${place.bucket}: ${message}`, {
+    ...place,
+    retryable,
+    cause: error,
+  });
+}
+
+const retryAfterPattern = /^\s*(\d+)\s*$/;
+
+/** Milliseconds that a Retry-After header asks for: it holds seconds, or a date. */
+export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
+  if (value === undefined) return undefined;
+  const seconds = retryAfterPattern.exec(value)?.[1];
+  if (seconds !== undefined) return Number(seconds) * 1000;
+  const date = Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

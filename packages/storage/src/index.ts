@@ -1,0 +1,56 @@
+/** `@millrace/storage`: everything that is public. */
+
+export type {
+  Backend,
+  Batch,
+  BatchCall,
+  CallOptions,
+  Content,
+  Entry,
+  ListCall,
+  PresignCall,
+  ReadCall,
+  Transfer,
+  Upload,
+  VersionCall,
+  WriteCall,
+} from "./backend.ts";
+export type { Capabilities, KeyCapabilities } from "./capabilities.ts";
+export type { Configuration } from "./configuration.ts";
+export { type ErrorCode, errorCodes, isStorageError, StorageError } from "./errors.ts";
+export { ContentCache, type ContentCacheOptions } from "./files/content-cache.ts";
+export type { FileRecord } from "./files/file-record.ts";
+export { FileListing, type FromStorageOptions, fromStorage } from "./files/from-storage.ts";
+export type { LinkType } from "./files/link.ts";
+export { ListingCache } from "./files/listing-cache.ts";
+export { type Placement, placements } from "./files/placement.ts";
+export { StorageFile } from "./files/storage-file.ts";
+export { type ExportedFile, type ExportProgress, type ToStorageOptions, toStorage } from "./files/to-storage.ts";
+export { type OpenOptions, openStorage } from "./open.ts";
+export type {
+  ClientConfig,
+  Environment,
+  ExplainedParameter,
+  FoundValue,
+  Parameter,
+  ParameterTable,
+} from "./parameters.ts";
+export { type CacheType, cacheTypes } from "./random-access/cache-types.ts";
+export type { CacheOptions } from "./random-access/file-cache.ts";
+export type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
+export { registerScheme } from "./registry.ts";
+export { defaultRetryPolicy, type RetryPolicy } from "./retry.ts";
+export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
+export type {
+  GlobOptions,
+  ListOptions,
+  PresignOptions,
+  ReadOptions,
+  RemoveOptions,
+  Storage,
+  WalkedFolder,
+  WriteContent,
+  WriteOptions,
+} from "./storage.ts";
+export { type SyncAction, type SyncOptions, syncTrees } from "./sync.ts";
+export { type Location, parseBucketUri } from "./uri.ts";

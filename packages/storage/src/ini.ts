@@ -1,0 +1,20 @@
+/** INI files, as far as the shared configuration of AWS and of fsspec needs them: sections with names and values. */
+
+export type IniSections = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Names are in lower case. Lines that are indented belong to a value of several lines: none is needed here. */
+export function parseIni(text: string): IniSections {
+  const sections: Record<string, Record<string, string>> = {};
+  let section: Record<string, string> | undefined;
+  for (const line of text.split(/\r?\n/)) {
+    const name = /^\[\s*(.+?)\s*\]/.exec(line)?.[1];
+    if (name !== undefined) {
+      section = sections[name] ?? {};
+      sections[name] = section;
+      continue;
+    }
+    const [, key, value] = /^([^\s#;=:][^=:]*?)\s*[=:]\s*(.*?)\s*$/.exec(line) ?? [];
+    if (section && key !== undefined) section[key.toLowerCase()] = value ?? "";
+  }
+  return sections;
+}

@@ -1,0 +1,79 @@
+/** Where a range of keys can be cut in two: between folders where there are any, else between letters. */
+import { commonStart, compareKeys } from "./key-order.ts";
+import type { FetchPage, PageCall } from "./listing.ts";
+
+interface Bounds {
+  readonly after: string;
+  readonly until: string | undefined;
+}
+
+const mostLevels = 6;
+const mostProbes = 12;
+
+/** A key inside the bounds with something after it, or nothing where none is found with a few requests. */
+export async function findSplit(fetch: FetchPage, call: PageCall, bounds: Bounds): Promise<string | undefined> {
+  const shared = bounds.until === undefined ? call.prefix : commonStart(bounds.after, bounds.until);
+  let folder = shared.slice(0, Math.max(shared.lastIndexOf("/") + 1, call.prefix.length));
+  for (let level = 0; level < mostLevels; level += 1) {
+    const split = await middleFolder(fetch, call, folder, bounds);
+    if (split !== undefined) return split;
+    const slash = bounds.after.indexOf("/", folder.length);
+    if (slash < 0) break;
+    folder = bounds.after.slice(0, slash + 1);
+  }
+  return middleLetter(fetch, call, folder, bounds);
+}
+
+async function middleFolder(
+  fetch: FetchPage,
+  call: PageCall,
+  folder: string,
+  { after, until }: Bounds,
+): Promise<string | undefined> {
+  const { signal, versions } = call;
+  const page = await fetch({ prefix: folder, delimiter: "/", startAfter: after, signal, versions });
+  const folders = page.entries
+    .filter(({ type, path }) => type === "directory" && !after.startsWith(path) && compareKeys(path, after) > 0)
+    .filter(({ path }) => until === undefined || compareKeys(path, until) < 0);
+  return folders[folders.length >> 1]?.path;
+}
+
+/** Just after the last printable letter of ASCII: keys that go beyond are not split here. */
+const endOfLetters = 0x7f;
+
+/** Goes along the letters of the last key, to the first place where a later letter still has keys. */
+async function middleLetter(
+  fetch: FetchPage,
+  call: PageCall,
+  folder: string,
+  { after, until }: Bounds,
+): Promise<string | undefined> {
+  const shared = until === undefined ? folder : commonStart(after, until);
+  const mostLetters = Math.min(after.length, shared.length + mostProbes);
+  for (let length = shared.length; length < mostLetters; length += 1) {
+    const start = after.slice(0, length);
+    const low = after.charCodeAt(length) + 1;
+    const high = Math.min(
+      length === shared.length ? (until?.charCodeAt(length) ?? endOfLetters) : endOfLetters,
+      endOfLetters,
+    );
+    const isSplit = (letter: number) => hasKeyAfter(fetch, call, start + String.fromCharCode(letter), until);
+    if (low < high && (await isSplit(low))) return start + String.fromCharCode(await furthest(low, high, isSplit));
+  }
+  return undefined;
+}
+
+/** Half-way to the end, or half of that, and so on: the first letter with keys after it. The lowest is known to have. */
+async function furthest(low: number, high: number, isSplit: (letter: number) => Promise<boolean>): Promise<number> {
+  for (let letter = (low + high) >> 1; letter > low; letter = (low + letter) >> 1) {
+    if (await isSplit(letter)) return letter;
+  }
+  return low;
+}
+
+async function hasKeyAfter(fetch: FetchPage, call: PageCall, key: string, until: string | undefined): Promise<boolean> {
+  const { prefix, signal, versions } = call;
+  const page = await fetch({ prefix, startAfter: key, limit: 1, signal, versions });
+  const found = page.entries[0]?.path ?? page.reached;
+  return found !== undefined && (until === undefined || compareKeys(found, until) <= 0);
+}

@@ -1,0 +1,23 @@
+/** The way in: a URI and a client_config become a storage. */
+import { resolveConfiguration } from "./configuration.ts";
+import { OpenedStorage } from "./opened-storage.ts";
+import type { ClientConfig, Environment } from "./parameters.ts";
+import { findScheme } from "./registry.ts";
+import type { Storage } from "./storage.ts";
+import { schemeOf } from "./uri.ts";
+
+export interface OpenOptions {
+  /** Instead of the environment of this process. */
+  readonly environment?: Environment;
+}
+
+/** Checks everything that can be checked without asking the store, and throws at once what is wrong. */
+export function openStorage(uri: string, client_config: ClientConfig = {}, options: OpenOptions = {}): Storage {
+  const scheme = findScheme(schemeOf(uri));
+  const location = scheme.parse(uri);
+  const name = scheme.names[0] as string;
+  const environment = options.environment ?? process.env;
+  const configuration = resolveConfiguration(name, scheme.parameters, client_config, environment);
+  scheme.check?.(configuration, location);
+  return new OpenedStorage(scheme, location, configuration);
+}

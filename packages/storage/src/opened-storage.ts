@@ -1,0 +1,315 @@
+/** A storage over a backend: paths relative to the opened URI, and all that is built alike for every kind. */
+import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
+import type { Capabilities } from "./capabilities.ts";
+import type { Configuration } from "./configuration.ts";
+import { readObject, streamObject } from "./download.ts";
+import { Entries } from "./entries.ts";
+import { isStorageError, StorageError } from "./errors.ts";
+import { globEntries } from "./glob.ts";
+import { downloadFile, uploadFile } from "./local-file.ts";
+import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
+import type { Scheme } from "./scheme.ts";
+import type {
+  GlobOptions,
+  ListOptions,
+  PresignOptions,
+  ReadOptions,
+  RemoveOptions,
+  Storage,
+  WalkedFolder,
+  WriteContent,
+  WriteOptions,
+} from "./storage.ts";
+import { writeObject } from "./upload.ts";
+import { folderOf, joinKey, type Location } from "./uri.ts";
+import { walkFolders } from "./walk.ts";
+import { runAll } from "./window.ts";
+
+export class OpenedStorage implements Storage {
+  readonly #location: Location;
+  readonly #scheme: Scheme;
+  readonly #configuration: Configuration;
+  readonly #files = new Set<OpenedFile>();
+  #opening: Promise<Backend> | undefined;
+  #closed = false;
+
+  constructor(scheme: Scheme, location: Location, configuration: Configuration, backend?: Backend) {
+    this.#scheme = scheme;
+    this.#location = location;
+    this.#configuration = configuration;
+    if (backend) this.#opening = Promise.resolve(backend);
+  }
+
+  get uri(): string {
+    return this.#location.uri;
+  }
+
+  get scheme(): string {
+    return this.#location.scheme;
+  }
+
+  get capabilities(): Capabilities {
+    return this.#scheme.capabilities;
+  }
+
+  list(options: ListOptions = {}): AsyncIterable<Entry> {
+    return new Entries(this.#pages(options));
+  }
+
+  async *#pages(options: ListOptions): AsyncGenerator<Entry[]> {
+    this.#need("list");
+    const { prefix = "", recursive = false, delimiter = "/", startAfter, ...call } = options;
+    const versions = options.versions ?? this.#versionAware;
+    if (versions) this.#need("versions");
+    const folder = folderOf(this.#location.path);
+    const backend = await this.#backend();
+    const pages = backend.list(folder + prefix, {
+      ...call,
+      versions,
+      delimiter: recursive ? undefined : delimiter,
+      startAfter: startAfter === undefined ? undefined : folder + startAfter,
+    });
+    for await (const page of pages) {
+      for (const entry of page) entry.path = entry.path.slice(folder.length);
+      // The mark of the opened folder itself is no entry of it.
+      yield page.some(({ path }) => path === "") ? page.filter(({ path }) => path !== "") : page;
+    }
+  }
+
+  glob(pattern: string, options: GlobOptions = {}): AsyncIterable<Entry> {
+    return globEntries(this.#listPrefix, pattern, options);
+  }
+
+  walk(path = "", options: CallOptions = {}): AsyncIterable<WalkedFolder> {
+    return walkFolders(this.#listPrefix, folderOf(path), options);
+  }
+
+  async stat(path: string, options: VersionCall = {}): Promise<Entry> {
+    const backend = await this.#backendFor(options);
+    if (path === "" && this.#isBucket) {
+      await this.#holdsAnything("", options);
+      return directory("");
+    }
+    try {
+      return { ...(await backend.stat(this.#key(path), options)), path };
+    } catch (error) {
+      if (!isStorageError(error, "not_found") || options.version || !this.capabilities.list) throw error;
+      if (await this.#holdsAnything(folderOf(path), options)) return directory(folderOf(path));
+      throw error;
+    }
+  }
+
+  async exists(path: string, options: VersionCall = {}): Promise<boolean> {
+    try {
+      await this.stat(path, options);
+      return true;
+    } catch (error) {
+      if (isStorageError(error, "not_found")) return false;
+      throw error;
+    }
+  }
+
+  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
+    return readObject(await this.#backendFor(options), this.#key(path), options);
+  }
+
+  async readText(path: string, options: ReadOptions & { encoding?: string } = {}): Promise<string> {
+    return new TextDecoder(options.encoding).decode(await this.read(path, options));
+  }
+
+  readStream(path: string, options: ReadOptions = {}): ReadableStream<Uint8Array> {
+    return ReadableStream.from(this.#pieces(path, options));
+  }
+
+  async *#pieces(path: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
+    yield* streamObject(await this.#backendFor(options), this.#key(path), options);
+  }
+
+  async open(path: string, options: OpenFileOptions = {}): Promise<OpenedFile> {
+    const backend = await this.#backendFor(options);
+    const entry = { ...(await backend.stat(this.#key(path), options)), path };
+    const configured = this.#configuration.values["default_cache_type"] ?? "readahead";
+    const cache_type = options.cache_type === null ? "none" : (options.cache_type ?? String(configured));
+    const { openFile } = await import("./random-access/opened-file.ts");
+    const version = options.version ?? (this.#versionAware ? entry.version || undefined : undefined);
+    return openFile(backend, this.#key(path), entry, { ...options, version, cache_type }, this.#files);
+  }
+
+  async write(path: string, content: WriteContent, options: WriteOptions = {}): Promise<Entry> {
+    const backend = await this.#backendToWrite(options);
+    return { ...(await writeObject(backend, this.#key(path), content, options)), path };
+  }
+
+  async download(path: string, file: string, options: ReadOptions = {}): Promise<number> {
+    return downloadFile(await this.#backendFor(options), this.#key(path), file, options);
+  }
+
+  async upload(file: string, path: string, options: WriteOptions = {}): Promise<Entry> {
+    const backend = await this.#backendToWrite(options);
+    return { ...(await uploadFile(backend, file, this.#key(path), options)), path };
+  }
+
+  #backendToWrite(options: WriteOptions): Promise<Backend> {
+    this.#need("write");
+    if (options.ifMatch !== undefined || options.ifNoneMatch !== undefined) this.#need("writeConditions");
+    return this.#backend(options);
+  }
+
+  async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
+    this.#need("write");
+    const backend = await this.#backendFor(options);
+    // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
+    if (from === to && options.version === undefined) return void (await backend.stat(this.#key(from), options));
+    if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
+    await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
+  }
+
+  async move(from: string, to: string, options: CallOptions = {}): Promise<void> {
+    this.#need("write");
+    const backend = await this.#backend(options);
+    if (from === to) return;
+    if (backend.move) return backend.move(this.#key(from), this.#key(to), options);
+    await this.copy(from, to, options);
+    await backend.remove(this.#key(from), options);
+  }
+
+  async remove(path: string, options: RemoveOptions = {}): Promise<void> {
+    this.#need("write");
+    const backend = await this.#backendFor(options);
+    if (options.recursive) await this.#removeBelow(backend, path, options);
+    else await backend.remove(this.#key(path), options);
+  }
+
+  async batch<T>(run: (storage: Storage) => Promise<T>, options: BatchCall = {}): Promise<T> {
+    this.#need("write");
+    const batch = (await this.#backend(options)).batch?.(options);
+    if (!batch) return run(this);
+    const storage = new OpenedStorage(this.#scheme, this.#location, this.#configuration, batch.backend);
+    try {
+      const result = await run(storage);
+      await batch.finish();
+      return result;
+    } finally {
+      await storage.close();
+    }
+  }
+
+  async presign(path: string, options: PresignOptions = {}): Promise<string> {
+    this.#need("presign");
+    const backend = await this.#backendFor(options);
+    if (!backend.presign) throw this.#cannot("presign");
+    return backend.presign(this.#key(path), { method: "GET", expiresIn: 3600, ...options });
+  }
+
+  async createBucket(options: CallOptions = {}): Promise<void> {
+    const backend = await this.#backend(options);
+    if (!backend.createBucket) throw this.#cannot("createBucket");
+    await backend.createBucket(options);
+  }
+
+  explainConfig() {
+    return this.#configuration.explain();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opening = this.#opening;
+    this.#opening = undefined;
+    await Promise.all([...this.#files].map((file) => file.close()));
+    const backend = await opening?.catch(() => undefined);
+    await backend?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  readonly #listPrefix = (prefix: string, recursive: boolean, options: CallOptions) =>
+    this.list({ ...options, prefix, recursive, versions: false });
+
+  get #versionAware(): boolean {
+    return this.#configuration.values["version_aware"] === true;
+  }
+
+  /** A bucket is no object: calls that take it for one would mean something else, up to its removal. */
+  #key(path: string): string {
+    const key = joinKey(this.#location.path, path);
+    if (key !== "" || !this.#isBucket) return key;
+    throw new StorageError("invalid", `${this.uri} is not an object: name one below it`, { scheme: this.scheme });
+  }
+
+  get #isBucket(): boolean {
+    return this.capabilities.list && this.#location.bucket !== "" && this.#location.path === "";
+  }
+
+  /** Loads the scheme at the first use. A failure is not kept: the next call tries again. */
+  #backend(options: CallOptions = {}): Promise<Backend> {
+    options.signal?.throwIfAborted();
+    if (this.#closed) throw new StorageError("invalid", `${this.uri} is closed`, { scheme: this.scheme });
+    this.#opening ??= this.#open().catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  /** A version is for storages that were opened to know versions: elsewhere it would be ignored, or a surprise. */
+  #backendFor(options: VersionCall): Promise<Backend> {
+    if (options.version && this.#configuration.values["version_aware"] === false) {
+      const message = `${this.uri}: a version can be named only where version_aware is true`;
+      throw new StorageError("config", message, { scheme: this.scheme });
+    }
+    return this.#backend(options);
+  }
+
+  async #open(): Promise<Backend> {
+    const { open } = await this.#scheme.load();
+    return open({ location: this.#location, configuration: this.#configuration });
+  }
+
+  #need(capability: Exclude<keyof Capabilities, "keys">): void {
+    if (!this.capabilities[capability]) throw this.#cannot(capability);
+  }
+
+  #cannot(capability: string): StorageError {
+    return new StorageError("unsupported", `${this.scheme}:// has no ${capability}`, { scheme: this.scheme });
+  }
+
+  async #holdsAnything(prefix: string, options: CallOptions): Promise<boolean> {
+    const call = { signal: options.signal, prefix, versions: false };
+    for await (const _ of this.list(call)) return true;
+    return false;
+  }
+
+  /** The object itself, if it is one, and everything below it. */
+  async #removeBelow(backend: Backend, path: string, options: CallOptions): Promise<void> {
+    if (backend.removeTree) return backend.removeTree(joinKey(this.#location.path, path), options);
+    if (path !== "") await backend.remove(this.#key(path), options);
+    const { removeMany, removeAtOnce = 1 } = backend;
+    const batches = this.#batchesBelow(folderOf(path), removeMany ? removeAtOnce : 1, options);
+    await runAll(batches, 8, (keys) =>
+      removeMany ? removeMany.call(backend, keys, options) : backend.remove(keys[0] as string, options),
+    );
+  }
+
+  async *#batchesBelow(prefix: string, size: number, options: CallOptions): AsyncGenerator<string[]> {
+    let batch: string[] = [];
+    for await (const entry of this.#listPrefix(prefix, true, options)) {
+      batch.push(this.#key(entry.path));
+      if (batch.length < size) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
+  }
+}
+
+const directory = (path: string): Entry => ({
+  path,
+  size: 0,
+  etag: "",
+  version: "",
+  is_latest: true,
+  last_modified: null,
+  type: "directory",
+});

@@ -1,0 +1,137 @@
+/**
+ * Listing with many requests at once. It begins as one range of keys; whoever has nothing to do takes the second half
+ * of a range that still goes on. So folders that hold much are split, and small listings cost no request more.
+ */
+import type { Entry } from "./backend.ts";
+import { Channel } from "./channel.ts";
+import { compareKeys } from "./key-order.ts";
+import type { FetchPage, Page, PageCall } from "./listing.ts";
+import { findSplit } from "./listing-split.ts";
+
+/** Keys after `after` up to and including `until`, of which the listing has come as far as `after`. */
+interface KeyRange {
+  after: string;
+  until: string | undefined;
+  /** Pages until it is worth looking for a split: at first, and again after a look in vain. */
+  patience: number;
+  splitting: boolean;
+}
+
+interface Work {
+  readonly fetch: FetchPage;
+  readonly call: PageCall;
+  readonly pages: Channel<Entry[]>;
+  readonly ranges: Set<KeyRange>;
+  readonly stop: AbortController;
+  /** Workers without work, waiting for a range that can be split. */
+  readonly idle: (() => void)[];
+}
+
+/** Pages that may wait for a caller who is slow, before no more are asked for. */
+const pagesAhead = 4;
+
+const firstPatience = 1;
+const laterPatience = 16;
+
+export async function* listInParallel(fetch: FetchPage, call: PageCall, width: number): AsyncGenerator<Entry[]> {
+  const first = await fetch(call);
+  // Before the caller gets the entries, who may change them.
+  const after = endOf(first) ?? call.startAfter ?? call.prefix;
+  yield first.entries;
+  if (first.next === undefined) return;
+  const work = startWork(fetch, call);
+  const range: KeyRange = { after, until: undefined, patience: firstPatience, splitting: false };
+  void followRange(work, range, first.next).then(() => stealUntilDone(work));
+  for (let worker = 1; worker < width; worker += 1) void stealUntilDone(work);
+  try {
+    yield* work.pages;
+  } finally {
+    work.stop.abort();
+  }
+}
+
+function startWork(fetch: FetchPage, call: PageCall): Work {
+  const stop = new AbortController();
+  const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
+  return { fetch, call: { ...call, signal }, pages: new Channel(pagesAhead), ranges: new Set(), stop, idle: [] };
+}
+
+/** Lists a range to its end, which a thief may bring nearer meanwhile. */
+async function followRange(work: Work, range: KeyRange, token?: string): Promise<void> {
+  work.ranges.add(range);
+  let next = token;
+  try {
+    do {
+      const start = next === undefined ? { startAfter: range.after } : { token: next };
+      const page = await work.fetch({ ...work.call, startAfter: undefined, ...start });
+      next = advance(range, page) ? page.next : undefined;
+      await work.pages.push(page.entries);
+      range.patience -= 1;
+      wake(work);
+    } while (next !== undefined && !work.pages.closed);
+  } catch (error) {
+    work.pages.close({ error });
+  } finally {
+    work.ranges.delete(range);
+    if (work.ranges.size === 0) work.pages.close();
+    wake(work);
+  }
+}
+
+/** Drops what lies beyond the range's end, and says whether the range goes on. */
+function advance(range: KeyRange, page: Page): boolean {
+  const { entries } = page;
+  const last = endOf(page);
+  if (last === undefined) return true;
+  range.after = last;
+  const { until } = range;
+  if (until === undefined || compareKeys(last, until) <= 0) return true;
+  entries.length = countUpTo(entries, until);
+  return false;
+}
+
+const endOf = ({ entries, reached }: Page) => reached ?? entries.at(-1)?.path;
+
+/** How many entries, which are in order, lie at or before a key. */
+function countUpTo(entries: readonly Entry[], key: string): number {
+  let low = 0;
+  let high = entries.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareKeys((entries[middle] as Entry).path, key) <= 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function wake(work: Work): void {
+  for (const resume of work.idle.splice(0)) resume();
+}
+
+async function stealUntilDone(work: Work): Promise<void> {
+  while (!work.pages.closed) {
+    const victim = [...work.ranges].find((range) => range.patience <= 0 && !range.splitting);
+    if (!victim) {
+      await new Promise<void>((resolve) => work.idle.push(resolve));
+      continue;
+    }
+    const stolen = await steal(work, victim).catch((error: unknown) => work.pages.close({ error }));
+    if (stolen) await followRange(work, stolen);
+  }
+}
+
+async function steal(work: Work, victim: KeyRange): Promise<KeyRange | undefined> {
+  victim.splitting = true;
+  const { after, until } = victim;
+  const split = await findSplit(work.fetch, work.call, { after, until }).finally(() => {
+    victim.splitting = false;
+  });
+  victim.patience = laterPatience;
+  const gone = !work.ranges.has(victim) || (split !== undefined && compareKeys(split, victim.after) <= 0);
+  if (split === undefined || gone) return undefined;
+  const stolen: KeyRange = { after: split, until: victim.until, patience: firstPatience, splitting: false };
+  victim.until = split;
+  victim.patience = firstPatience;
+  work.ranges.add(stolen);
+  return stolen;
+}

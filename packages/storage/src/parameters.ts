@@ -1,0 +1,85 @@
+/**
+ * Parameters of client_config as data. Each scheme has one table; validation, resolution, `explainConfig()` and the
+ * documentation are derived from it, so they cannot disagree.
+ */
+
+interface Types {
+  boolean: boolean;
+  integer: number;
+  number: number;
+  string: string;
+  dict: Readonly<Record<string, unknown>>;
+  object: object;
+  function: (...values: never[]) => unknown;
+}
+
+export type ParameterType = keyof Types;
+
+export interface FoundValue {
+  readonly value: unknown;
+  /** Where it came from, as `explainConfig()` tells it. */
+  readonly source: string;
+}
+
+interface Described {
+  readonly type: ParameterType | readonly ParameterType[];
+  /** Null means unset. */
+  readonly default: boolean | number | string | null | Readonly<Record<string, never>>;
+  readonly help: string;
+  /**
+   * Where a value is taken from, the strongest first; the key alone when absent. A plain word is a key of client_config,
+   * `a.b` the member b of the dict a, `$NAME` a variable of the environment.
+   */
+  readonly sources?: readonly string[];
+  /** Parameters of one group come together: given one in client_config, the environment is asked for none of them. */
+  readonly group?: string;
+  /** Asked when the sources have nothing: a file, say. */
+  readonly elsewhere?: (environment: Environment) => FoundValue | undefined;
+  readonly choices?: readonly string[];
+  readonly minimum?: number;
+  /** What a null that is given stands for, where it is not the same as giving nothing. */
+  readonly nullMeans?: string;
+  readonly secret?: true;
+}
+
+type Effect =
+  | { readonly effect: "native" | "emulated"; readonly reason?: string }
+  | { readonly effect: "no-op" | "rejected"; readonly reason: string };
+
+/** `effect`: the store has it, we do it ourselves, it means nothing here, or it is refused. */
+export type Parameter = Described & Effect;
+
+/** By key. `a.b` describes the member b of the dict a; a dict with described members takes no others. */
+export type ParameterTable = Readonly<Record<string, Parameter>>;
+
+type Unset<P extends Parameter> = P["default"] extends null ? null : never;
+type ValueOf<P extends Parameter> = P["type"] extends readonly ParameterType[]
+  ? Types[P["type"][number]] | Unset<P>
+  : P["type"] extends ParameterType
+    ? Types[P["type"]] | Unset<P>
+    : never;
+
+export type Values<Table extends ParameterTable> = { readonly [K in keyof Table]: ValueOf<Table[K]> };
+
+export type ClientConfig = Readonly<Record<string, unknown>>;
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface ExplainedParameter {
+  readonly key: string;
+  /** Masked where it is secret. */
+  readonly value: unknown;
+  /** `default`, or where it came from: `client_config.key`, `environment NAME`. */
+  readonly source: string;
+  readonly effect: Parameter["effect"];
+  readonly reason: string | undefined;
+  readonly help: string;
+}
+
+/** The keys that callers know, without the members of dicts. */
+export const parameterKeys = (table: ParameterTable) => Object.keys(table).filter((key) => !key.includes("."));
+
+export const typesOf = (parameter: Parameter): readonly ParameterType[] =>
+  typeof parameter.type === "string" ? [parameter.type] : parameter.type;
+
+/** Where a value is looked for, the strongest first. */
+export const sourcesOf = (key: string, parameter: Parameter): readonly string[] => parameter.sources ?? [key];

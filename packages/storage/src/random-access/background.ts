@@ -1,0 +1,37 @@
+/** `background`: like `blockcache`, and the block after each read is fetched while the reader works on this one. */
+import { Blocks } from "./blocks.ts";
+import type { CacheSetup, FileCache } from "./file-cache.ts";
+
+export function backgroundCache(setup: CacheSetup): FileCache {
+  const { size, blockSize } = setup;
+  const blocks = new Blocks(setup);
+  let coming: { number: number; bytes: Promise<Uint8Array | undefined> } | undefined;
+
+  /** A failure is forgotten: whoever needs the block asks again, and is told. */
+  async function takeComing(): Promise<void> {
+    if (!coming) return;
+    const { number, bytes } = coming;
+    coming = undefined;
+    const block = await bytes;
+    if (block) blocks.keep(number, block);
+  }
+
+  function fetchAhead(number: number): void {
+    if (coming || number * blockSize >= size || blocks.has(number)) return;
+    coming = { number, bytes: blocks.fetch(number).catch(() => undefined) };
+  }
+
+  return {
+    async read(start, end) {
+      const first = Math.floor(start / blockSize);
+      const last = Math.floor((end - 1) / blockSize);
+      if (coming && coming.number >= first && coming.number <= last) await takeComing();
+      const bytes = await blocks.read(start, end);
+      // One that was fetched for nothing makes way for the next.
+      if (coming && coming.number !== last + 1) await takeComing();
+      fetchAhead(last + 1);
+      return bytes;
+    },
+    close: takeComing,
+  };
+}

@@ -1,0 +1,43 @@
+/** `bytes`: like `readahead`, but what is kept grows on either side while reads stay within a block of it. */
+import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
+
+export function bytesCache({ fetch, size, blockSize, options: { trim = true } }: CacheSetup): FileCache {
+  let kept: Uint8Array = new Uint8Array();
+  let from = 0;
+
+  async function startAnew(start: number, end: number): Promise<void> {
+    kept = await fetch(start, end);
+    from = start;
+  }
+
+  /** A read that reaches the end of what is kept extends it already: the next one will want more. */
+  async function cover(start: number, end: number): Promise<void> {
+    const keptEnd = from + kept.length;
+    const ahead = Math.min(size, end + blockSize);
+    const isAround = start < from && end > keptEnd;
+    const isAway = start < from ? keptEnd - end > blockSize : end - keptEnd > blockSize;
+    if (kept.length === 0 || isAround || isAway) await startAnew(start, ahead);
+    else if (start < from) {
+      kept = join(await fetch(start, from), kept);
+      from = start;
+    } else if (ahead > keptEnd) kept = join(kept, await fetch(keptEnd, ahead));
+  }
+
+  /** Whole blocks at the beginning are dropped, so that reading on does not keep everything. */
+  function dropOld(): void {
+    const blocks = Math.floor(kept.length / (blockSize + 1));
+    if (blocks <= 1) return;
+    kept = new Uint8Array(kept.subarray(blockSize * blocks));
+    from += blockSize * blocks;
+  }
+
+  return {
+    async read(start, end) {
+      if (start >= from && end < from + kept.length) return kept.subarray(start - from, end - from);
+      await cover(start, end);
+      const bytes = kept.subarray(start - from, end - from);
+      if (trim) dropOld();
+      return bytes;
+    },
+  };
+}

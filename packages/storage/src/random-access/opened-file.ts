@@ -1,0 +1,133 @@
+/** A file opened for random access: reads go through a cache, and all of them see the object that was opened. */
+import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
+import { readObject } from "../download.ts";
+import { StorageError } from "../errors.ts";
+import { suggest } from "../suggestion.ts";
+import { type CacheType, cacheTypes } from "./cache-types.ts";
+import { createCache } from "./create-cache.ts";
+import type { CacheOptions, FetchRange, FileCache } from "./file-cache.ts";
+
+export interface OpenFileOptions extends VersionCall {
+  /** Bytes of a block, and of what is read ahead; when absent, what the configuration says. */
+  readonly block_size?: number | undefined;
+  /** Null is `none`; when absent, what the configuration says. */
+  readonly cache_type?: CacheType | null | undefined;
+  readonly cache_options?: CacheOptions | undefined;
+}
+
+export interface OpenedFile {
+  readonly size: number;
+  /** What was opened: later reads are of the same object, or fail. */
+  readonly entry: Entry;
+  readonly cache_type: CacheType;
+  readonly block_size: number;
+  /** Up to `length` bytes: fewer at the end of the file, none beyond it. */
+  read(offset: number, length: number, options?: CallOptions): Promise<Uint8Array>;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** `entry` is what the store says of the key now. `held`: files that hold something, until they are closed. */
+export async function openFile(
+  backend: Backend,
+  key: string,
+  entry: Entry,
+  options: Omit<OpenFileOptions, "cache_type"> & { readonly cache_type: string },
+  held: Set<OpenedFile>,
+): Promise<OpenedFile> {
+  const type = knownCache(options.cache_type);
+  if (!Number.isFinite(entry.size)) {
+    throw new StorageError("unsupported", `${key}: the store does not tell its size; read it as a stream`, { key });
+  }
+  const blockSize = options.block_size ?? backend.transfer.partSize;
+  if (!Number.isInteger(blockSize) || blockSize < 1) {
+    throw new StorageError("invalid", `block_size: expected 1 or more, got ${blockSize}`, { key });
+  }
+  const pin = { version: options.version, ifMatch: entry.etag || undefined };
+  // Whoever reads now may stop; what a cache fetches ahead belongs to nobody, and ends with the file.
+  const closing = new AbortController();
+  const fetch: FetchRange = (start, end) => readObject(backend, key, { ...pin, start, end, signal: closing.signal });
+  const setup = { fetch, size: entry.size, blockSize, options: options.cache_options ?? {} };
+  const cache = await createCache[type](setup);
+  const file: OpenedFile = new CachedFile(entry, type, blockSize, cache, () => {
+    held.delete(file);
+    closing.abort(new StorageError("invalid", `${entry.path} was closed while it was read`));
+  });
+  if (cache.close) held.add(file);
+  return file;
+}
+
+function knownCache(name: string): CacheType {
+  const type = cacheTypes.find((known) => known === name);
+  if (type) return type;
+  throw new StorageError(
+    "invalid",
+    `cache_type: expected one of ${cacheTypes.join(", ")}, got ${JSON.stringify(name)}${suggest(name, cacheTypes)}`,
+  );
+}
+
+class CachedFile implements OpenedFile {
+  readonly entry: Entry;
+  readonly cache_type: CacheType;
+  readonly block_size: number;
+  readonly #cache: FileCache;
+  readonly #onClose: () => void;
+  #before: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(entry: Entry, type: CacheType, blockSize: number, cache: FileCache, onClose: () => void) {
+    this.entry = entry;
+    this.cache_type = type;
+    this.block_size = blockSize;
+    this.#cache = cache;
+    this.#onClose = onClose;
+  }
+
+  get size(): number {
+    return this.entry.size;
+  }
+
+  async read(offset: number, length: number, { signal }: CallOptions = {}): Promise<Uint8Array> {
+    signal?.throwIfAborted();
+    if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed`);
+    if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
+      throw new StorageError("invalid", `${length} bytes at ${offset} cannot be read`);
+    }
+    const end = Math.min(offset + length, this.size);
+    if (offset >= end) return new Uint8Array();
+    const reading = this.#cache.sharesReads ? this.#cache.read(offset, end) : this.#inTurn(offset, end);
+    const bytes = await (signal ? untilAborted(reading, signal) : reading);
+    // A copy: what the caller does with it must not change what is kept.
+    return this.cache_type === "none" ? bytes : new Uint8Array(bytes);
+  }
+
+  #inTurn(start: number, end: number): Promise<Uint8Array> {
+    const reading = this.#before.then(() => this.#cache.read(start, end));
+    this.#before = reading.catch(() => {});
+    return reading;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#onClose();
+    await this.#before;
+    await this.#cache.close?.();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+/** The fetch goes on: another read may want its block. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = () => aborted.reject(signal.reason);
+  signal.addEventListener("abort", abort);
+  try {
+    return await Promise.race([promise, aborted.promise]);
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

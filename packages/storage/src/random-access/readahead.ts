@@ -1,0 +1,18 @@
+/** `readahead`: a miss asks for a block more than is wanted, and what comes replaces what was kept. For reading on. */
+import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
+
+export function readAheadCache({ fetch, size, blockSize }: CacheSetup): FileCache {
+  let kept: Uint8Array = new Uint8Array();
+  let from = 0;
+  return {
+    async read(start, end) {
+      const keptEnd = from + kept.length;
+      if (start >= from && end <= keptEnd) return kept.subarray(start - from, end - from);
+      const known = start >= from && start < keptEnd ? kept.subarray(start - from) : new Uint8Array();
+      const missing = start + known.length;
+      kept = await fetch(missing, Math.min(size, end + blockSize));
+      from = missing;
+      return join(known, kept.subarray(0, end - missing));
+    },
+  };
+}

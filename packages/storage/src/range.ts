@@ -1,0 +1,46 @@
+/** Ranges of HTTP: how they are asked for, and what an answer really holds. */
+import type { Content, Entry, ReadCall } from "./backend.ts";
+import type { HttpAnswer } from "./http.ts";
+
+/** No header where everything is wanted. An empty range cannot be asked for: one byte is, and is dropped. */
+export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
+  if (start === 0 && end === undefined) return {};
+  if (end === undefined || !Number.isFinite(end)) return start === 0 ? {} : { range: `bytes=${start}-` };
+  return { range: `bytes=${start}-${Math.max(start, end - 1)}` };
+}
+
+/** A server may ignore the range and send everything: what was not asked for is cut away. */
+export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
+  const { start = 0, end = Number.POSITIVE_INFINITY } = call;
+  const [, first, last] = /^bytes (\d+)-(\d+)/.exec(answer.header("content-range") ?? "") ?? [];
+  const sent =
+    first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
+  if (sent.start === start && sent.end <= end) {
+    return { entry, ...sent, body: answer.body, bytes: () => answer.bytes() };
+  }
+  const wanted = { start: Math.min(start, sent.end), end: Math.min(end, sent.end) };
+  return { entry, ...wanted, body: cut(answer.body, wanted.start - sent.start, wanted.end - sent.start) };
+}
+
+function lengthOf(answer: HttpAnswer): number {
+  const length = answer.header("content-length");
+  return length === undefined ? Number.POSITIVE_INFINITY : Number(length);
+}
+
+async function* cut(body: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
+  let at = 0;
+  for await (const piece of body) {
+    const wanted = piece.subarray(Math.max(0, start - at), Math.max(0, end - at));
+    at += piece.length;
+    if (wanted.length > 0) yield wanted;
+    if (at >= end) return;
+  }
+}
+
+/** What there is of a range beyond the end of an object. */
+export function emptyContent(entry: Entry, { start = 0 }: ReadCall): Content {
+  const at = Math.min(start, entry.size);
+  return { entry, start: at, end: at, body: noPieces(), bytes: async () => new Uint8Array() };
+}
+
+async function* noPieces(): AsyncGenerator<Uint8Array> {}

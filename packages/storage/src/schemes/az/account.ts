@@ -1,0 +1,81 @@
+/** Which account is spoken to, and with what right: the parameters of `az://` brought into one shape, the strongest first. */
+import type { Configuration } from "../../configuration.ts";
+import { StorageError } from "../../errors.ts";
+import { afterScheme, type Location } from "../../uri.ts";
+import { parseConnectionString } from "./connection-string.ts";
+import type { parameters } from "./parameters.ts";
+
+/** Of the vendor's identity package, or whatever has the same method. */
+export interface TokenCredential {
+  getToken(scope: string): Promise<{ readonly token: string; readonly expiresOnTimestamp?: number } | null>;
+}
+
+export type Right =
+  | { readonly kind: "key"; readonly key: string }
+  | { readonly kind: "signature"; readonly token: string }
+  | { readonly kind: "credential"; readonly credential: TokenCredential }
+  | { readonly kind: "principal"; readonly client: string; readonly secret: string; readonly tenant: string }
+  | { readonly kind: "default" }
+  | { readonly kind: "anonymous" };
+
+export interface Account {
+  /** Empty for a custom domain without a name. */
+  readonly name: string;
+  /** Without a slash at its end. */
+  readonly url: string;
+  readonly right: Right;
+}
+
+const refuse = (message: string) => new StorageError("config", message, { scheme: "az" });
+
+export function accountOf(configuration: Configuration<typeof parameters>, location: Location): Account {
+  const { values } = configuration;
+  if (values.connection_string !== null) {
+    const { signature, key, ...account } = parseConnectionString(values.connection_string);
+    return { ...account, right: keyRight(key) ?? signatureRight(signature) ?? { kind: "anonymous" } };
+  }
+  const name = values.account_name ?? accountOfUri(location.uri);
+  const right = rightOf(configuration);
+  if (values.account_host !== null) {
+    if (name === undefined && right.kind !== "anonymous") throw refuse("account_name is missing beside account_host");
+    return { name: name ?? "", url: `https://${values.account_host.replace(/\/+$/, "")}`, right };
+  }
+  if (name === undefined) throw refuse("account_name or connection_string is missing");
+  return { name, url: `https://${name}.blob.core.windows.net`, right };
+}
+
+/** `container@account.host` of the longer form. */
+function accountOfUri(uri: string): string | undefined {
+  return /^[^/@]+@([^/.]+)\./.exec(afterScheme(uri))?.[1];
+}
+
+function rightOf({ values }: Configuration<typeof parameters>): Right {
+  const { credential, account_key, sas_token, anon } = values;
+  return (
+    credentialRight(credential) ??
+    keyRight(account_key) ??
+    signatureRight(sas_token) ??
+    principalRight(values) ?? { kind: anon === true ? "anonymous" : "default" }
+  );
+}
+
+function credentialRight(credential: string | object | null): Right | undefined {
+  if (credential === null) return undefined;
+  if (typeof credential === "string")
+    return credential.includes("sig=") ? signatureRight(credential) : keyRight(credential);
+  if ("getToken" in credential) return { kind: "credential", credential: credential as TokenCredential };
+  throw refuse("credential: expected a token credential, a shared access signature or a key");
+}
+
+const keyRight = (key: string | null | undefined): Right | undefined => (key ? { kind: "key", key } : undefined);
+
+const signatureRight = (token: string | null | undefined): Right | undefined =>
+  token ? { kind: "signature", token: token.replace(/^\?/, "") } : undefined;
+
+function principalRight(values: Configuration<typeof parameters>["values"]): Right | undefined {
+  const { client_id: client, client_secret: secret, tenant_id: tenant } = values;
+  if (client === null && secret === null && tenant === null) return undefined;
+  if (client !== null && secret !== null && tenant !== null) return { kind: "principal", client, secret, tenant };
+  const missing = Object.entries({ client_id: client, client_secret: secret, tenant_id: tenant });
+  throw refuse(`a service principal needs ${missing.find(([, value]) => value === null)?.[0]}, too`);
+}

@@ -1,0 +1,68 @@
+/** How a request shows its right: by a signature over it, a word in its query, a token, or not at all. */
+
+import { StorageError } from "../../errors.ts";
+import { type Renewable, renewing, soon } from "../../renewing.ts";
+import type { Account, Right, TokenCredential } from "./account.ts";
+import { SharedKey, type Signable } from "./shared-key.ts";
+
+export interface Authorizer {
+  /** Headers to add, of a request that is complete but for them. */
+  headers(request: Signable): Promise<Record<string, string>>;
+  /** Words to add to every query, encoded. */
+  readonly query: string;
+  /** The store refuses the token. False where there is no other to be had. */
+  renew(): boolean;
+  /** Signs URLs, where there is a key. */
+  readonly key?: SharedKey;
+}
+
+const nothing: Authorizer = { headers: async () => ({}), query: "", renew: () => false };
+
+export function authorizerOf({ name, right }: Account, session: object | null): Authorizer {
+  if (right.kind === "key") {
+    const key = new SharedKey(name, right.key);
+    return { ...nothing, headers: async (request) => ({ authorization: key.authorization(request) }), key };
+  }
+  if (right.kind === "signature") return { ...nothing, query: right.token };
+  if (right.kind === "anonymous") return nothing;
+  return byToken(renewing(() => fetchToken(right, session)));
+}
+
+interface Token {
+  readonly token: string;
+  readonly expiration: Date;
+}
+
+const byToken = (tokens: Renewable<Token>): Authorizer => ({
+  headers: async () => ({ authorization: `Bearer ${(await tokens.get()).token}` }),
+  query: "",
+  renew: () => tokens.renew(),
+});
+
+const scope = "https://storage.azure.com/.default";
+
+type TokenRight = Exclude<Right, { kind: "key" | "signature" | "anonymous" }>;
+
+async function fetchToken(right: TokenRight, session: object | null): Promise<Token> {
+  try {
+    const credential = right.kind === "credential" ? right.credential : await createCredential(right, session);
+    const answer = await credential.getToken(scope);
+    if (!answer) throw new Error("the credential has no token");
+    const { token, expiresOnTimestamp } = answer;
+    return { token, expiration: expiresOnTimestamp === undefined ? soon() : new Date(expiresOnTimestamp) };
+  } catch (error) {
+    const message = `no credentials: give account_key, sas_token or another, or anon for public containers (${(error as Error).message})`;
+    throw new StorageError("permission", message, { scheme: "az", cause: error });
+  }
+}
+
+/** The vendor's package, loaded when it is first needed; a new credential each time, so that no failure is kept. */
+async function createCredential(
+  right: Exclude<TokenRight, { kind: "credential" }>,
+  session: object | null,
+): Promise<TokenCredential> {
+  const { ClientSecretCredential, DefaultAzureCredential } = await import("@azure/identity");
+  const options = session === null ? {} : { httpClient: session as never };
+  if (right.kind === "default") return new DefaultAzureCredential(options);
+  return new ClientSecretCredential(right.tenant, right.client, right.secret, options);
+}

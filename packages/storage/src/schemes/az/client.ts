@@ -1,0 +1,128 @@
+/** One call of Azure Blob Storage: shown its right anew for each attempt, tried again where that makes sense, its errors named. */
+import type { CallOptions } from "../../backend.ts";
+import type { Configuration } from "../../configuration.ts";
+import { type ErrorPlace, StorageError } from "../../errors.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import { encodeKey, encodeQuery, encodeText } from "../../url-encoding.ts";
+import type { Account } from "./account.ts";
+import { type Authorizer, authorizerOf } from "./authorizer.ts";
+import { toStorageError } from "./errors.ts";
+import type { parameters } from "./parameters.ts";
+
+export interface AzRequest extends CallOptions {
+  readonly method: HttpRequest["method"];
+  /** Empty for calls on the container. */
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** A transfer of content: the server may be given a time for it. */
+  readonly transfer?: true;
+}
+
+/** Has blob versions, encoded names in listings, and blocks of 4,000 MiB; every later service has it, too. */
+export const serviceVersion = "2021-12-02";
+
+export class AzClient {
+  readonly container: string;
+  readonly account: Account;
+  readonly configuration: Configuration<typeof parameters>;
+  readonly retryPolicy: RetryPolicy;
+  readonly authorizer: Authorizer;
+  readonly #http: HttpClient;
+  readonly #origin: string;
+  /** Of the account: emulators have its name in the path. */
+  readonly #folder: string;
+
+  constructor(
+    account: Account,
+    container: string,
+    configuration: Configuration<typeof parameters>,
+    http: HttpClient,
+    policy: RetryPolicy,
+  ) {
+    this.account = account;
+    this.container = container;
+    this.configuration = configuration;
+    this.retryPolicy = policy;
+    this.authorizer = authorizerOf(account, configuration.values.request_session);
+    this.#http = http;
+    const { origin, pathname } = new URL(account.url);
+    this.#origin = origin;
+    this.#folder = pathname.replace(/\/$/, "");
+  }
+
+  /** The answer, which is a success; its body is still to be read. */
+  send(request: AzRequest): Promise<HttpAnswer> {
+    return retry(this.retryPolicy, request.signal, async () => {
+      const answer = await this.#sendOnce(request);
+      if (answer.status < 300) return answer;
+      throw await this.#toError(request, answer);
+    });
+  }
+
+  sendForText(request: AzRequest): Promise<string> {
+    return retry(this.retryPolicy, request.signal, async () => {
+      const answer = await this.#sendOnce(request);
+      if (answer.status < 300) return answer.text();
+      throw await this.#toError(request, answer);
+    });
+  }
+
+  path(key: string): string {
+    const container = `${this.#folder}/${encodeText(this.container)}`;
+    if (key.includes("\\")) {
+      const message = `az://${this.container}/${key}: the store would take the backslash for a slash`;
+      throw new StorageError("invalid", message, this.place(key));
+    }
+    return key === "" ? container : `${container}/${encodeKey(key)}`;
+  }
+
+  /** With the words that permit it, where the right is such. */
+  url(key: string, query: Readonly<Record<string, string>> = {}): string {
+    return this.#origin + this.path(key) + this.#fullQuery(query);
+  }
+
+  place(key: string): ErrorPlace {
+    return { scheme: "az", bucket: this.container, key };
+  }
+
+  /** Headers of a request that is complete, its right included. */
+  async signed(request: AzRequest, query: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+    const length = request.body?.length ?? 0;
+    const headers: Record<string, string> = {
+      "x-ms-date": new Date().toUTCString(),
+      "x-ms-version": serviceVersion,
+      ...request.headers,
+      ...(length > 0 ? { "content-length": String(length) } : {}),
+    };
+    const path = this.path(request.key);
+    return { ...headers, ...(await this.authorizer.headers({ method: request.method, path, query, headers })) };
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  async #sendOnce(request: AzRequest): Promise<HttpAnswer> {
+    const { timeout } = this.configuration.values;
+    const query = { ...request.query, ...(request.transfer && timeout !== null ? { timeout: String(timeout) } : {}) };
+    const headers = await this.signed(request, query);
+    const { method, body, signal } = request;
+    const path = this.path(request.key) + this.#fullQuery(query);
+    return this.#http.send({ method, origin: this.#origin, path, headers, body, signal }, this.place(request.key));
+  }
+
+  #fullQuery(query: Readonly<Record<string, string>>): string {
+    const words = encodeQuery(query);
+    if (this.authorizer.query === "") return words;
+    return `${words || "?"}${words ? "&" : ""}${this.authorizer.query}`;
+  }
+
+  async #toError(request: AzRequest, answer: HttpAnswer): Promise<StorageError> {
+    const body = await answer.text();
+    const renewed = answer.status === 401 && this.authorizer.renew();
+    return toStorageError(answer, body, this.place(request.key), renewed ? { retryable: true } : {});
+  }
+}

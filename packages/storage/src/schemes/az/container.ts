@@ -1,0 +1,89 @@
+/** The container itself: looked for as `assume_container_exists` says, and made. */
+import type { Backend, CallOptions } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import type { AzClient } from "./client.ts";
+
+const query = { restype: "container" };
+
+export async function createContainer(client: AzClient, { signal }: CallOptions): Promise<void> {
+  const answer = await client.send({ method: "PUT", key: "", query, signal });
+  await answer.discard();
+}
+
+/** Rejects where the container's properties cannot be read: not as if an object were missing, which would be an answer. */
+async function lookForContainer(client: AzClient): Promise<void> {
+  try {
+    await (await client.send({ method: "HEAD", key: "", query })).discard();
+  } catch (error) {
+    if (!isStorageError(error, "not_found")) throw error;
+    const { requestId, status = 404, message } = error;
+    throw new StorageError("config", `${message}: the container is not there`, {
+      ...client.place(""),
+      requestId,
+      status,
+    });
+  }
+}
+
+/** True: nobody looks. Unset: a failed look is a warning, and nobody waits for it. False: it is an error. */
+export function withContainerCheck(client: AzClient, backend: Backend): Backend {
+  const { assume_container_exists } = client.configuration.values;
+  if (assume_container_exists === true) return backend;
+  if (assume_container_exists === false)
+    return afterLook(
+      backend,
+      keepSuccess(() => lookForContainer(client)),
+    );
+  let closed = false;
+  const warn = (error: Error) => {
+    const message = `the container could not be looked at, and is taken to exist: ${error.message}`;
+    if (!closed) process.emitWarning(message, "StorageWarning");
+  };
+  let looked = false;
+  const close = () => {
+    closed = true;
+    return backend.close();
+  };
+  const look = async () => {
+    if (looked) return;
+    looked = true;
+    void lookForContainer(client).catch(warn);
+  };
+  return { ...afterLook(backend, look), close };
+}
+
+/** A failed look is made again by the next call. */
+function keepSuccess(look: () => Promise<void>): () => Promise<void> {
+  let looking: Promise<void> | undefined;
+  return () => {
+    looking ??= look().catch((error: unknown) => {
+      looking = undefined;
+      throw error;
+    });
+    return looking;
+  };
+}
+
+/** The backend, of which every call that needs the container is made after the look. */
+function afterLook(backend: Backend, look: () => Promise<void>): Backend {
+  const after =
+    <Words extends unknown[], T>(call: (...words: Words) => Promise<T>) =>
+    async (...words: Words): Promise<T> => {
+      await look();
+      return call(...words);
+    };
+  return {
+    ...backend,
+    async *list(prefix, call) {
+      await look();
+      yield* backend.list(prefix, call);
+    },
+    stat: after(backend.stat),
+    read: after(backend.read),
+    put: after(backend.put),
+    upload: after(backend.upload),
+    remove: after(backend.remove),
+    ...(backend.copy && { copy: after(backend.copy) }),
+    ...(backend.removeMany && { removeMany: after(backend.removeMany) }),
+  };
+}

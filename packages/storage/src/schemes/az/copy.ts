@@ -1,0 +1,40 @@
+/** Copies that the store makes itself, at once or in a while. */
+import { setTimeout as pause } from "node:timers/promises";
+import type { VersionCall } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import type { AzClient } from "./client.ts";
+import { versionQuery } from "./read.ts";
+
+const firstPause = 50;
+const longestPause = 5000;
+
+export async function copyBlob(client: AzClient, from: string, to: string, call: VersionCall): Promise<void> {
+  const { signal } = call;
+  const headers = { "x-ms-copy-source": client.url(from, versionQuery(call)) };
+  let answer = await client.send({ method: "PUT", key: to, headers, signal });
+  await answer.discard();
+  const id = answer.header("x-ms-copy-id");
+  for (
+    let wait = firstPause;
+    answer.header("x-ms-copy-status") === "pending";
+    wait = Math.min(wait * 2, longestPause)
+  ) {
+    await pause(wait, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
+    answer = await client.send({ method: "HEAD", key: to, signal });
+    await answer.discard();
+  }
+  refuseUnfinished(client, to, answer, id);
+}
+
+function refuseUnfinished(client: AzClient, key: string, answer: HttpAnswer, id: string | undefined): void {
+  const status = answer.header("x-ms-copy-status") ?? "success";
+  const why =
+    status === "success" ? "another write came between" : (answer.header("x-ms-copy-status-description") ?? "");
+  if (status === "success" && answer.header("x-ms-copy-id") === id) return;
+  throw new StorageError(
+    "failed",
+    `az://${client.container}/${key}: the copy ended as ${status}: ${why}`,
+    client.place(key),
+  );
+}

@@ -1,0 +1,66 @@
+/** The backend of `az://`, put together from its calls. */
+import type { Backend } from "../../backend.ts";
+import type { Configuration } from "../../configuration.ts";
+import { listByFolders } from "../../folder-listing.ts";
+import { createHttpClient, type HttpClient } from "../../http.ts";
+import { defaultRetryPolicy } from "../../retry.ts";
+import type { OpenRequest } from "../../scheme.ts";
+import { accountOf } from "./account.ts";
+import { AzClient } from "./client.ts";
+import { createContainer, withContainerCheck } from "./container.ts";
+import { copyBlob } from "./copy.ts";
+import { fetchPage } from "./list.ts";
+import type { parameters } from "./parameters.ts";
+import { presignBlob } from "./presign.ts";
+import { readBlob, statBlob } from "./read.ts";
+import { removeAtOnce, removeBlob, removeBlobs } from "./remove.ts";
+import { createSessionClient } from "./request-session.ts";
+import { BlockUpload, putBlob } from "./write.ts";
+
+const mebibyte = 1024 * 1024;
+const defaultBlock = 8 * mebibyte;
+const defaultConcurrency = 8;
+const mostBlocks = 50_000;
+
+export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
+  const account = accountOf(configuration, location);
+  const http = createClient(configuration);
+  const client = new AzClient(account, location.bucket, configuration, http, defaultRetryPolicy);
+  return withContainerCheck(client, backendOf(client));
+}
+
+function createClient({ values }: Configuration<typeof parameters>): HttpClient {
+  if (values.request_session !== null) return createSessionClient(values.request_session);
+  return createHttpClient({
+    connections: 64,
+    connectTimeout: values.connection_timeout ?? 20,
+    readTimeout: values.read_timeout ?? 60,
+  });
+}
+
+function backendOf(client: AzClient): Backend {
+  const { blocksize, max_concurrency } = client.configuration.values;
+  const partSize = blocksize ?? defaultBlock;
+  return {
+    transfer: {
+      partSize,
+      minimumPart: 1,
+      maximumParts: mostBlocks,
+      wholeUpTo: partSize,
+      concurrency: max_concurrency ?? defaultConcurrency,
+      retry: client.retryPolicy,
+    },
+    list: (prefix, call) => listByFolders((page) => fetchPage(client, page), prefix, call),
+    stat: (key, call) => statBlob(client, key, call),
+    read: (key, call) => readBlob(client, key, call),
+    put: (key, bytes, call) => putBlob(client, key, bytes, call),
+    upload: async (key, call) => new BlockUpload(client, key, call),
+    copy: (from, to, call) => copyBlob(client, from, to, call),
+    remove: (key, call) => removeBlob(client, key, call),
+    removeMany: (keys, call) => removeBlobs(client, keys, call),
+    removeAtOnce,
+    presign: (key, call) => presignBlob(client, key, call),
+    createBucket: (call) => createContainer(client, call),
+    close: () => client.close(),
+  };
+}

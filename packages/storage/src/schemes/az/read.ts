@@ -1,0 +1,43 @@
+/** Looking at a blob, and reading it. */
+import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
+import { isStorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { AzClient } from "./client.ts";
+
+export async function statBlob(client: AzClient, key: string, call: VersionCall): Promise<Entry> {
+  const answer = await client.send({ method: "HEAD", key, query: versionQuery(call), signal: call.signal });
+  await answer.discard();
+  return toEntry(key, answer);
+}
+
+export async function readBlob(client: AzClient, key: string, call: ReadCall): Promise<Content> {
+  const headers: Record<string, string> = { ...rangeHeader(call) };
+  if (call.ifMatch !== undefined) headers["if-match"] = `"${call.ifMatch}"`;
+  const query = versionQuery(call);
+  try {
+    const answer = await client.send({ method: "GET", key, query, headers, signal: call.signal, transfer: true });
+    return contentOf(answer, toEntry(key, answer), call);
+  } catch (error) {
+    // The range lies beyond the end, as every range of an empty blob does.
+    if (!isStorageError(error) || error.status !== 416) throw error;
+    return emptyContent(await statBlob(client, key, call), call);
+  }
+}
+
+export const versionQuery = ({ version }: VersionCall): Record<string, string> =>
+  version ? { versionid: version } : {};
+
+export function toEntry(key: string, answer: HttpAnswer): Entry {
+  const modified = answer.header("last-modified");
+  const version = answer.header("x-ms-version-id") ?? "";
+  return {
+    path: key,
+    size: Number(answer.header("content-range")?.split("/")[1] ?? answer.header("content-length") ?? 0),
+    etag: (answer.header("etag") ?? "").replaceAll('"', ""),
+    version,
+    is_latest: version === "" || (answer.header("x-ms-is-current-version") ?? "true") === "true",
+    last_modified: modified === undefined ? null : new Date(modified),
+    type: "file",
+  };
+}

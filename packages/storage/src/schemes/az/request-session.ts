@@ -1,0 +1,111 @@
+/** `request_session`: an HTTP client of the vendor's kind, instead of our own connections. */
+import { randomUUID } from "node:crypto";
+import type { ErrorPlace } from "../../errors.ts";
+import { StorageError } from "../../errors.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+
+interface SessionAnswer {
+  readonly status: number;
+  readonly headers: { get(name: string): string | undefined };
+  readonly bodyAsText?: string | null;
+  readonly readableStreamBody?: AsyncIterable<Uint8Array>;
+}
+
+interface Session {
+  sendRequest(request: object): Promise<SessionAnswer>;
+}
+
+export function createSessionClient(session: object): HttpClient {
+  return {
+    async send(request, place) {
+      try {
+        return wrap(await (session as Session).sendRequest(toSessionRequest(request)), request, place);
+      } catch (error) {
+        throw toError(error, request.signal, place);
+      }
+    },
+    // It is the caller's: whoever lent it goes on using it.
+    close: async () => {},
+  };
+}
+
+/** As the vendor's pipeline makes them; bodies of every status are to come as streams. */
+function toSessionRequest({ method, origin, path, headers, body, signal }: HttpRequest): object {
+  return {
+    url: origin + path,
+    method,
+    headers: new SessionHeaders(headers),
+    body,
+    abortSignal: signal,
+    requestId: randomUUID(),
+    timeout: 0,
+    withCredentials: false,
+    streamResponseStatusCodes: new Set([Number.POSITIVE_INFINITY]),
+  };
+}
+
+/** Names in whatever letters; the vendor's clients read and change them. */
+class SessionHeaders {
+  readonly #values: Map<string, string>;
+
+  constructor(headers: Readonly<Record<string, string>>) {
+    this.#values = new Map(Object.entries(headers));
+  }
+
+  get(name: string): string | undefined {
+    return this.#values.get(name.toLowerCase());
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(name.toLowerCase());
+  }
+
+  set(name: string, value: string | number | boolean): void {
+    this.#values.set(name.toLowerCase(), String(value));
+  }
+
+  delete(name: string): void {
+    this.#values.delete(name.toLowerCase());
+  }
+
+  toJSON(): Record<string, string> {
+    return Object.fromEntries(this.#values);
+  }
+
+  [Symbol.iterator](): Iterator<[string, string]> {
+    return this.#values.entries();
+  }
+}
+
+function wrap(answer: SessionAnswer, { signal }: HttpRequest, place: ErrorPlace): HttpAnswer {
+  const body = piecesOf(answer, signal, place);
+  const bytes = async () => Buffer.concat(await Array.fromAsync(body));
+  return {
+    status: answer.status,
+    header: (name) => answer.headers.get(name),
+    headers: {},
+    body,
+    bytes,
+    text: async () => (await bytes()).toString(),
+    discard: async () => void (await bytes()),
+  };
+}
+
+async function* piecesOf(
+  { readableStreamBody, bodyAsText }: SessionAnswer,
+  signal: AbortSignal | undefined,
+  place: ErrorPlace,
+): AsyncGenerator<Uint8Array> {
+  try {
+    if (readableStreamBody) yield* readableStreamBody;
+    else if (bodyAsText) yield Buffer.from(bodyAsText);
+  } catch (error) {
+    throw toError(error, signal, place);
+  }
+}
+
+function toError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace): unknown {
+  if (signal?.aborted) return signal.reason;
+  const message = `${place.scheme}://${place.bucket}: ${(error as Error).message}`;
+  return new StorageError("network", message, { ...place, cause: error });
+}

@@ -1,0 +1,38 @@
+/** `az://container/path`: Azure Blob Storage; also `abfs://container@account.host/path`, which names the account. */
+import { StorageError } from "../../errors.ts";
+import { defineScheme } from "../../scheme.ts";
+import { type Location, parseBucketUri } from "../../uri.ts";
+import { accountOf } from "./account.ts";
+import { parameters } from "./parameters.ts";
+
+export const azScheme = defineScheme({
+  names: ["az", "abfs", "abfss"],
+  parameters,
+  capabilities: {
+    list: true,
+    write: true,
+    ranges: true,
+    versions: true,
+    readConditions: true,
+    writeConditions: true,
+    serverCopy: true,
+    presign: true,
+    metadata: true,
+    folders: false,
+    keys: { doubleSlash: true, trailingSlash: true, besideFolder: true, length: 1024, segment: 1024 },
+  },
+  parse,
+  check: (configuration, location) => {
+    accountOf(configuration, location);
+    const { request_session } = configuration.values;
+    if (request_session === null || "sendRequest" in request_session) return;
+    throw new StorageError("config", "request_session: expected an object with sendRequest", { scheme: "az" });
+  },
+  load: () => import("./open.ts"),
+});
+
+function parse(uri: string): Location {
+  const location = parseBucketUri(uri);
+  const at = location.bucket.indexOf("@");
+  return at < 0 ? location : { ...location, bucket: location.bucket.slice(0, at) };
+}

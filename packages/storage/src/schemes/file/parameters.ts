@@ -1,0 +1,4 @@
+/** What `file://` takes: nothing. */
+import type { ParameterTable } from "../../parameters.ts";
+
+export const parameters = {} as const satisfies ParameterTable;

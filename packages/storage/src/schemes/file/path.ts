@@ -1,0 +1,10 @@
+/** Keys that can be paths: a file system would quietly take others for something else. */
+import { StorageError } from "../../errors.ts";
+
+/** Refuses empty segments, `.` and `..`, a slash at the end, and the zero byte. */
+export function checkPath(key: string): string {
+  const segments = key.split("/").slice(1);
+  const odd = segments.find((segment) => segment === "" || segment === "." || segment === "..");
+  if ((odd === undefined || key === "/") && !key.includes("\0")) return key;
+  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be the path of a file`, { scheme: "file", key });
+}

@@ -1,0 +1,25 @@
+/** `file://path` and plain paths: the files of this machine. */
+import { resolve } from "node:path";
+import { defineScheme } from "../../scheme.ts";
+import { afterScheme } from "../../uri.ts";
+import { parameters } from "./parameters.ts";
+
+export const fileScheme = defineScheme({
+  names: ["file", "local"],
+  parameters,
+  capabilities: {
+    list: true,
+    write: true,
+    ranges: true,
+    versions: false,
+    readConditions: true,
+    writeConditions: false,
+    serverCopy: true,
+    presign: false,
+    metadata: false,
+    folders: true,
+    keys: { doubleSlash: false, trailingSlash: false, besideFolder: false, length: 4095, segment: 255 },
+  },
+  parse: (uri) => ({ uri, scheme: "file", bucket: "", path: resolve(afterScheme(uri)) }),
+  load: () => import("./open.ts"),
+});

@@ -1,0 +1,30 @@
+/** What an answer of an FTP server means. Servers say 550 of most things: the words tell more. */
+import { FTPError } from "basic-ftp";
+import { type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
+
+const codes: Readonly<Record<number, ErrorCode>> = {
+  421: "throttled",
+  425: "network",
+  426: "network",
+  430: "permission",
+  450: "throttled",
+  530: "permission",
+  532: "permission",
+  550: "not_found",
+  553: "permission",
+};
+
+export function toStorageError(error: unknown, place: ErrorPlace): unknown {
+  if (isStorageError(error) || !(error instanceof Error)) return error;
+  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
+  const details = { ...place, cause: error };
+  if (error instanceof FTPError) {
+    const denied =
+      error.code === 550 && /denied|permission|not permitted|not allowed|TLS required/i.test(error.message);
+    const code = denied ? "permission" : (codes[error.code] ?? "failed");
+    return new StorageError(code, `${where}: ${error.message}`, details);
+  }
+  const { code = "" } = error as NodeJS.ErrnoException;
+  const retryable = !/^(ENOTFOUND|CERT_|ERR_TLS|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO)/.test(code);
+  return new StorageError("network", `${where}: ${error.message}`, { ...details, retryable });
+}

@@ -1,0 +1,99 @@
+/** Listing folders of FTP servers, and looking at one file: with machine-readable answers where the server has them. */
+import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
+import type { CallOptions, Entry, ListCall } from "../../backend.ts";
+import { listFolders } from "../../directory-listing.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { checkTreePath, etagOfTime } from "../../tree-path.ts";
+import type { Pool } from "./pool.ts";
+
+/** A line of a command ends at the end of a line, whatever is meant by it. */
+export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
+
+export const pathOf = (key: string) => `/${key}`;
+
+export const listTree = (pool: Pool, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
+  listFolders("ftp", (folder, options) => readFolder(pool, folder, options), prefix, call);
+
+async function* readFolder(pool: Pool, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
+  if (/[\0\r\n]/.test(folder)) return;
+  try {
+    yield await pool.run(folder, call, (client) => listFolder(client, folder));
+  } catch (error) {
+    if (!isStorageError(error, "not_found")) throw error;
+  }
+}
+
+/** Inside the folder: as an argument its name would be taken for options or a pattern. */
+export async function listFolder(client: Client, folder: string): Promise<Entry[]> {
+  await client.cd(pathOf(folder));
+  const entries: Entry[] = [];
+  for (const info of await client.list()) {
+    if (info.name === "." || info.name === "..") continue;
+    const entry = await entryOf(client, folder + info.name, info);
+    if (entry) entries.push(entry);
+  }
+  return entries;
+}
+
+/** A list for people has no exact times: they are asked for, file by file. Links count where they lead to files. */
+async function entryOf(client: Client, key: string, info: FileInfo): Promise<Entry | undefined> {
+  if (info.type === FileType.Directory) return folderEntry(key);
+  if (info.type === FileType.File && info.modifiedAt) return fileEntry(key, info.size, info.modifiedAt);
+  try {
+    if (info.type === FileType.File) return fileEntry(key, info.size, await client.lastMod(pathOf(key)));
+    return await statByCommands(client, key);
+  } catch (error) {
+    if (error instanceof FTPError) return undefined;
+    throw error;
+  }
+}
+
+export async function statFile(pool: Pool, key: string, call: CallOptions): Promise<Entry> {
+  if (key !== "") checkPath(key);
+  const entry = await pool.run(key, call, async (client) =>
+    (await client.features()).has("MLST") ? statByFacts(client, key) : statByCommands(client, key),
+  );
+  if (entry.type === "file") return entry;
+  throw new StorageError("not_found", `${key} is a folder`, pool.place(key));
+}
+
+/** ` type=file;size=5;modify=20261115104606; /a/b` */
+async function statByFacts(client: Client, key: string): Promise<Entry> {
+  const { message } = await client.send(`MLST ${pathOf(key)}`);
+  const facts = /^[ ](\S*;) /m.exec(message)?.[1]?.toLowerCase() ?? "";
+  const fact = (name: string) => new RegExp(`(?:^|;)${name}=([^;]*);`).exec(facts)?.[1] ?? "";
+  if (/dir$/.test(fact("type"))) return folderEntry(key);
+  return fileEntry(key, Number(fact("size")), parseTime(fact("modify")));
+}
+
+async function statByCommands(client: Client, key: string): Promise<Entry> {
+  const size = await client.size(pathOf(key));
+  return fileEntry(key, size, await client.lastMod(pathOf(key)));
+}
+
+/** Always in UTC. */
+function parseTime(text: string): Date | null {
+  const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/.exec(text) ?? [];
+  if (year === undefined) return null;
+  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+}
+
+const fileEntry = (key: string, size: number, modified: Date | null): Entry => ({
+  path: key,
+  size,
+  etag: etagOfTime(modified, size),
+  version: "",
+  is_latest: true,
+  last_modified: modified,
+  type: "file",
+});
+
+const folderEntry = (key: string): Entry => ({
+  path: `${key}/`,
+  size: 0,
+  etag: "",
+  version: "",
+  is_latest: true,
+  last_modified: null,
+  type: "directory",
+});

@@ -1,0 +1,144 @@
+/** Connections to one server: a few at once, used again, dropped when anything is unclear about them. */
+import { readFileSync } from "node:fs";
+import { type AccessOptions, Client, FTPError } from "basic-ftp";
+import { abortable } from "../../abortable.ts";
+import type { CallOptions } from "../../backend.ts";
+import type { Configuration } from "../../configuration.ts";
+import { StorageError } from "../../errors.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import { addressOf } from "../../server-uri.ts";
+import { Slots } from "../../slots.ts";
+import type { Location } from "../../uri.ts";
+import { toStorageError } from "./errors.ts";
+import type { parameters } from "./parameters.ts";
+
+type FtpConfiguration = Configuration<typeof parameters>;
+
+/**
+ * What a connection is taken for. Each has places of its own: a copy holds a download while it waits for an upload, and
+ * that one for a command, and none of them may wait for what another copy holds.
+ */
+type Use = "download" | "upload" | "command";
+
+const mostCommands = 2;
+
+export class Pool {
+  /** Folders that were made or found: they are not asked for again. */
+  readonly folders = new Set<string>();
+  readonly #location: Location;
+  readonly #configuration: FtpConfiguration;
+  readonly #retry: RetryPolicy;
+  readonly #slots: Readonly<Record<Use, Slots>>;
+  readonly #uses = new Map<Client, Use>();
+  readonly #idle: Client[] = [];
+  #closed = false;
+
+  constructor(location: Location, configuration: FtpConfiguration, policy: RetryPolicy) {
+    this.#location = location;
+    this.#configuration = configuration;
+    this.#retry = policy;
+    const files = configuration.values.max_connections;
+    this.#slots = { download: new Slots(files), upload: new Slots(files), command: new Slots(mostCommands) };
+  }
+
+  place(key: string) {
+    return { scheme: this.#location.scheme, bucket: this.#location.bucket, key };
+  }
+
+  /** Runs commands that may be given again when the connection broke. */
+  run<T>(key: string, { signal }: CallOptions, work: (client: Client) => Promise<T>): Promise<T> {
+    return retry(this.#retry, signal, async () => {
+      const client = await this.take("command", key, { signal });
+      try {
+        const result = await abortable(work(client), signal);
+        this.giveBack(client);
+        return result;
+      } catch (error) {
+        // An answer of the server leaves the connection as it was; anything else leaves it unclear.
+        if (error instanceof FTPError && !signal?.aborted) this.giveBack(client);
+        else this.drop(client);
+        throw signal?.aborted ? signal.reason : toStorageError(error, this.place(key));
+      }
+    });
+  }
+
+  /** Whoever takes one gives it back, or drops it. */
+  async take(use: Use, key: string, { signal }: CallOptions): Promise<Client> {
+    await this.#slots[use].acquire(signal);
+    try {
+      const client = this.#takeIdle() ?? (await this.#connect(signal));
+      this.#uses.set(client, use);
+      return client;
+    } catch (error) {
+      this.#slots[use].release();
+      throw signal?.aborted ? signal.reason : toStorageError(error, this.place(key));
+    }
+  }
+
+  giveBack(client: Client): void {
+    if (!this.#closed && !client.closed) this.#idle.push(client);
+    else client.close();
+    this.#release(client);
+  }
+
+  drop(client: Client): void {
+    client.close();
+    this.#release(client);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const client of [...this.#idle, ...this.#uses.keys()]) client.close();
+  }
+
+  #release(client: Client): void {
+    const use = this.#uses.get(client);
+    this.#uses.delete(client);
+    if (use) this.#slots[use].release();
+  }
+
+  /** A server hangs up on those who say nothing for long. */
+  #takeIdle(): Client | undefined {
+    let client = this.#idle.pop();
+    while (client?.closed) client = this.#idle.pop();
+    return client;
+  }
+
+  async #connect(signal: AbortSignal | undefined): Promise<Client> {
+    const { values } = this.#configuration;
+    const client = new Client(values.timeout * 1000);
+    client.ftp.encoding = values.encoding === "latin1" ? "latin1" : "utf8";
+    try {
+      await abortable(client.access(accessOf(this.#location, this.#configuration)), signal);
+      return client;
+    } catch (error) {
+      client.close();
+      throw error;
+    }
+  }
+}
+
+function accessOf(location: Location, { values }: FtpConfiguration): AccessOptions {
+  const { host, port, username, password } = addressOf(location);
+  const tls = values.tls ?? (location.scheme === "ftps" ? "explicit" : "none");
+  const { verify } = values;
+  return {
+    host,
+    port: port ?? (tls === "implicit" ? 990 : 21),
+    user: values.username ?? username ?? "anonymous",
+    password: values.password ?? password ?? "anonymous@",
+    secure: tls === "implicit" ? "implicit" : tls === "explicit",
+    secureOptions: {
+      rejectUnauthorized: verify !== false,
+      ...(typeof verify === "string" ? { ca: readAuthorities(verify) } : {}),
+    },
+  };
+}
+
+function readAuthorities(file: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw new StorageError("config", `verify: ${(error as Error).message}`, { scheme: "ftp", cause: error });
+  }
+}

@@ -1,0 +1,117 @@
+/** Writing files of FTP servers: beside their place first, then into it. */
+import { PassThrough } from "node:stream";
+import { type Client, FTPError } from "basic-ftp";
+import { abortable } from "../../abortable.ts";
+import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
+import { foldersOf, temporaryKey } from "../../tree-path.ts";
+import { toStorageError } from "./errors.ts";
+import { checkPath, pathOf, statFile } from "./list.ts";
+import type { Pool } from "./pool.ts";
+
+export async function putFile(pool: Pool, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
+  const upload = await beginUpload(pool, key, call);
+  try {
+    await upload.put(1, bytes);
+    return await upload.finish();
+  } catch (error) {
+    await upload.abort().catch(() => {});
+    throw error;
+  }
+}
+
+/** The connection is busy with the file until it is finished. */
+export async function beginUpload(pool: Pool, key: string, call: WriteCall): Promise<Upload> {
+  checkPath(key);
+  await makeFolders(pool, key, call);
+  const temporary = temporaryKey(key);
+  const client = await pool.take("upload", key, call);
+  const source = new PassThrough();
+  const sent = client.uploadFrom(source, pathOf(temporary));
+  // A failure ends the source, too, so that nobody waits for room in it.
+  sent.catch((error: Error) => source.destroy(error));
+  return new FileUpload(pool, key, temporary, client, source, sent, call);
+}
+
+class FileUpload implements Upload {
+  readonly #pool: Pool;
+  readonly #key: string;
+  readonly #temporary: string;
+  readonly #client: Client;
+  readonly #source: PassThrough;
+  readonly #sent: Promise<unknown>;
+  readonly #call: WriteCall;
+  #isHeld = true;
+
+  constructor(
+    pool: Pool,
+    key: string,
+    temporary: string,
+    client: Client,
+    source: PassThrough,
+    sent: Promise<unknown>,
+    call: WriteCall,
+  ) {
+    this.#pool = pool;
+    this.#key = key;
+    this.#temporary = temporary;
+    this.#client = client;
+    this.#source = source;
+    this.#sent = sent;
+    this.#call = call;
+  }
+
+  /** Until there is room for more, or the transfer failed. */
+  async put(_part: number, bytes: Uint8Array): Promise<void> {
+    this.#call.signal?.throwIfAborted();
+    const written = Promise.withResolvers<void>();
+    this.#source.write(bytes, (error) => (error ? written.reject(error) : written.resolve()));
+    const taken = Promise.race([written.promise, this.#sent.then(() => {})]);
+    await this.#named(abortable(taken, this.#call.signal));
+  }
+
+  async finish(): Promise<Entry> {
+    this.#source.end();
+    await this.#named(abortable(this.#sent, this.#call.signal));
+    this.#isHeld = false;
+    this.#pool.giveBack(this.#client);
+    await this.#pool.run(this.#key, this.#call, (client) => replace(client, this.#temporary, this.#key));
+    return statFile(this.#pool, this.#key, this.#call);
+  }
+
+  async abort(): Promise<void> {
+    this.#source.destroy();
+    if (this.#isHeld) this.#pool.drop(this.#client);
+    this.#isHeld = false;
+    await this.#pool.run(this.#key, {}, (client) => client.remove(pathOf(this.#temporary)));
+  }
+
+  async #named<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      const { signal } = this.#call;
+      throw signal?.aborted ? signal.reason : toStorageError(error, this.#pool.place(this.#key));
+    }
+  }
+}
+
+/** One that is there already is refused: what matters is whether the file can be written then. */
+export async function makeFolders(pool: Pool, key: string, call: CallOptions): Promise<void> {
+  await pool.run(key, call, async (client) => {
+    for (const folder of foldersOf(key).filter((name) => !pool.folders.has(name))) {
+      await client.sendIgnoringError(`MKD ${pathOf(folder)}`);
+      pool.folders.add(folder);
+    }
+  });
+}
+
+/** In one step where the server can; else what was there is gone for a moment. */
+export async function replace(client: Client, from: string, to: string): Promise<void> {
+  try {
+    await client.rename(pathOf(from), pathOf(to));
+  } catch (error) {
+    if (!(error instanceof FTPError)) throw error;
+    await client.remove(pathOf(to), true);
+    await client.rename(pathOf(from), pathOf(to));
+  }
+}

@@ -1,0 +1,18 @@
+/** Making the bucket, in the project and at the place that the configuration names. */
+import type { CallOptions } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import type { GsClient } from "./client.ts";
+import { projectOf } from "./credentials.ts";
+
+export async function createBucket(client: GsClient, { signal }: CallOptions): Promise<void> {
+  const project = await projectOf(client.configuration);
+  if (project === undefined) {
+    throw new StorageError("config", "project is missing: a bucket is made in a project", client.place(""));
+  }
+  const { default_location: location } = client.configuration.values;
+  const body = Buffer.from(JSON.stringify({ name: client.bucket, ...(location === null ? {} : { location }) }));
+  const headers = { "content-type": "application/json" };
+  const query = { project };
+  const answer = await client.send({ method: "POST", path: "/storage/v1/b", key: "", query, headers, body, signal });
+  await answer.discard();
+}

@@ -1,0 +1,33 @@
+/** Rules between the parameters of `gs://`, checked before anything is sent. */
+import type { Configuration } from "../../configuration.ts";
+import { StorageError } from "../../errors.ts";
+import { endpointOf } from "./endpoint.ts";
+import type { parameters } from "./parameters.ts";
+
+const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
+
+export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>): void {
+  const { token, requester_pays, project } = values;
+  if (token === "cache" || token === "browser") {
+    throw refuse(`token: "${token}" is kept in a form that only Python reads; give a token file or google_default`);
+  }
+  if (requester_pays === true && token === "anon") {
+    throw refuse("requester_pays: nobody can be billed when token is anon");
+  }
+  // The default credentials name a project themselves.
+  if (requester_pays === true && project === null && token !== "google_default") {
+    throw refuse("requester_pays: project is missing; give it, or name the project to bill in requester_pays");
+  }
+  checkEndpoint(values.endpoint_url);
+  if (isGiven("secure_serialize")) {
+    process.emitWarning("secure_serialize of gs:// is deprecated, and does nothing", "DeprecationWarning");
+  }
+}
+
+function checkEndpoint(given: string | null): void {
+  const endpoint = endpointOf(given);
+  if (!URL.canParse(endpoint) || !/^https?:$/.test(new URL(endpoint).protocol)) {
+    throw refuse("endpoint_url: expected protocol://host:port");
+  }
+  if (new URL(endpoint).pathname !== "/") throw refuse("endpoint_url: expected protocol://host:port without a path");
+}

@@ -1,0 +1,120 @@
+/** One call of Google Cloud Storage: sent, tried again where that makes sense, its errors named. */
+import type { CallOptions } from "../../backend.ts";
+import type { Configuration } from "../../configuration.ts";
+import { type ErrorPlace, StorageError } from "../../errors.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import type { Renewable } from "../../renewing.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import { encodeQuery, encodeText } from "../../url-encoding.ts";
+import { type AccessToken, projectOf, tokenSource } from "./credentials.ts";
+import { endpointOf } from "./endpoint.ts";
+import { toStorageError } from "./errors.ts";
+import type { parameters } from "./parameters.ts";
+
+export interface GsRequest extends CallOptions {
+  readonly method: HttpRequest["method"];
+  /** Encoded, without the query. */
+  readonly path: string;
+  /** For messages; empty for calls on the bucket. */
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+export class GsClient {
+  readonly bucket: string;
+  readonly endpoint: string;
+  readonly configuration: Configuration<typeof parameters>;
+  readonly retryPolicy: RetryPolicy;
+  readonly #http: HttpClient;
+  readonly #tokens: Renewable<AccessToken> | undefined;
+  readonly #headers: Readonly<Record<string, string>>;
+  #payer: Promise<string | undefined> | undefined;
+
+  constructor(bucket: string, configuration: Configuration<typeof parameters>, http: HttpClient, policy: RetryPolicy) {
+    this.bucket = bucket;
+    this.endpoint = endpointOf(configuration.values.endpoint_url);
+    this.configuration = configuration;
+    this.retryPolicy = policy;
+    this.#http = http;
+    this.#tokens = tokenSource(configuration);
+    this.#headers = configuration.values["session_kwargs.headers"] as Record<string, string>;
+  }
+
+  objectPath(key: string): string {
+    return `/storage/v1/b/${encodeText(this.bucket)}/o/${encodeText(key)}`;
+  }
+
+  get listPath(): string {
+    return `/storage/v1/b/${encodeText(this.bucket)}/o`;
+  }
+
+  get uploadPath(): string {
+    return `/upload/storage/v1/b/${encodeText(this.bucket)}/o`;
+  }
+
+  /** The answer, which is a success; its body is still to be read. */
+  send(request: GsRequest): Promise<HttpAnswer> {
+    return retry(this.retryPolicy, request.signal, async () => {
+      const answer = await this.#sendOnce(request);
+      if (answer.status < 300) return answer;
+      throw await this.toError(request.key, answer);
+    });
+  }
+
+  async sendForJson<T>(request: GsRequest): Promise<T> {
+    return retry(this.retryPolicy, request.signal, async () => {
+      const answer = await this.#sendOnce(request);
+      const text = await answer.text();
+      if (answer.status < 300) return JSON.parse(text) as T;
+      throw this.#errorOf(request.key, answer, text);
+    });
+  }
+
+  /** To a URL that the store gave, which is its own permission; whatever the answer, and only once. */
+  sendToUrl(url: string, request: Omit<HttpRequest, "origin" | "path">, key: string): Promise<HttpAnswer> {
+    const { origin, pathname, search, host } = new URL(url);
+    const headers = { ...this.#headers, ...request.headers, host };
+    return this.#http.send({ ...request, origin, path: pathname + search, headers }, this.place(key));
+  }
+
+  async toError(key: string, answer: HttpAnswer): Promise<StorageError> {
+    return this.#errorOf(key, answer, await answer.text());
+  }
+
+  #errorOf(key: string, answer: HttpAnswer, body: string): StorageError {
+    const renewed = answer.status === 401 && (this.#tokens?.renew() ?? false);
+    return toStorageError(answer, body, this.place(key), renewed ? { retryable: true } : {});
+  }
+
+  place(key: string): ErrorPlace {
+    return { scheme: "gs", bucket: this.bucket, key };
+  }
+
+  /** Who pays, where requesters do. */
+  async payerQuery(): Promise<Record<string, string>> {
+    const { requester_pays } = this.configuration.values;
+    if (requester_pays === false) return {};
+    if (typeof requester_pays === "string") return { userProject: requester_pays };
+    this.#payer ??= projectOf(this.configuration);
+    const project = await this.#payer;
+    if (project !== undefined) return { userProject: project };
+    this.#payer = undefined;
+    throw new StorageError("config", "requester_pays: the default credentials name no project", { scheme: "gs" });
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  async #sendOnce(request: GsRequest): Promise<HttpAnswer> {
+    const query = encodeQuery({ ...request.query, ...(await this.payerQuery()) });
+    const credentials = await this.#tokens?.get();
+    const authorization = credentials?.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` };
+    const headers = { ...this.#headers, ...authorization, ...request.headers };
+    const { method, body, signal } = request;
+    const sent = { method, origin: this.endpoint, path: request.path + query, headers, body, signal };
+    return this.#http.send(sent, this.place(request.key));
+  }
+}

@@ -1,0 +1,175 @@
+/** Who asks: what `token` says, or what the vendor's library finds; renewed before it expires. */
+import { createSign } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { homedir } from "node:os";
+import type { GoogleAuth } from "google-auth-library";
+import type { Configuration } from "../../configuration.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
+import { endpointOf, isEmulator } from "./endpoint.ts";
+import type { parameters } from "./parameters.ts";
+
+type GsConfiguration = Configuration<typeof parameters>;
+type TokenDict = Readonly<Record<string, unknown>>;
+
+export interface AccessToken {
+  /** Absent: the request goes without. */
+  readonly token?: string;
+  readonly expiration?: Date | undefined;
+}
+
+/** The part of the vendor's clients that is used; one of them may be given as `token`. */
+interface TokenClient {
+  getAccessToken(): Promise<{ token?: string | null | undefined }>;
+  readonly credentials?: { readonly expiry_date?: number | null };
+}
+
+/** Undefined: requests go without credentials. */
+export function tokenSource(configuration: GsConfiguration): Renewable<AccessToken> | undefined {
+  const { token } = configuration.values;
+  if (token === "anon") return undefined;
+  if (token === null) return renewing(() => firstOf(configuration));
+  if (token === "google_default") return renewing(() => fromAuth(() => createAuth(configuration)));
+  if (token === "cloud") return renewing(() => fromMetadataServer(configuration));
+  if (typeof token === "string") return fromText(configuration, token);
+  return fromDict(configuration, token);
+}
+
+/** Default credentials, then the metadata server, then none: asked again after a while, should they appear. */
+async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
+  if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
+  return fromAuth(() => createAuth(configuration)).catch(() => ({ expiration: soon() }));
+}
+
+/** An emulator knows no credentials: only those that somebody set up are worth looking for. */
+const hasDefaultFile = () => Boolean(process.env["GOOGLE_APPLICATION_CREDENTIALS"]);
+
+function fromText(configuration: GsConfiguration, token: string): Renewable<AccessToken> {
+  const looksLikePath = /[/\\]|\.json$/.test(token) && !token.startsWith("ya29.");
+  let raw = !looksLikePath;
+  const source = renewing(async (): Promise<AccessToken> => {
+    const dict = await readTokenFile(token);
+    raw = dict === undefined;
+    if (dict) return fromDict(configuration, dict).get();
+    if (!looksLikePath) return { token };
+    throw new StorageError("config", "token: the token file is not there", { scheme: "gs" });
+  });
+  return { get: source.get, renew: () => !raw && source.renew() };
+}
+
+/** Undefined where there is no such file: the text is an access token itself. */
+async function readTokenFile(path: string): Promise<TokenDict | undefined> {
+  const text = await readFile(path.replace(/^~(?=\/)/, homedir()), "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text) as TokenDict;
+  } catch {
+    throw new StorageError("config", "token: the token file is not JSON", { scheme: "gs" });
+  }
+}
+
+function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<AccessToken> {
+  if (typeof token["getAccessToken"] === "function") {
+    return renewing(() => fromClient(async () => token as unknown as TokenClient));
+  }
+  if (isCredential(token)) return renewing(() => fromClient(() => createClient(configuration, token)));
+  const plain = token["access_token"] ?? token["token"];
+  if (typeof plain === "string") return lasting({ token: plain });
+  throw new StorageError("config", "token: this dictionary holds no credentials", { scheme: "gs" });
+}
+
+const isCredential = (token: TokenDict) =>
+  token["type"] !== undefined || token["private_key"] !== undefined || token["refresh_token"] !== undefined;
+
+/** The vendor's library, loaded when it is first needed. */
+async function createAuth(configuration: GsConfiguration): Promise<GoogleAuth> {
+  const { GoogleAuth } = await import("google-auth-library");
+  return new GoogleAuth({ scopes: scopeOf(configuration), clientOptions: clientOptions(configuration) });
+}
+
+/** Made by hand: the library's own way of doing it prints a warning. */
+async function createClient(configuration: GsConfiguration, token: TokenDict): Promise<TokenClient> {
+  const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
+  const scopes = [scopeOf(configuration)];
+  const options = { ...clientOptions(configuration), scopes };
+  const text = (name: string) => String(token[name] ?? "");
+  if (token["private_key"] !== undefined) {
+    const { email, key, keyId } = {
+      email: text("client_email"),
+      key: text("private_key"),
+      keyId: text("private_key_id"),
+    };
+    return new JWT({ ...options, email, key, keyId });
+  }
+  if (token["refresh_token"] !== undefined && token["type"] !== "external_account_authorized_user") {
+    const { clientId, clientSecret } = { clientId: text("client_id"), clientSecret: text("client_secret") };
+    return new UserRefreshClient({ ...options, clientId, clientSecret, refreshToken: text("refresh_token") });
+  }
+  const external =
+    token["type"] === "external_account" && ExternalAccountClient.fromJSON({ ...token, ...options } as never);
+  return (
+    external || new GoogleAuth({ scopes, credentials: token, clientOptions: clientOptions(configuration) }).getClient()
+  );
+}
+
+const scopeOf = ({ values }: GsConfiguration) =>
+  `https://www.googleapis.com/auth/devstorage.${values.access ?? "full_control"}`;
+
+/** Tokens are fetched the way that requests take. */
+function clientOptions({ values }: GsConfiguration) {
+  const proxy = values["session_kwargs.proxy"];
+  return proxy === null ? {} : { transporterOptions: { proxy } };
+}
+
+const fromAuth = (create: () => Promise<GoogleAuth>) =>
+  fromClient(async () => (await (await create()).getClient()) as TokenClient);
+
+async function fromMetadataServer(configuration: GsConfiguration): Promise<AccessToken> {
+  const { Compute } = await import("google-auth-library");
+  return fromClient(async () => new Compute({ scopes: [scopeOf(configuration)] }));
+}
+
+async function fromClient(create: () => Promise<TokenClient>): Promise<AccessToken> {
+  try {
+    const client = await create();
+    const { token } = await client.getAccessToken();
+    if (!token) throw new Error("there is no access token");
+    const end = client.credentials?.expiry_date;
+    return { token, expiration: end ? new Date(end) : soon() };
+  } catch (error) {
+    if (isStorageError(error)) throw error;
+    const message = `no credentials: give a token, or "anon" for a public bucket (${(error as Error).message})`;
+    throw new StorageError("permission", message, { scheme: "gs", cause: error });
+  }
+}
+
+/** Who signs URLs: a service account, by its key or through the store. */
+export interface UrlSigner {
+  readonly email: string;
+  sign(text: string): Promise<Buffer>;
+}
+
+/** Undefined for plain tokens, for users, and for nobody. */
+export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
+  const { token } = configuration.values;
+  if (token === null || token === "google_default" || token === "cloud") return remoteSigner(configuration);
+  const dict = typeof token === "string" ? await readTokenFile(token) : token;
+  const { client_email: email, private_key: key } = dict ?? {};
+  if (typeof email !== "string" || typeof key !== "string") return undefined;
+  return { email, sign: async (text) => createSign("RSA-SHA256").update(text).sign(key) };
+}
+
+async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
+  const auth = await createAuth(configuration);
+  const email = (await auth.getCredentials().catch(() => undefined))?.client_email;
+  return email ? { email, sign: async (text) => Buffer.from(await auth.sign(text), "base64") } : undefined;
+}
+
+/** The project to work under: that of the default credentials goes before the one that is given. */
+export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
+  const { token, project } = configuration.values;
+  if (token === "anon") return undefined;
+  if (token !== "google_default") return project ?? undefined;
+  const auth = await createAuth(configuration);
+  return auth.getProjectId().catch(() => project ?? undefined);
+}

@@ -1,0 +1,42 @@
+/** Pages of objects and of their generations. */
+import type { Entry } from "../../backend.ts";
+import type { Page, PageCall } from "../../listing.ts";
+import type { GsClient } from "./client.ts";
+import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
+
+interface ObjectList {
+  readonly items?: readonly ObjectResource[];
+  readonly prefixes?: readonly string[];
+  readonly nextPageToken?: string;
+}
+
+export async function fetchPage(client: GsClient, call: PageCall): Promise<Page> {
+  const path = client.listPath;
+  const query = queryOf(call);
+  const list = await client.sendForJson<ObjectList>({ method: "GET", path, key: "", query, signal: call.signal });
+  const entries = (list.items ?? []).map(toEntry);
+  for (const prefix of list.prefixes ?? []) entries.push(folder(prefix));
+  return { entries: entries.filter(({ path: found }) => found !== call.startAfter), next: list.nextPageToken };
+}
+
+/** The store begins at a name, and with it: one more is asked for, and that name is left out. */
+function queryOf(call: PageCall): Record<string, string> {
+  const fields = `nextPageToken,prefixes,items(${entryFields})`;
+  const query: Record<string, string> = { prefix: call.prefix, fields };
+  if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
+  if (call.versions) query["versions"] = "true";
+  if (call.limit !== undefined) query["maxResults"] = String(call.limit + 1);
+  if (call.startAfter !== undefined) query["startOffset"] = call.startAfter;
+  if (call.token !== undefined) query["pageToken"] = call.token;
+  return query;
+}
+
+const folder = (path: string): Entry => ({
+  path,
+  size: 0,
+  etag: "",
+  version: "",
+  is_latest: true,
+  last_modified: null,
+  type: "directory",
+});

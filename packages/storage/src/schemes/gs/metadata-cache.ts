@@ -1,0 +1,109 @@
+/** `cache_timeout`: listings and metadata that are kept for a while, until something is changed through the same storage. */
+import type { Backend, Entry, ListCall, Upload, VersionCall } from "../../backend.ts";
+
+/** Entries that are kept at most, of all listings together. */
+const mostEntries = 100_000;
+
+interface Kept {
+  readonly entries: readonly Entry[];
+  readonly until: number;
+}
+
+export function withMetadataCache(backend: Backend, seconds: number, now: () => number = Date.now): Backend {
+  const cache = new MetadataCache(seconds * 1000, now);
+  const change = async <T>(work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } finally {
+      cache.clear();
+    }
+  };
+  return {
+    ...backend,
+    list: (prefix, call) => listThrough(cache, backend, prefix, call),
+    stat: (key, call) => statThrough(cache, backend, key, call),
+    put: (key, bytes, call) => change(backend.put(key, bytes, call)),
+    upload: async (key, call) => clearingUpload(await backend.upload(key, call), change),
+    remove: (key, call) => change(backend.remove(key, call)),
+    ...(backend.copy && { copy: (...words) => change((backend.copy as NonNullable<Backend["copy"]>)(...words)) }),
+    ...(backend.removeMany && {
+      removeMany: (...words) => change((backend.removeMany as NonNullable<Backend["removeMany"]>)(...words)),
+    }),
+  };
+}
+
+const clearingUpload = (upload: Upload, change: <T>(work: Promise<T>) => Promise<T>): Upload => ({
+  put: (part, bytes) => upload.put(part, bytes),
+  finish: () => change(upload.finish()),
+  abort: () => upload.abort(),
+});
+
+class MetadataCache {
+  readonly #kept = new Map<string, Kept>();
+  readonly #lifetime: number;
+  readonly #now: () => number;
+  #size = 0;
+  /** Changes so far: what was asked before one is not kept after it. */
+  changes = 0;
+
+  constructor(lifetime: number, now: () => number) {
+    this.#lifetime = lifetime;
+    this.#now = now;
+  }
+
+  get(name: string): readonly Entry[] | undefined {
+    const kept = this.#kept.get(name);
+    return kept && kept.until > this.#now() ? kept.entries : undefined;
+  }
+
+  set(name: string, entries: readonly Entry[], changes: number): void {
+    if (changes !== this.changes || entries.length > mostEntries) return;
+    if (this.#size + entries.length + 1 > mostEntries) this.#forget();
+    this.#size += entries.length + 1 - (this.#kept.get(name)?.entries.length ?? -1);
+    this.#kept.set(name, { entries, until: this.#now() + this.#lifetime });
+  }
+
+  clear(): void {
+    this.changes += 1;
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#kept.clear();
+    this.#size = 0;
+  }
+}
+
+async function statThrough(cache: MetadataCache, backend: Backend, key: string, call: VersionCall): Promise<Entry> {
+  const name = JSON.stringify(["stat", key, call.version]);
+  const [kept] = cache.get(name) ?? [];
+  if (kept) return { ...kept };
+  const { changes } = cache;
+  const entry = await backend.stat(key, call);
+  cache.set(name, [{ ...entry }], changes);
+  return entry;
+}
+
+/** Entries are copied in and out: whoever gets one may change it. */
+async function* listThrough(
+  cache: MetadataCache,
+  backend: Backend,
+  prefix: string,
+  call: ListCall,
+): AsyncGenerator<Entry[]> {
+  const name = JSON.stringify(["list", prefix, call.delimiter, call.startAfter, call.versions, call.ordered]);
+  const kept = cache.get(name);
+  if (kept) {
+    call.signal?.throwIfAborted();
+    yield kept.map((entry) => ({ ...entry }));
+    return;
+  }
+  const { changes } = cache;
+  let seen: Entry[] | undefined = [];
+  for await (const page of backend.list(prefix, call)) {
+    if (seen && seen.length + page.length <= mostEntries) for (const entry of page) seen.push({ ...entry });
+    else seen = undefined;
+    yield page;
+  }
+  if (seen) cache.set(name, seen, changes);
+}

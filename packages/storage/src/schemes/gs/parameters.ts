@@ -1,0 +1,95 @@
+/** What `gs://` takes. */
+import type { ParameterTable } from "../../parameters.ts";
+
+export const parameters = {
+  project: {
+    type: "string",
+    default: null,
+    effect: "native",
+    sources: ["project", "$GCSFS_DEFAULT_PROJECT", "$GOOGLE_CLOUD_PROJECT"],
+    help: "Project to work under; overridden when token is google_default, ignored when it is anon.",
+  },
+  access: {
+    type: "string",
+    default: null,
+    choices: ["read_only", "read_write", "full_control"],
+    effect: "native",
+    help: "Scope of the credentials; full control when unset.",
+  },
+  token: {
+    type: ["string", "dict"],
+    default: null,
+    effect: "native",
+    secret: true,
+    help: "google_default, cloud, anon, the path of a token file, an access token, or a token dictionary; unset: default credentials, then the metadata server, then none.",
+  },
+  consistency: {
+    type: "string",
+    default: null,
+    choices: ["none", "size", "md5"],
+    effect: "emulated",
+    help: "What is checked after a write; md5 falls back to crc32c for objects made of parts.",
+  },
+  cache_timeout: {
+    type: "number",
+    default: null,
+    effect: "emulated",
+    reason:
+      "unset nothing is kept, where the original keeps listings for ever: a stale listing is worse than a slow one",
+    help: "Seconds that listings and metadata are kept, Infinity for ever; 0 or less, or unset: not at all. What is changed here is forgotten.",
+  },
+  secure_serialize: {
+    type: "boolean",
+    default: null,
+    effect: "no-op",
+    reason: "deprecated, and ignored by the original too",
+    help: "Deprecated.",
+  },
+  requester_pays: {
+    type: ["boolean", "string"],
+    default: false,
+    effect: "native",
+    help: "Bill the project, or the one that is named.",
+  },
+  session_kwargs: {
+    type: "dict",
+    default: {},
+    effect: "native",
+    help: "proxy, headers, timeout, limit.",
+  },
+  "session_kwargs.proxy": { type: "string", default: null, effect: "native", help: "URL of an HTTP proxy." },
+  "session_kwargs.headers": {
+    type: "dict",
+    default: {},
+    effect: "native",
+    secret: true,
+    help: "Headers of every request.",
+  },
+  "session_kwargs.timeout": { type: "number", default: 60, effect: "native", help: "Seconds to wait for an answer." },
+  "session_kwargs.limit": {
+    type: "integer",
+    default: 64,
+    minimum: 1,
+    effect: "native",
+    help: "Connections to one host.",
+  },
+  endpoint_url: {
+    type: "string",
+    default: null,
+    effect: "native",
+    sources: ["endpoint_url", "$STORAGE_EMULATOR_HOST"],
+    help: "protocol://host:port without a path; http:// is added to the variable's value where it is missing.",
+  },
+  default_location: {
+    type: "string",
+    default: null,
+    effect: "native",
+    help: "Where buckets are made.",
+  },
+  version_aware: {
+    type: "boolean",
+    default: false,
+    effect: "native",
+    help: "List and read generations.",
+  },
+} as const satisfies ParameterTable;

@@ -1,0 +1,37 @@
+/** Looking at an object, and reading it. */
+import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { GsClient } from "./client.ts";
+import { entryFields, entryOfAnswer, type ObjectResource, toEntry } from "./object-resource.ts";
+
+export async function statObject(client: GsClient, key: string, call: VersionCall): Promise<Entry> {
+  const query = { ...generationQuery(call), fields: entryFields };
+  const path = client.objectPath(key);
+  return toEntry(await client.sendForJson<ObjectResource>({ method: "GET", path, key, query, signal: call.signal }));
+}
+
+export async function readObject(client: GsClient, key: string, call: ReadCall): Promise<Content> {
+  // As it is stored: else the store would unpack what was packed, and its size would be another.
+  const headers = { ...rangeHeader(call), "accept-encoding": "gzip" };
+  const query = { ...generationQuery(call), alt: "media" };
+  const { signal } = call;
+  try {
+    const answer = await client.send({ method: "GET", path: client.objectPath(key), key, query, headers, signal });
+    const entry = entryOfAnswer(key, answer);
+    if (call.ifMatch === undefined || call.ifMatch === entry.etag) return contentOf(answer, entry, call);
+    await answer.discard();
+    throw replaced(client, key);
+  } catch (error) {
+    // A generation that has gone meanwhile: the object is not the expected one.
+    if (isStorageError(error, "not_found") && call.ifMatch !== undefined) throw replaced(client, key);
+    if (!isStorageError(error) || error.status !== 416) throw error;
+    return emptyContent(await statObject(client, key, call), call);
+  }
+}
+
+const replaced = (client: GsClient, key: string) =>
+  new StorageError("precondition", `gs://${client.bucket}/${key}: it was replaced`, client.place(key));
+
+export const generationQuery = ({ version }: VersionCall): Record<string, string> =>
+  version ? { generation: version } : {};

@@ -1,0 +1,116 @@
+/**
+ * Writing in parts, one after the other, in a session that the store keeps. Every part but the last is a multiple of a
+ * quarter of a mebibyte, so what is left over goes with the next; and one part is held back, for only the last says how
+ * long the object is.
+ */
+import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { retry } from "../../retry.ts";
+import type { GsClient } from "./client.ts";
+import { Checksum, checkWritten } from "./consistency.ts";
+import { type ObjectResource, toEntry, writtenFields } from "./object-resource.ts";
+import { conditionsOf, describe } from "./write.ts";
+
+export const partUnit = 256 * 1024;
+
+export async function beginUpload(client: GsClient, key: string, call: WriteCall): Promise<Upload> {
+  const conditions = await conditionsOf(client, key, call);
+  const answer = await client.send({
+    method: "POST",
+    path: client.uploadPath,
+    key,
+    query: { uploadType: "resumable", name: key, fields: writtenFields, ...conditions },
+    headers: { "content-type": "application/json; charset=UTF-8" },
+    body: Buffer.from(JSON.stringify({ name: key, ...describe(call) })),
+    signal: call.signal,
+  });
+  await answer.discard();
+  const session = answer.header("location");
+  if (session === undefined) {
+    throw new StorageError("failed", `gs://${client.bucket}/${key}: the store began no upload`, client.place(key));
+  }
+  return new ResumableUpload(client, key, session, call);
+}
+
+class ResumableUpload implements Upload {
+  readonly #client: GsClient;
+  readonly #key: string;
+  readonly #session: string;
+  readonly #call: WriteCall;
+  readonly #checksum: Checksum;
+  #held: Uint8Array = new Uint8Array();
+  /** How many bytes the store has. */
+  #sent = 0;
+
+  constructor(client: GsClient, key: string, session: string, call: WriteCall) {
+    this.#client = client;
+    this.#key = key;
+    this.#session = session;
+    this.#call = call;
+    this.#checksum = new Checksum(client.configuration.values.consistency);
+  }
+
+  async put(_part: number, bytes: Uint8Array): Promise<void> {
+    this.#checksum.add(bytes);
+    const whole = this.#held.length - (this.#held.length % partUnit);
+    if (whole > 0) await this.#sendAll(this.#held.subarray(0, whole), "*");
+    const rest = this.#held.subarray(whole);
+    this.#held = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+  }
+
+  async finish(): Promise<Entry> {
+    const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
+    if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
+    const written = JSON.parse(await answer.text()) as ObjectResource;
+    await checkWritten(this.#client, written, this.#checksum);
+    return toEntry(written);
+  }
+
+  /** Without the caller's signal: what was aborted must be cleared away all the same. */
+  async abort(): Promise<void> {
+    const answer = await this.#client.sendToUrl(this.#session, { method: "DELETE", headers: {} }, this.#key);
+    await answer.discard();
+  }
+
+  /** Returns the answer that ended the upload, with the last bytes. The store may take fewer than it is sent. */
+  async #sendAll(bytes: Uint8Array, total: string): Promise<HttpAnswer | undefined> {
+    const start = this.#sent;
+    const end = start + bytes.length;
+    for (;;) {
+      const ended = await retry(this.#client.retryPolicy, this.#call.signal, async (attempt) => {
+        const before = attempt > 1 ? await this.#askHowMuch() : undefined;
+        if (before || this.#sent >= end) return before;
+        return this.#send(bytes.subarray(this.#sent - start), end, total);
+      });
+      if (ended || this.#sent >= end) return ended;
+    }
+  }
+
+  async #send(body: Uint8Array, end: number, total: string): Promise<HttpAnswer | undefined> {
+    const before = this.#sent;
+    const ended = await this.#ask(`bytes ${before}-${end - 1}/${total}`, body);
+    if (ended || this.#sent > before) return ended;
+    throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store took nothing`);
+  }
+
+  /** A part that broke off may have arrived, or some of it, or it was the last and has ended the upload. */
+  #askHowMuch(): Promise<HttpAnswer | undefined> {
+    return this.#ask("bytes */*");
+  }
+
+  async #ask(range: string, body?: Uint8Array): Promise<HttpAnswer | undefined> {
+    const headers = { "content-range": range };
+    const request = { method: "PUT", headers, body, signal: this.#call.signal } as const;
+    return this.#take(await this.#client.sendToUrl(this.#session, request, this.#key));
+  }
+
+  async #take(answer: HttpAnswer): Promise<HttpAnswer | undefined> {
+    if (answer.status < 300) return answer;
+    if (answer.status !== 308) throw await this.#client.toError(this.#key, answer);
+    await answer.discard();
+    const last = /bytes=0-(\d+)/.exec(answer.header("range") ?? "")?.[1];
+    this.#sent = last === undefined ? 0 : Number(last) + 1;
+    return undefined;
+  }
+}

@@ -1,0 +1,60 @@
+/** Copying, moving and removing: each is one commit, whatever it touches. */
+import type { CallOptions, VersionCall } from "../../backend.ts";
+import { folderOf } from "../../uri.ts";
+import type { HubClient } from "./client.ts";
+import type { Changes, CommitLine } from "./commit.ts";
+import { listTree, lookUp, statFile } from "./list.ts";
+import { readFile } from "./read.ts";
+import { checkPath } from "./repository.ts";
+import { inline } from "./write.ts";
+
+export async function copyFile(
+  client: HubClient,
+  changes: Changes,
+  from: string,
+  to: string,
+  call: VersionCall,
+): Promise<void> {
+  const line = await lineOfCopy(client, from, to, call);
+  await changes.make([line], { summary: `Copy ${from} to ${to}`, signal: call.signal });
+}
+
+export async function moveFile(
+  client: HubClient,
+  changes: Changes,
+  from: string,
+  to: string,
+  call: CallOptions,
+): Promise<void> {
+  const line = await lineOfCopy(client, from, to, call);
+  const removal = { key: "deletedFile", value: { path: from } } as const;
+  await changes.make([line, removal], { summary: `Move ${from} to ${to}`, signal: call.signal });
+}
+
+/** What is kept beside git is only named again; the small files in git pass through us. */
+async function lineOfCopy(client: HubClient, from: string, to: string, call: VersionCall): Promise<CommitLine> {
+  checkPath(to);
+  const item = await lookUp(client, from, call);
+  if (item?.lfs) return { key: "lfsFile", value: { path: to, algo: "sha256", oid: item.lfs.oid, size: item.lfs.size } };
+  if (item?.type !== "file") await statFile(client, from, call);
+  const content = await readFile(client, from, call);
+  return inline(to, Buffer.concat(await Array.fromAsync(content.body))).line;
+}
+
+export async function removeFile(client: HubClient, changes: Changes, key: string, call: CallOptions): Promise<void> {
+  changes.forget(key);
+  const item = await lookUp(client, key, call);
+  if (item?.type !== "file") return;
+  await changes.make([{ key: "deletedFile", value: { path: key } }], { summary: `Remove ${key}`, signal: call.signal });
+}
+
+/** File by file: so a file of the folder that is written in the same batch stays. */
+export async function removeTree(client: HubClient, changes: Changes, key: string, call: CallOptions): Promise<void> {
+  if (key !== "") await removeFile(client, changes, key, call);
+  else changes.forget("");
+  const lines: CommitLine[] = [];
+  for await (const page of listTree(client, folderOf(key), call)) {
+    for (const { path } of page) lines.push({ key: "deletedFile", value: { path } });
+  }
+  if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
+}

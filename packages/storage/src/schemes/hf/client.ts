@@ -1,0 +1,180 @@
+/** Calls of the hub: addressed, with the token, redirects followed, tried again where that makes sense, errors named. */
+import type { Readable } from "node:stream";
+import type { CallOptions } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import type { Location } from "../../uri.ts";
+import { isEntryMissing, toStorageError } from "./errors.ts";
+import { encodePath, type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
+
+export interface HubRequest extends CallOptions {
+  readonly method: HttpRequest["method"];
+  readonly url: string;
+  /** For the error. */
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** A new stream for every attempt, instead of `body`; `headers` have its length. */
+  readonly stream?: () => Readable;
+  /** Where the hub's own token must not go: addresses that are signed. */
+  readonly isSigned?: true;
+}
+
+export interface HubAnswer {
+  /** The last, with the body. */
+  readonly answer: HttpAnswer;
+  /** The hub's own, which tells of the file although another server has its bytes. */
+  readonly told: HttpAnswer;
+}
+
+export interface HubSettings {
+  readonly location: Location;
+  readonly endpoint: string;
+  readonly token: string | undefined;
+  readonly http: HttpClient;
+  readonly retry: RetryPolicy;
+}
+
+const mostRedirects = 10;
+const redirects = [301, 302, 303, 307, 308];
+
+export class HubClient {
+  readonly name: RepositoryName;
+  readonly #settings: HubSettings;
+  #type: Promise<RepositoryType> | undefined;
+
+  constructor(settings: HubSettings) {
+    this.#settings = settings;
+    this.name = repositoryOf(settings.location);
+  }
+
+  /** A call of the interface for programs. */
+  async apiUrl(call: string, revision = this.name.revision, path = ""): Promise<string> {
+    const below = path === "" ? "" : `/${encodePath(path)}`;
+    return `${this.#apiOf(await this.#typeOf())}/${call}/${encodeURIComponent(revision)}${below}`;
+  }
+
+  /** What lies at the addresses that people see, too. */
+  async fileUrl(rest: string): Promise<string> {
+    const type = await this.#typeOf();
+    return `${this.#settings.endpoint}/${type === "model" ? "" : `${type}s/`}${this.name.id}${rest}`;
+  }
+
+  #apiOf(type: RepositoryType): string {
+    return `${this.#settings.endpoint}/api/${type}s/${this.name.id}`;
+  }
+
+  send(request: HubRequest): Promise<HubAnswer> {
+    return retry(this.#settings.retry, request.signal, async () => {
+      const sent = await this.#follow(request);
+      if (sent.answer.status < 300) return sent;
+      throw await toStorageError(sent.answer, this.place(request.key));
+    });
+  }
+
+  /** Nothing where the hub says that there is no such file or folder; a missing repository is an error. */
+  async sendUnlessMissing(request: HubRequest): Promise<HttpAnswer | undefined> {
+    return retry(this.#settings.retry, request.signal, async () => {
+      const { answer } = await this.#follow(request);
+      if (answer.status < 300) return answer;
+      if (!isEntryMissing(answer)) throw await toStorageError(answer, this.place(request.key));
+      await answer.discard();
+      return undefined;
+    });
+  }
+
+  /** Sends JSON, gets JSON. */
+  async call<T>(url: string, key: string, body: object, { signal }: CallOptions): Promise<T> {
+    const headers = { "content-type": "application/json" };
+    const { answer } = await this.send({
+      method: "POST",
+      url,
+      key,
+      headers,
+      body: Buffer.from(JSON.stringify(body)),
+      signal,
+    });
+    return JSON.parse(await answer.text()) as T;
+  }
+
+  /** The commit that the revision is now. */
+  async head({ signal }: CallOptions): Promise<string> {
+    const { answer } = await this.send({ method: "GET", url: await this.apiUrl("revision"), key: "", signal });
+    const { sha } = JSON.parse(await answer.text()) as { sha: string };
+    return sha;
+  }
+
+  /** The address of the next page, at the endpoint that was opened. */
+  nextUrl(answer: HttpAnswer): string | undefined {
+    const next = /<([^>]+)>;\s*rel="next"/.exec(answer.header("link") ?? "")?.[1];
+    if (next === undefined) return undefined;
+    const { pathname, search } = new URL(next, this.#settings.endpoint);
+    return new URL(this.#settings.endpoint).origin + pathname + search;
+  }
+
+  place(key: string) {
+    return { scheme: "hf", bucket: this.#settings.location.bucket, key };
+  }
+
+  close(): Promise<void> {
+    return this.#settings.http.close();
+  }
+
+  async #follow(request: HubRequest): Promise<HubAnswer> {
+    let url = new URL(request.url);
+    let told: HttpAnswer | undefined;
+    for (let count = 0; count <= mostRedirects; count += 1) {
+      const answer = await this.#sendOnce(request, url);
+      if (answer.header("x-repo-commit") !== undefined) told ??= answer;
+      const next = answer.header("location");
+      if (!redirects.includes(answer.status) || next === undefined) return { answer, told: told ?? answer };
+      await answer.discard();
+      url = new URL(next, url);
+    }
+    throw new StorageError("failed", `${request.url}: too many redirects`, this.place(request.key));
+  }
+
+  #sendOnce({ method, headers, body, stream, signal, key, isSigned }: HubRequest, url: URL): Promise<HttpAnswer> {
+    const { endpoint, token, http } = this.#settings;
+    const isHub = url.origin === new URL(endpoint).origin && !isSigned;
+    const sent: Record<string, string> = {
+      "user-agent": "millrace-storage",
+      "accept-encoding": "identity",
+      ...headers,
+    };
+    if (isHub && token !== undefined) sent["authorization"] = `Bearer ${token}`;
+    const path = url.pathname + url.search;
+    const request = { method, origin: url.origin, path, headers: sent, body: stream?.() ?? body, signal };
+    return http.send(request, this.place(key));
+  }
+
+  #typeOf(): Promise<RepositoryType> {
+    this.#type ??= this.#findType().catch((error: unknown) => {
+      this.#type = undefined;
+      throw error;
+    });
+    return this.#type;
+  }
+
+  /** Asks the hub only where the URI does not say. */
+  async #findType(): Promise<RepositoryType> {
+    const [only, another] = this.name.types;
+    if (only !== undefined && another === undefined) return only;
+    for (const type of this.name.types) if (await this.#isThere(type)) return type;
+    const tried = this.name.types.join(" and no ");
+    const token = this.#settings.token === undefined ? "; a private one needs a token" : "";
+    throw new StorageError("not_found", `the hub has no ${tried} ${this.name.id}${token}`, this.place(""));
+  }
+
+  async #isThere(type: RepositoryType): Promise<boolean> {
+    try {
+      const { answer } = await this.send({ method: "GET", url: this.#apiOf(type), key: "" });
+      await answer.discard();
+      return true;
+    } catch (error) {
+      if (isStorageError(error, "not_found")) return false;
+      throw error;
+    }
+  }
+}

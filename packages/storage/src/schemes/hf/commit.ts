@@ -1,0 +1,113 @@
+/** Changes of a repository: lines of a commit, made at once or gathered until a batch is finished. */
+import type { BatchCall, CallOptions } from "../../backend.ts";
+import { isStorageError } from "../../errors.ts";
+import { folderOf } from "../../uri.ts";
+import type { HubClient } from "./client.ts";
+
+/** A line of a commit, as the hub takes it. */
+export type CommitLine =
+  | { key: "file"; value: { path: string; content: string; encoding: "base64" } }
+  | { key: "lfsFile"; value: { path: string; algo: "sha256"; oid: string; size: number } }
+  | { key: "deletedFile"; value: { path: string } };
+
+export interface ChangeCall extends CallOptions {
+  readonly summary: string;
+  /** Rejects unless the change may be made on top of this commit. */
+  readonly condition?: ((commit: string) => Promise<void>) | undefined;
+}
+
+export interface Changes {
+  /** The commit that was made; empty while it is only gathered. */
+  make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
+  /** Takes back what was gathered of a file, or of all in a folder. */
+  forget(path: string): void;
+}
+
+const mostAttempts = 8;
+
+/** Each change is a commit. They are made one after the other: the hub would refuse those that meet. */
+export class ImmediateChanges implements Changes {
+  readonly #client: HubClient;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(client: HubClient) {
+    this.#client = client;
+  }
+
+  make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
+    const made = this.#last.then(() => this.#make(lines, call));
+    this.#last = made.catch(() => {});
+    return made;
+  }
+
+  forget(): void {}
+
+  /** Somebody else's commit in between is no failure: the condition is looked at again. */
+  async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
+    for (let attempt = 1; ; attempt += 1) {
+      const parent = call.condition ? await this.#client.head(call) : undefined;
+      if (parent !== undefined) await call.condition?.(parent);
+      try {
+        return await commit(this.#client, lines, { ...call, parent });
+      } catch (error) {
+        if (!isStorageError(error, "precondition") || attempt >= mostAttempts) throw error;
+      }
+    }
+  }
+}
+
+/** Everything that is changed becomes one commit. The last change of a path counts. */
+export class GatheredChanges implements Changes {
+  readonly #client: HubClient;
+  readonly #call: BatchCall;
+  readonly #lines = new Map<string, CommitLine>();
+  /** Conditions were looked at here: the commit must come right after it. */
+  #parent: string | undefined;
+
+  constructor(client: HubClient, call: BatchCall) {
+    this.#client = client;
+    this.#call = call;
+  }
+
+  async make(lines: readonly CommitLine[], { condition, signal }: ChangeCall): Promise<string> {
+    if (condition) {
+      this.#parent ??= await this.#client.head({ signal });
+      await condition(this.#parent);
+    }
+    for (const line of lines) this.#lines.set(line.value.path, line);
+    return "";
+  }
+
+  forget(path: string): void {
+    for (const gathered of this.#lines.keys()) {
+      if (gathered === path || gathered.startsWith(folderOf(path))) this.#lines.delete(gathered);
+    }
+  }
+
+  async commit(): Promise<void> {
+    const { signal, message } = this.#call;
+    const count = this.#lines.size;
+    if (count === 0) return;
+    const summary = message ?? `Change ${count} ${count === 1 ? "file" : "files"}`;
+    await commit(this.#client, [...this.#lines.values()], { signal, summary, parent: this.#parent });
+  }
+}
+
+async function commit(
+  client: HubClient,
+  lines: readonly CommitLine[],
+  { summary, parent, signal }: ChangeCall & { readonly parent: string | undefined },
+): Promise<string> {
+  const header = { key: "header", value: { summary, description: "", ...(parent ? { parentCommit: parent } : {}) } };
+  const body = Buffer.from([header, ...lines].map((line) => `${JSON.stringify(line)}\n`).join(""));
+  const { answer } = await client.send({
+    method: "POST",
+    url: await client.apiUrl("commit"),
+    key: lines.length === 1 ? (lines[0]?.value.path ?? "") : "",
+    headers: { "content-type": "application/x-ndjson" },
+    body,
+    signal,
+  });
+  const { commitOid } = JSON.parse(await answer.text()) as { commitOid: string };
+  return commitOid;
+}

@@ -1,0 +1,68 @@
+/** Trees of the hub: what lies in a folder, and what is known of one path. */
+import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
+import { listFolders } from "../../directory-listing.ts";
+import { StorageError } from "../../errors.ts";
+import type { HubClient } from "./client.ts";
+import { checkPath } from "./repository.ts";
+
+export interface TreeItem {
+  readonly type: "file" | "directory";
+  readonly path: string;
+  readonly oid: string;
+  readonly size: number;
+  /** Where the content is kept beside git. */
+  readonly lfs?: { readonly oid: string; readonly size: number };
+  readonly lastCommit?: { readonly id: string; readonly date: string };
+}
+
+/** A tree is listed of one commit: the hub may get others meanwhile. */
+export async function* listTree(client: HubClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
+  const revision = call.delimiter === undefined ? await client.head(call) : undefined;
+  const read = (folder: string, options: CallOptions) => readFolder(client, folder, revision, options);
+  yield* listFolders("hf", read, prefix, call);
+}
+
+/** Expanded: only so the hub tells when a file was changed, and by which commit. */
+async function* readFolder(
+  client: HubClient,
+  folder: string,
+  revision: string | undefined,
+  { signal }: CallOptions,
+): AsyncGenerator<Entry[]> {
+  const key = folder.replace(/\/$/, "");
+  let url: string | undefined = `${await client.apiUrl("tree", revision, key)}?recursive=false&expand=true`;
+  while (url !== undefined) {
+    const answer = await client.sendUnlessMissing({ method: "GET", url, key, signal });
+    if (!answer) return;
+    const items = JSON.parse(await answer.text()) as TreeItem[];
+    url = client.nextUrl(answer);
+    yield items.map(toEntry);
+  }
+}
+
+/** What is at a path, file or folder, or nothing. */
+export async function lookUp(client: HubClient, key: string, call: VersionCall): Promise<TreeItem | undefined> {
+  const url = await client.apiUrl("paths-info", call.version);
+  const [item] = await client.call<TreeItem[]>(url, key, { paths: [checkPath(key)], expand: true }, call);
+  return item;
+}
+
+export async function statFile(client: HubClient, key: string, call: VersionCall): Promise<Entry> {
+  const item = key === "" ? undefined : await lookUp(client, key, call);
+  if (item?.type === "file") return toEntry(item);
+  const what = item ? "is a folder" : "does not exist";
+  throw new StorageError("not_found", `hf://${client.place(key).bucket}/${key} ${what}`, client.place(key));
+}
+
+/** The ETag is the hash of the content: of git's blob, or the SHA-256 where it is kept beside git. */
+export const etagOf = ({ lfs, oid }: TreeItem) => lfs?.oid ?? oid;
+
+const toEntry = (item: TreeItem): Entry => ({
+  path: item.type === "directory" ? `${item.path}/` : item.path,
+  size: item.type === "directory" ? 0 : item.size,
+  etag: item.type === "directory" ? "" : etagOf(item),
+  version: item.type === "directory" ? "" : (item.lastCommit?.id ?? ""),
+  is_latest: true,
+  last_modified: item.lastCommit && item.type === "file" ? new Date(item.lastCommit.date) : null,
+  type: item.type,
+});

@@ -1,0 +1,53 @@
+/** The backend of `hf://`, put together from its calls. */
+import type { Backend } from "../../backend.ts";
+import { createHttpClient } from "../../http.ts";
+import { defaultRetryPolicy } from "../../retry.ts";
+import type { OpenRequest } from "../../scheme.ts";
+import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";
+import { HubClient } from "./client.ts";
+import { type Changes, GatheredChanges, ImmediateChanges } from "./commit.ts";
+import { listTree, statFile } from "./list.ts";
+import type { parameters } from "./parameters.ts";
+import { readFile } from "./read.ts";
+import { tokenOf } from "./token.ts";
+import { beginUpload, putBytes } from "./write.ts";
+
+const publicEndpoint = "https://huggingface.co";
+const mebibyte = 1024 * 1024;
+
+export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
+  const http = createHttpClient({ connections: 32, connectTimeout: 60, readTimeout: 60 });
+  const endpoint = (configuration.values.endpoint ?? publicEndpoint).replace(/\/+$/, "");
+  const token = tokenOf(configuration);
+  const client = new HubClient({ location, endpoint, token, http, retry: defaultRetryPolicy });
+  return {
+    ...backendOf(client, new ImmediateChanges(client)),
+    batch(call) {
+      const changes = new GatheredChanges(client, call);
+      return { backend: { ...backendOf(client, changes), close: async () => {} }, finish: () => changes.commit() };
+    },
+  };
+}
+
+const backendOf = (client: HubClient, changes: Changes): Backend => ({
+  transfer: {
+    partSize: 8 * mebibyte,
+    minimumPart: 1,
+    maximumParts: Number.POSITIVE_INFINITY,
+    // Bytes need no temporary file, however many.
+    wholeUpTo: Number.POSITIVE_INFINITY,
+    concurrency: 1,
+    partsInOrder: true,
+    retry: defaultRetryPolicy,
+  },
+  list: (prefix, call) => listTree(client, prefix, call),
+  stat: (key, call) => statFile(client, key, call),
+  read: (key, call) => readFile(client, key, call),
+  put: (key, bytes, call) => putBytes(client, changes, key, bytes, call),
+  upload: (key, call) => beginUpload(client, changes, key, call),
+  copy: (from, to, call) => copyFile(client, changes, from, to, call),
+  move: (from, to, call) => moveFile(client, changes, from, to, call),
+  remove: (key, call) => removeFile(client, changes, key, call),
+  removeTree: (key, call) => removeTree(client, changes, key, call),
+  close: () => client.close(),
+});

@@ -1,0 +1,24 @@
+/** What `hf://` takes. */
+import type { ParameterTable } from "../../parameters.ts";
+import { implicitToken } from "./token.ts";
+
+export const parameters = {
+  token: {
+    type: ["string", "boolean"],
+    default: null,
+    effect: "native",
+    secret: true,
+    elsewhere: implicitToken,
+    help:
+      "Access token; false: none; true: the saved one, which must be there; unset: the saved one, if there is one and " +
+      "HF_HUB_DISABLE_IMPLICIT_TOKEN is not true. It is saved in HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file that " +
+      "HF_TOKEN_PATH names, or $HF_HOME/token.",
+  },
+  endpoint: {
+    type: "string",
+    default: null,
+    effect: "native",
+    sources: ["endpoint", "$HF_ENDPOINT"],
+    help: "Address of the hub; the public one when unset.",
+  },
+} as const satisfies ParameterTable;

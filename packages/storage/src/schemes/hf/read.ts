@@ -1,0 +1,39 @@
+/** Reading files of the hub. */
+import type { Content, Entry, ReadCall } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { HubAnswer, HubClient } from "./client.ts";
+import { statFile } from "./list.ts";
+import { checkPath, encodePath } from "./repository.ts";
+
+export async function readFile(client: HubClient, key: string, call: ReadCall): Promise<Content> {
+  const revision = encodeURIComponent(call.version ?? client.name.revision);
+  const url = await client.fileUrl(`/resolve/${revision}/${encodePath(checkPath(key))}`);
+  try {
+    const sent = await client.send({ method: "GET", url, key, headers: rangeHeader(call), signal: call.signal });
+    const entry = toEntry(key, sent);
+    if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
+      await sent.answer.discard();
+      throw new StorageError("precondition", `${key} was replaced`, client.place(key));
+    }
+    return contentOf(sent.answer, entry, call);
+  } catch (error) {
+    if (!isStorageError(error) || error.status !== 416) throw error;
+    return emptyContent(await statFile(client, key, call), call);
+  }
+}
+
+/** The version is the commit that was read, so that what is read of the file later is of the same. */
+function toEntry(key: string, { answer, told }: HubAnswer): Entry {
+  const size =
+    told.header("x-linked-size") ?? answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
+  return {
+    path: key,
+    size: Number(size ?? 0),
+    etag: (told.header("x-linked-etag") ?? told.header("etag") ?? "").replace(/^W\//, "").replaceAll('"', ""),
+    version: told.header("x-repo-commit") ?? "",
+    is_latest: true,
+    last_modified: null,
+    type: "file",
+  };
+}

@@ -1,0 +1,55 @@
+/** Which repository of the hub a URI names, and what may be a path in one. */
+import { StorageError } from "../../errors.ts";
+import { checkTreePath } from "../../tree-path.ts";
+import { afterScheme, type Location } from "../../uri.ts";
+
+export type RepositoryType = "dataset" | "model" | "space";
+
+export interface RepositoryName {
+  /** The types it may have, in the order in which they are tried: several where the URI does not say. */
+  readonly types: readonly RepositoryType[];
+  readonly id: string;
+  readonly revision: string;
+}
+
+const prefixes: Readonly<Record<string, RepositoryType>> = { datasets: "dataset", models: "model", spaces: "space" };
+
+/** Revisions that the hub makes itself have slashes, and may be written with them; in others a slash is `%2F`. */
+const uriPattern = /^([^/@]+\/[^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+))?(?:\/(.*))?$/s;
+
+const defaultRevision = "main";
+
+/** `hf://[datasets/|models/|spaces/]namespace/name[@revision][/path]`. */
+export function parseHubUri(uri: string): Location {
+  const { prefix, name, path } = split(uri);
+  return { uri, scheme: "hf", bucket: prefix + name, path };
+}
+
+/** Without a type it is a dataset, or, where the hub has no such dataset, a model. */
+export function repositoryOf({ uri }: Location): RepositoryName {
+  const { prefix, name } = split(uri);
+  const type = prefixes[prefix.slice(0, -1)];
+  const at = name.indexOf("@");
+  return {
+    types: type ? [type] : ["dataset", "model"],
+    id: at < 0 ? name : name.slice(0, at),
+    revision: at < 0 ? defaultRevision : decodeURIComponent(name.slice(at + 1)),
+  };
+}
+
+function split(uri: string): { prefix: string; name: string; path: string } {
+  const whole = afterScheme(uri);
+  const first = whole.slice(0, whole.indexOf("/") + 1);
+  if (first === "buckets/") throw refuse(`${uri}: buckets of the hub are not known here, only repositories`);
+  const prefix = prefixes[first.slice(0, -1)] ? first : "";
+  const [, id, revision, path = ""] = uriPattern.exec(whole.slice(prefix.length)) ?? [];
+  if (id === undefined) throw refuse(`${uri}: expected hf://[datasets/|models/|spaces/]namespace/name[@revision]/path`);
+  return { prefix, name: revision === undefined ? id : `${id}@${revision}`, path };
+}
+
+const refuse = (message: string) => new StorageError("config", message, { scheme: "hf" });
+
+/** The hub keeps trees of git. */
+export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);
+
+export const encodePath = (key: string) => key.split("/").map(encodeURIComponent).join("/");

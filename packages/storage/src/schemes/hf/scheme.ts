@@ -1,0 +1,26 @@
+/** `hf://`: repositories of the hub, datasets first. */
+import { defineScheme } from "../../scheme.ts";
+import { parameters } from "./parameters.ts";
+import { parseHubUri } from "./repository.ts";
+
+export const hfScheme = defineScheme({
+  names: ["hf"],
+  parameters,
+  capabilities: {
+    list: true,
+    write: true,
+    ranges: true,
+    // A file can be read as any commit had it, but the hub lists only one commit at a time.
+    versions: false,
+    readConditions: true,
+    writeConditions: true,
+    // Of what is kept beside git; small files pass through us.
+    serverCopy: false,
+    presign: false,
+    metadata: false,
+    folders: false,
+    keys: { doubleSlash: false, trailingSlash: false, besideFolder: false, length: 4095, segment: 255 },
+  },
+  parse: parseHubUri,
+  load: () => import("./open.ts"),
+});

@@ -1,0 +1,95 @@
+/** Looking at a resource of a web server, and reading it. */
+import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import type { HttpAnswer, HttpClient } from "../../http.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import type { Location } from "../../uri.ts";
+import { toStorageError } from "./errors.ts";
+
+export interface WebServer {
+  readonly http: HttpClient;
+  readonly location: Location;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retry: RetryPolicy;
+}
+
+export async function statResource(server: WebServer, key: string, call: CallOptions): Promise<Entry> {
+  const answer = await send(server, "HEAD", key, {}, call);
+  await answer.discard();
+  return toEntry(key, answer);
+}
+
+export async function readResource(server: WebServer, key: string, call: ReadCall): Promise<Content> {
+  const headers: Record<string, string> = { ...rangeHeader(call), "accept-encoding": "identity" };
+  // A weak ETag matches nothing: the comparison with the answer's must do.
+  if (call.ifMatch !== undefined && !call.ifMatch.startsWith("W/")) headers["if-match"] = `"${call.ifMatch}"`;
+  try {
+    const answer = await send(server, "GET", key, headers, call);
+    return contentOf(answer, toEntry(key, answer), call);
+  } catch (error) {
+    if (!isStorageError(error) || error.status !== 416) throw error;
+    return emptyContent(await statResource(server, key, call), call);
+  }
+}
+
+function toEntry(key: string, answer: HttpAnswer): Entry {
+  const modified = answer.header("last-modified");
+  const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
+  return {
+    path: key,
+    size: size === undefined ? Number.POSITIVE_INFINITY : Number(size),
+    etag: (answer.header("etag") ?? "").replaceAll('"', ""),
+    version: "",
+    is_latest: true,
+    last_modified: modified === undefined ? null : new Date(modified),
+    type: "file",
+  };
+}
+
+const mostRedirects = 10;
+const credentialHeaders = ["authorization", "cookie", "proxy-authorization"];
+
+function send(
+  server: WebServer,
+  method: "GET" | "HEAD",
+  key: string,
+  headers: Readonly<Record<string, string>>,
+  { signal }: CallOptions,
+): Promise<HttpAnswer> {
+  const place = { scheme: server.location.scheme, bucket: server.location.bucket, key };
+  return retry(server.retry, signal, async () => {
+    let url = urlOf(server.location, key);
+    for (let redirects = 0; redirects <= mostRedirects; redirects += 1) {
+      const sent = { ...headersFor(server, url), ...headers, host: url.host };
+      const request = { method, origin: url.origin, path: url.pathname + url.search, headers: sent, signal };
+      const answer = await server.http.send(request, place);
+      if (answer.status < 300) return answer;
+      await answer.discard();
+      const next = redirectOf(answer, url);
+      if (!next) throw toStorageError(answer, place);
+      url = next;
+    }
+    throw new StorageError("failed", `${place.bucket}/${key}: too many redirects`, place);
+  });
+}
+
+/** Secrets are for the opened server only. */
+function headersFor({ headers, location }: WebServer, url: URL): Record<string, string> {
+  const foreign = url.origin !== location.bucket;
+  const sent = Object.entries(headers).filter(([name]) => !foreign || !credentialHeaders.includes(name.toLowerCase()));
+  return Object.fromEntries(sent);
+}
+
+function redirectOf(answer: HttpAnswer, from: URL): URL | undefined {
+  const target = answer.header("location");
+  return [301, 302, 303, 307, 308].includes(answer.status) && target ? new URL(target, from) : undefined;
+}
+
+/** The opened URL as it was given, with its query; what is below it is encoded. */
+function urlOf({ uri, path }: Location, key: string): URL {
+  const url = new URL(uri);
+  const below = key.slice(path.length);
+  url.pathname = `/${path}${below.split("/").map(encodeURIComponent).join("/")}`;
+  return url;
+}

@@ -1,0 +1,31 @@
+/** `http://` and `https://`: what web servers have, to read only. These URIs are URLs: the opened one is taken as encoded. */
+import { StorageError } from "../../errors.ts";
+import { defineScheme } from "../../scheme.ts";
+import { type Location, schemeOf } from "../../uri.ts";
+import { parameters } from "./parameters.ts";
+
+export const httpScheme = defineScheme({
+  names: ["http", "https"],
+  parameters,
+  capabilities: {
+    list: false,
+    write: false,
+    ranges: true,
+    versions: false,
+    readConditions: true,
+    writeConditions: false,
+    serverCopy: false,
+    presign: false,
+    metadata: false,
+    folders: false,
+    keys: { doubleSlash: true, trailingSlash: true, besideFolder: true, length: 8000, segment: 8000 },
+  },
+  parse,
+  load: () => import("./open.ts"),
+});
+
+function parse(uri: string): Location {
+  if (!URL.canParse(uri)) throw new StorageError("config", `${uri} is not a URL`, { scheme: schemeOf(uri) });
+  const { origin, pathname } = new URL(uri);
+  return { uri, scheme: schemeOf(uri), bucket: origin, path: pathname.slice(1) };
+}

@@ -1,0 +1,30 @@
+/** `memory://path`: objects of this process, gone with it. All storages of the scheme share them. */
+import { defineScheme } from "../../scheme.ts";
+import { afterScheme } from "../../uri.ts";
+import { parameters } from "./parameters.ts";
+
+export const memoryScheme = defineScheme({
+  names: ["memory"],
+  parameters,
+  capabilities: {
+    list: true,
+    write: true,
+    ranges: true,
+    versions: false,
+    readConditions: true,
+    writeConditions: true,
+    serverCopy: true,
+    presign: false,
+    metadata: false,
+    folders: false,
+    keys: {
+      doubleSlash: true,
+      trailingSlash: true,
+      besideFolder: true,
+      length: Number.POSITIVE_INFINITY,
+      segment: Number.POSITIVE_INFINITY,
+    },
+  },
+  parse: (uri) => ({ uri, scheme: "memory", bucket: "", path: afterScheme(uri) }),
+  load: () => import("./open.ts"),
+});

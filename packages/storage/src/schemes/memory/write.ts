@@ -1,0 +1,39 @@
+/** Writing objects into memory. */
+import { createHash } from "node:crypto";
+import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import type { MemoryObjects } from "./open.ts";
+
+export function putObject(objects: MemoryObjects, key: string, bytes: Uint8Array, call: WriteCall): Entry {
+  call.signal?.throwIfAborted();
+  checkConditions(objects, key, call);
+  const entry: Entry = {
+    path: key,
+    size: bytes.length,
+    etag: createHash("md5").update(bytes).digest("hex"),
+    version: "",
+    is_latest: true,
+    last_modified: new Date(),
+    type: "file",
+  };
+  objects.set(key, { bytes: bytes.slice(), entry });
+  return { ...entry };
+}
+
+function checkConditions(objects: MemoryObjects, key: string, { ifMatch, ifNoneMatch }: WriteCall): void {
+  const etag = objects.get(key)?.entry.etag;
+  const refused = (ifNoneMatch !== undefined && etag !== undefined) || (ifMatch !== undefined && ifMatch !== etag);
+  if (refused)
+    throw new StorageError("precondition", `memory://${key}: it is not as expected`, { scheme: "memory", key });
+}
+
+export function beginUpload(objects: MemoryObjects, key: string, call: WriteCall): Upload {
+  const parts: Uint8Array[] = [];
+  return {
+    async put(part, bytes) {
+      parts[part - 1] = bytes;
+    },
+    finish: async () => putObject(objects, key, Buffer.concat(parts), call),
+    abort: async () => {},
+  };
+}

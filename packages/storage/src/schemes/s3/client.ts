@@ -1,0 +1,188 @@
+/** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
+import type { SignatureV4 } from "@smithy/signature-v4";
+import type { CallOptions } from "../../backend.ts";
+import type { Configuration } from "../../configuration.ts";
+import type { StorageError } from "../../errors.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import { encodeQuery } from "../../url-encoding.ts";
+import { elementText } from "../../xml.ts";
+import { type Address, addressOf } from "./address.ts";
+import { type CallName, headersOfMembers } from "./call-members.ts";
+import { type CredentialSource, credentialSource } from "./credentials.ts";
+import { toStorageError } from "./errors.ts";
+import type { parameters } from "./parameters.ts";
+import { knownRegion, lookUpRegion } from "./region.ts";
+import { createSigner, sha256Hex } from "./signer.ts";
+
+export interface S3Request extends CallOptions {
+  readonly call: CallName;
+  readonly method: HttpRequest["method"];
+  /** Empty for calls on the bucket. */
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
+  readonly onAttempt?: (attempt: number) => void;
+}
+
+/** A request as the signer takes it. */
+interface Signable {
+  readonly method: string;
+  readonly protocol: string;
+  readonly hostname: string;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Record<string, string>;
+}
+
+const errorRoot = /^\s*(<\?xml[^>]*\?>)?\s*<Error>/;
+
+const emptyHash = sha256Hex(new Uint8Array());
+
+export class S3Client {
+  readonly bucket: string;
+  readonly configuration: Configuration<typeof parameters>;
+  readonly retryPolicy: RetryPolicy;
+  readonly #http: HttpClient;
+  readonly #credentials: CredentialSource | undefined;
+  readonly #renewedFor = new WeakSet<S3Request>();
+  #region: Promise<string> | undefined;
+  #target: { region: string; address: Address; signer: SignatureV4 | undefined } | undefined;
+
+  constructor(bucket: string, configuration: Configuration<typeof parameters>, http: HttpClient, policy: RetryPolicy) {
+    this.bucket = bucket;
+    this.configuration = configuration;
+    this.retryPolicy = policy;
+    this.#http = http;
+    this.#credentials = credentialSource(configuration);
+  }
+
+  /** The answer, which is a success; its body is still to be read. */
+  send(request: S3Request): Promise<HttpAnswer> {
+    return retry(this.retryPolicy, request.signal, (attempt) => this.#succeed(request, attempt));
+  }
+
+  /** The whole body of an answer: where it breaks off, the call is repeated. */
+  sendForBytes(request: S3Request): Promise<Uint8Array> {
+    return retry(this.retryPolicy, request.signal, async (attempt) => (await this.#succeed(request, attempt)).bytes());
+  }
+
+  /** The whole text of an answer. Some calls answer 200 and only then find out that they failed. */
+  sendForText(request: S3Request): Promise<string> {
+    return retry(this.retryPolicy, request.signal, async (attempt) => {
+      const answer = await this.#succeed(request, attempt);
+      const text = await answer.text();
+      if (!errorRoot.test(text)) return text;
+      throw toStorageError(answer, text, this.#place(request.key));
+    });
+  }
+
+  async presign(request: S3Request, expiresIn: number): Promise<string> {
+    const { address, signer } = await this.#reach();
+    const signable = this.#signable(request, address);
+    if (!signer) return address.origin + signable.path + encodeQuery(signable.query);
+    signable.headers["x-amz-content-sha256"] = "UNSIGNED-PAYLOAD";
+    // Whoever uses the URL must send these as headers: the store does not take them in a query.
+    const unhoistable = Object.keys(signable.headers).filter((name) => name.startsWith("x-amz-server-side-encryption"));
+    const signed = await signer.presign(signable, { expiresIn, unhoistableHeaders: new Set(unhoistable) });
+    return address.origin + signed.path + encodeQuery(signed.query as Record<string, string>);
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  #place(key: string) {
+    return { scheme: "s3", bucket: this.bucket, key };
+  }
+
+  async #succeed(request: S3Request, attempt: number): Promise<HttpAnswer> {
+    request.onAttempt?.(attempt);
+    const answer = await this.#sendOnce(request);
+    if (answer.status < 300) return answer;
+    throw await this.#toError(request, answer);
+  }
+
+  async #sendOnce(request: S3Request): Promise<HttpAnswer> {
+    const { address, signer } = await this.#reach();
+    const signable = this.#signable(request, address);
+    signable.headers["x-amz-content-sha256"] = hashOf(address, request.body);
+    const headers = signer ? (await signer.sign(signable)).headers : signable.headers;
+    const path = signable.path + encodeQuery(signable.query);
+    const { method, body, signal } = request;
+    return this.#http.send({ method, origin: address.origin, path, headers, body, signal }, this.#place(request.key));
+  }
+
+  #signable(request: S3Request, address: Address): Signable {
+    const { values } = this.configuration;
+    const headers: Record<string, string> = {
+      host: address.host,
+      ...(values.requester_pays ? { "x-amz-request-payer": "requester" } : {}),
+      ...headersOfMembers(values.s3_additional_kwargs, request.call),
+      ...request.headers,
+    };
+    const path = address.path(request.key);
+    return {
+      method: request.method,
+      protocol: address.protocol,
+      hostname: address.host,
+      path,
+      query: request.query ?? {},
+      headers,
+    };
+  }
+
+  async #reach() {
+    this.#region ??= this.#findRegion().catch((error: unknown) => {
+      this.#region = undefined;
+      throw error;
+    });
+    const region = await this.#region;
+    if (this.#target?.region !== region) {
+      const address = addressOf(this.configuration.values, this.bucket, region);
+      const signer = this.#credentials && createSigner(this.#credentials, region);
+      this.#target = { region, address, signer };
+    }
+    return this.#target;
+  }
+
+  async #findRegion(): Promise<string> {
+    return (await knownRegion(this.configuration)) ?? lookUpRegion(this.configuration, this.bucket, this.#http);
+  }
+
+  async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {
+    const body = await answer.text();
+    const again = this.#moved(answer, body) || this.#expired(body) || this.#mayHaveExpired(request, answer);
+    return toStorageError(answer, body, this.#place(request.key), again ? { retryable: true } : {});
+  }
+
+  /** The bucket is in another region, which the answer names. */
+  #moved(answer: HttpAnswer, body: string): boolean {
+    const region = answer.header("x-amz-bucket-region") ?? elementText(body, "Region");
+    const misdirected = [301, 307, 400].includes(answer.status);
+    if (!misdirected || region === undefined || region === this.#target?.region) return false;
+    this.#region = Promise.resolve(region);
+    return true;
+  }
+
+  #expired(body: string): boolean {
+    const word = elementText(body, "Code");
+    if (word !== "ExpiredToken" && word !== "TokenRefreshRequired") return false;
+    return this.#credentials?.renew() ?? false;
+  }
+
+  /** The answer to a HEAD has no body that could say so: once, other credentials are worth a try. */
+  #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
+    if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;
+    this.#renewedFor.add(request);
+    return this.#credentials?.renew() ?? false;
+  }
+}
+
+/** TLS keeps the body whole on its way; without it the signature must. */
+function hashOf(address: Address, body: Uint8Array | undefined): string {
+  if (body === undefined || body.length === 0) return emptyHash;
+  return address.origin.startsWith("https:") ? "UNSIGNED-PAYLOAD" : sha256Hex(body);
+}

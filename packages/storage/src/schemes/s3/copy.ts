@@ -1,0 +1,47 @@
+/** Copies that the store makes itself; objects over 5 GB are copied in parts. */
+import type { VersionCall } from "../../backend.ts";
+import { encodeKey, encodeText } from "../../url-encoding.ts";
+import { runAll } from "../../window.ts";
+import type { S3Client } from "./client.ts";
+import { beginUpload } from "./multipart.ts";
+import { statObject } from "./read.ts";
+
+const gibibyte = 1024 ** 3;
+const largestCopy = 5 * gibibyte;
+const copyPart = gibibyte;
+const partsAtOnce = 8;
+
+export async function copyObject(client: S3Client, from: string, to: string, call: VersionCall): Promise<void> {
+  const { size, etag } = await statObject(client, from, call);
+  const headers: Record<string, string> = { "x-amz-copy-source": sourceOf(client, from, call) };
+  if (etag !== "") headers["x-amz-copy-source-if-match"] = `"${etag}"`;
+  if (size > largestCopy) return copyInParts(client, to, size, headers, call);
+  await client.sendForText({ call: "copy", method: "PUT", key: to, headers, signal: call.signal });
+}
+
+function sourceOf(client: S3Client, key: string, { version }: VersionCall): string {
+  const path = `/${encodeText(client.bucket)}/${encodeKey(key)}`;
+  return version ? `${path}?versionId=${encodeText(version)}` : path;
+}
+
+async function copyInParts(
+  client: S3Client,
+  key: string,
+  size: number,
+  headers: Readonly<Record<string, string>>,
+  { signal }: VersionCall,
+): Promise<void> {
+  const upload = await beginUpload(client, key, { signal });
+  try {
+    await runAll(Array.from({ length: Math.ceil(size / copyPart) }).keys(), partsAtOnce, async (index) => {
+      const start = index * copyPart;
+      const end = Math.min(size, start + copyPart);
+      const range = { "x-amz-copy-source-range": `bytes=${start}-${end - 1}` };
+      await upload.putCopy(index + 1, { ...headers, ...range }, end - start);
+    });
+    await upload.finish();
+  } catch (error) {
+    await upload.abort().catch(() => {});
+    throw error;
+  }
+}

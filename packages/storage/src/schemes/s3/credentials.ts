@@ -1,0 +1,86 @@
+/** Who signs: what was given, what the standard resolver finds, or nobody. Renewed before they expire. */
+import type { Configuration } from "../../configuration.ts";
+import { StorageError } from "../../errors.ts";
+import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
+import type { parameters } from "./parameters.ts";
+
+interface Credentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}
+
+export type CredentialSource = Renewable<Credentials>;
+
+/** What a function given as `token` may return instead of a plain token. */
+interface GivenCredentials {
+  readonly key?: string;
+  readonly secret?: string;
+  readonly token?: string;
+  readonly expires_at?: Date | string;
+}
+
+type TokenFunction = () => Promise<string | GivenCredentials> | string | GivenCredentials;
+
+/** Undefined: requests go unsigned. */
+export function credentialSource(configuration: Configuration<typeof parameters>): CredentialSource | undefined {
+  const { anon, session, key, secret, token } = configuration.values;
+  if (anon) return undefined;
+  if (session !== null) return renewing(fromSession(session));
+  if (typeof token === "function") return renewing(fromFunction(token as TokenFunction, key, secret));
+  if (key !== null && secret !== null && !prefersProfile(configuration)) {
+    const given = { accessKeyId: key, secretAccessKey: secret, ...(token === null ? {} : { sessionToken: token }) };
+    return lasting(given);
+  }
+  return renewing(fromResolver(configuration.values["kwargs.profile"]));
+}
+
+/** A profile named in client_config beats keys of the environment, as with the vendor's own tools. */
+function prefersProfile(configuration: Configuration<typeof parameters>): boolean {
+  return (
+    configuration.sourceOf("kwargs.profile").startsWith("client_config") &&
+    configuration.sourceOf("key").startsWith("environment")
+  );
+}
+
+function fromSession(session: object): () => Promise<Credentials> {
+  if (typeof session === "function") return session as () => Promise<Credentials>;
+  const { credentials } = (session as { config: { credentials?: unknown } }).config;
+  if (typeof credentials === "function") return credentials as () => Promise<Credentials>;
+  throw new StorageError("config", "session: this client has no credentials to lend", { scheme: "s3" });
+}
+
+function fromFunction(token: TokenFunction, key: string | null, secret: string | null): () => Promise<Credentials> {
+  return async () => {
+    const answer = await token();
+    const given: GivenCredentials = typeof answer === "string" ? { token: answer } : answer;
+    const accessKeyId = given.key ?? key;
+    const secretAccessKey = given.secret ?? secret;
+    if (accessKeyId === null || secretAccessKey === null) {
+      throw new StorageError("config", "token: the function returned no key and secret, and none are given", {
+        scheme: "s3",
+      });
+    }
+    return {
+      accessKeyId,
+      secretAccessKey,
+      ...(given.token === undefined ? {} : { sessionToken: given.token }),
+      // A bare token says nothing of its end: it is asked for again after a while.
+      expiration: given.expires_at === undefined ? soon() : new Date(given.expires_at),
+    };
+  };
+}
+
+function fromResolver(profile: string | null): () => Promise<Credentials> {
+  return async () => {
+    // Loaded here: most callers give their keys, and never need it.
+    const { fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
+    try {
+      return await fromNodeProviderChain(profile === null ? {} : { profile })();
+    } catch (error) {
+      const message = `no credentials: give key and secret, or anon for a public bucket (${(error as Error).message})`;
+      throw new StorageError("permission", message, { scheme: "s3", cause: error });
+    }
+  };
+}

@@ -1,0 +1,47 @@
+/** Pages of keys and of versions. */
+import type { Page, PageCall } from "../../listing.ts";
+import type { S3Client } from "./client.ts";
+import { decodeKey, readPage } from "./page-bytes.ts";
+
+export async function fetchPage(client: S3Client, call: PageCall): Promise<Page> {
+  const query = call.versions ? versionsQuery(call) : keysQuery(call);
+  const bytes = await client.sendForBytes({ call: "list", method: "GET", key: "", query, signal: call.signal });
+  return call.versions ? parseVersions(bytes) : parseKeys(bytes);
+}
+
+/** Encoded keys: XML cannot hold every character that a key may have. */
+function keysQuery(call: PageCall): Record<string, string> {
+  const query: Record<string, string> = { "list-type": "2", "encoding-type": "url", prefix: call.prefix };
+  if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
+  if (call.limit !== undefined) query["max-keys"] = String(call.limit);
+  if (call.token !== undefined) query["continuation-token"] = call.token;
+  else if (call.startAfter !== undefined) query["start-after"] = call.startAfter;
+  return query;
+}
+
+/** A page of versions is continued at a key and a version: both are kept in one token. */
+function versionsQuery(call: PageCall): Record<string, string> {
+  const query: Record<string, string> = { versions: "", "encoding-type": "url", prefix: call.prefix };
+  if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
+  if (call.limit !== undefined) query["max-keys"] = String(call.limit);
+  if (call.token !== undefined) {
+    const [key, version] = JSON.parse(call.token) as [string, string];
+    query["key-marker"] = key;
+    if (version !== "") query["version-id-marker"] = version;
+  } else if (call.startAfter !== undefined) query["key-marker"] = call.startAfter;
+  return query;
+}
+
+function parseKeys(bytes: Uint8Array): Page {
+  const { entries, members } = readPage(bytes, "Contents");
+  return { entries, next: members["NextContinuationToken"] };
+}
+
+/** Delete marks are no objects: they are left out. */
+function parseVersions(bytes: Uint8Array): Page {
+  const { entries, members } = readPage(bytes, "Version");
+  const key = members["NextKeyMarker"];
+  if (members["IsTruncated"] !== "true" || key === undefined) return { entries, next: undefined };
+  const reached = members["EncodingType"] === "url" ? decodeKey(key) : key;
+  return { entries, reached, next: JSON.stringify([reached, members["NextVersionIdMarker"] ?? ""]) };
+}

@@ -1,0 +1,38 @@
+/** Writes that were carried out although their answer was lost: the repetition is refused, which is no failure. */
+import { createHash } from "node:crypto";
+import type { Entry } from "../../backend.ts";
+import { isStorageError } from "../../errors.ts";
+import type { S3Client } from "./client.ts";
+import { statObject } from "./read.ts";
+
+/**
+ * Where a repeated write is refused, looks whether the object is the one that was to be written. Two writers of the
+ * same bytes cannot be told apart this way: whoever makes a lock writes something of its own into it.
+ */
+export async function unlessWritten(
+  client: S3Client,
+  key: string,
+  etag: () => string,
+  run: (onAttempt: (attempt: number) => void) => Promise<Entry>,
+): Promise<Entry> {
+  let attempts = 0;
+  try {
+    return await run((attempt) => {
+      attempts = attempt;
+    });
+  } catch (error) {
+    if (attempts < 2 || !isStorageError(error, "precondition", "not_found")) throw error;
+    const there = await statObject(client, key, {}).catch(() => undefined);
+    if (there?.etag !== etag()) throw error;
+    return there;
+  }
+}
+
+export const etagOfBytes = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("hex");
+
+/** As the stores make it, from the ETags of the parts. */
+export function etagOfParts(etags: readonly string[]): string {
+  const hash = createHash("md5");
+  for (const etag of etags) hash.update(Buffer.from(etag.replaceAll('"', ""), "hex"));
+  return `${hash.digest("hex")}-${etags.length}`;
+}

@@ -1,0 +1,113 @@
+/** Writing an object in parts, of bytes or of another object. */
+import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import { elementText, escapeText } from "../../xml.ts";
+import type { S3Client, S3Request } from "./client.ts";
+import { etagOfParts, unlessWritten } from "./lost-answer.ts";
+import { abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
+import { conditionsOf, headersOf } from "./write-headers.ts";
+
+export async function beginUpload(client: S3Client, key: string, call: WriteCall): Promise<MultipartUpload> {
+  const asked = performance.now();
+  let attempts = 0;
+  const request: S3Request = {
+    call: "create",
+    method: "POST",
+    key,
+    query: { uploads: "" },
+    headers: headersOf(call),
+    signal: call.signal,
+    onAttempt: (attempt) => {
+      attempts = attempt;
+    },
+  };
+  const beginning = () => ({ asked, answered: performance.now() });
+  try {
+    const uploadId = elementText(await client.sendForText(request), "UploadId");
+    if (uploadId === undefined) throw new StorageError("failed", `${key}: the store began no upload`, { key });
+    return new MultipartUpload(client, key, uploadId, call, attempts > 1 ? beginning() : undefined);
+  } catch (error) {
+    if (attempts > 1 || call.signal?.aborted) await removeLostUploads(client, key, beginning()).catch(() => {});
+    throw error;
+  }
+}
+
+export class MultipartUpload implements Upload {
+  readonly #client: S3Client;
+  readonly #key: string;
+  readonly #uploadId: string;
+  readonly #call: WriteCall;
+  /** There where the beginning was asked for more than once. */
+  readonly #beginning: Beginning | undefined;
+  readonly #etags: string[] = [];
+  #size = 0;
+
+  constructor(client: S3Client, key: string, uploadId: string, call: WriteCall, beginning: Beginning | undefined) {
+    this.#client = client;
+    this.#key = key;
+    this.#uploadId = uploadId;
+    this.#call = call;
+    this.#beginning = beginning;
+  }
+
+  async put(part: number, body: Uint8Array): Promise<void> {
+    const answer = await this.#client.send({ ...this.#partRequest(part), call: "part", body });
+    await answer.discard();
+    this.#etags[part - 1] = answer.header("etag") ?? "";
+    this.#size += body.length;
+  }
+
+  /** The headers name a range of another object, which the store copies. */
+  async putCopy(part: number, headers: Readonly<Record<string, string>>, size: number): Promise<void> {
+    const xml = await this.#client.sendForText({ ...this.#partRequest(part), call: "copy", headers });
+    this.#etags[part - 1] = elementText(xml, "ETag") ?? "";
+    this.#size += size;
+  }
+
+  #partRequest(part: number) {
+    const query = { partNumber: String(part), uploadId: this.#uploadId };
+    return { method: "PUT", key: this.#key, query, signal: this.#call.signal } as const;
+  }
+
+  async finish(): Promise<Entry> {
+    const etag = () => etagOfParts(this.#etags);
+    const entry = await unlessWritten(this.#client, this.#key, etag, (onAttempt) => this.#complete(onAttempt));
+    await this.#removeLost();
+    return entry;
+  }
+
+  async #complete(onAttempt: (attempt: number) => void): Promise<Entry> {
+    const text = await this.#client.sendForText({
+      call: "complete",
+      method: "POST",
+      key: this.#key,
+      query: { uploadId: this.#uploadId },
+      headers: { "content-type": "application/xml", ...conditionsOf(this.#call) },
+      body: Buffer.from(completionXml(this.#etags)),
+      signal: this.#call.signal,
+      onAttempt,
+    });
+    // Some stores leave it out.
+    const etag = (elementText(text, "ETag") ?? "").replaceAll('"', "") || etagOfParts(this.#etags);
+    const { path, size } = { path: this.#key, size: this.#size };
+    return { path, size, etag, version: "", is_latest: true, last_modified: null, type: "file" };
+  }
+
+  /** Without the caller's signal: what was aborted must be cleared away all the same. */
+  async abort(): Promise<void> {
+    await abortUpload(this.#client, this.#key, this.#uploadId).finally(() => this.#removeLost());
+  }
+
+  async #removeLost(): Promise<void> {
+    if (!this.#beginning) return;
+    await removeLostUploads(this.#client, this.#key, this.#beginning, this.#uploadId).catch(() => {});
+  }
+}
+
+function completionXml(etags: readonly string[]): string {
+  const parts = etags.map(
+    (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${escapeText(etag)}</ETag></Part>`,
+  );
+  const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
+  return `<CompleteMultipartUpload xmlns="${namespace}">${parts.join("")}</CompleteMultipartUpload>`;
+}

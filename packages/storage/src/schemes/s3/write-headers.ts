@@ -1,0 +1,14 @@
+/** What a write says beside its bytes. */
+import type { WriteCall } from "../../backend.ts";
+import { metadataHeaders } from "./call-members.ts";
+
+export function headersOf(call: WriteCall): Record<string, string> {
+  const headers = metadataHeaders(call.metadata);
+  if (call.contentType !== undefined) headers["content-type"] = call.contentType;
+  return headers;
+}
+
+export function conditionsOf(call: WriteCall): Record<string, string> {
+  if (call.ifNoneMatch !== undefined) return { "if-none-match": call.ifNoneMatch };
+  return call.ifMatch === undefined ? {} : { "if-match": `"${call.ifMatch}"` };
+}

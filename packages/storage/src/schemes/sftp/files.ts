@@ -1,0 +1,72 @@
+/** The calls of the file channel that we make, as promises. */
+import { promisify } from "node:util";
+import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
+import { endOfFile, statusOf } from "./errors.ts";
+
+type Handle = Buffer;
+
+/** Paths begin at the root. */
+const pathOf = (key: string) => `/${key}`;
+
+export const openFile = (files: SFTPWrapper, key: string, flags: "r" | "wx"): Promise<Handle> =>
+  promisify<string, typeof flags, Handle>(files.open.bind(files))(pathOf(key), flags);
+
+export const closeFile = (files: SFTPWrapper, handle: Handle): Promise<void> =>
+  promisify<Handle, void>(files.close.bind(files) as never)(handle);
+
+/** Follows links. */
+export const statPath = (files: SFTPWrapper, key: string): Promise<Stats> =>
+  promisify<string, Stats>(files.stat.bind(files))(pathOf(key));
+
+export const statHandle = (files: SFTPWrapper, handle: Handle): Promise<Stats> =>
+  promisify<Handle, Stats>(files.fstat.bind(files))(handle);
+
+export const removePath = (files: SFTPWrapper, key: string): Promise<void> =>
+  promisify<string, void>(files.unlink.bind(files) as never)(pathOf(key));
+
+export const removeFolder = (files: SFTPWrapper, key: string): Promise<void> =>
+  promisify<string, void>(files.rmdir.bind(files) as never)(pathOf(key));
+
+export const makeFolder = (files: SFTPWrapper, key: string): Promise<void> =>
+  promisify<string, void>(files.mkdir.bind(files) as never)(pathOf(key));
+
+export const renamePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
+  promisify<string, string, void>(files.rename.bind(files) as never)(pathOf(from), pathOf(to));
+
+/** Over what is there, in one step; not every server has it. */
+export const replacePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
+  promisify<string, string, void>(files.ext_openssh_rename.bind(files) as never)(pathOf(from), pathOf(to));
+
+/** How many bytes there were; none at the end. */
+export function readAt(files: SFTPWrapper, handle: Handle, target: Buffer, position: number): Promise<number> {
+  const done = Promise.withResolvers<number>();
+  files.read(handle, target, 0, target.length, position, (error, count) => {
+    if (error && statusOf(error) !== endOfFile) done.reject(error);
+    else done.resolve(error ? 0 : count);
+  });
+  return done.promise;
+}
+
+export function writeAt(files: SFTPWrapper, handle: Handle, bytes: Buffer, position: number): Promise<void> {
+  const done = Promise.withResolvers<void>();
+  files.write(handle, bytes, 0, bytes.length, position, (error) => (error ? done.reject(error) : done.resolve()));
+  return done.promise;
+}
+
+/** Names in a folder, as many at a time as the server sends. */
+export async function* readNames(files: SFTPWrapper, folder: string): AsyncGenerator<FileEntryWithStats[]> {
+  const handle = await promisify<string, Handle>(files.opendir.bind(files))(pathOf(folder));
+  const read = promisify<Handle, FileEntryWithStats[]>(files.readdir.bind(files));
+  try {
+    for (;;) {
+      const names = await read(handle).catch((error: unknown) => {
+        if (statusOf(error) === endOfFile) return undefined;
+        throw error;
+      });
+      if (!names) return;
+      yield names;
+    }
+  } finally {
+    await closeFile(files, handle);
+  }
+}

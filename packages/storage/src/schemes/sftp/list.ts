@@ -1,0 +1,56 @@
+/** Listing folders over SSH. */
+import type { FileEntryWithStats, Stats } from "ssh2";
+import type { CallOptions, Entry, ListCall } from "../../backend.ts";
+import { listFolders } from "../../directory-listing.ts";
+import { isStorageError } from "../../errors.ts";
+import { etagOfTime } from "../../tree-path.ts";
+import { readNames, statPath } from "./files.ts";
+import type { Session } from "./session.ts";
+
+export const listTree = (session: Session, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
+  listFolders("sftp", (folder, options) => readFolder(session, folder, options), prefix, call);
+
+async function* readFolder(session: Session, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
+  const names = await namesOf(session, folder, call);
+  const entries = names.map((name) => entryOf(session, folder, name, call));
+  const found = await Promise.all(entries);
+  yield found.filter((entry) => entry !== undefined);
+}
+
+async function namesOf(session: Session, folder: string, call: CallOptions): Promise<FileEntryWithStats[]> {
+  try {
+    return await session.run(folder, call, async (files) => (await Array.fromAsync(readNames(files, folder))).flat());
+  } catch (error) {
+    if (isStorageError(error, "not_found")) return [];
+    throw error;
+  }
+}
+
+/** What a link leads to; nothing where that is nowhere, or no file. */
+async function entryOf(
+  session: Session,
+  folder: string,
+  { filename, attrs }: FileEntryWithStats,
+  call: CallOptions,
+): Promise<Entry | undefined> {
+  if (filename === "." || filename === "..") return undefined;
+  const key = folder + filename;
+  if (!attrs.isSymbolicLink()) return toEntry(key, attrs);
+  const stats = await session.run(key, call, (files) => statPath(files, key).catch(() => undefined));
+  // A folder behind a link may lead round in a circle.
+  return stats?.isFile() ? toEntry(key, stats) : undefined;
+}
+
+export function toEntry(key: string, stats: Pick<Stats, "size" | "mtime" | "isDirectory" | "isFile">): Entry {
+  const isFolder = stats.isDirectory();
+  const modified = new Date(stats.mtime * 1000);
+  return {
+    path: isFolder ? `${key}/` : key,
+    size: isFolder ? 0 : stats.size,
+    etag: isFolder ? "" : etagOfTime(modified, stats.size),
+    version: "",
+    is_latest: true,
+    last_modified: isFolder ? null : modified,
+    type: isFolder ? "directory" : "file",
+  };
+}

@@ -1,0 +1,79 @@
+/** Looking at files over SSH, and reading them with many requests on their way. */
+import type { SFTPWrapper } from "ssh2";
+import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import { checkTreePath } from "../../tree-path.ts";
+import { mapInOrder } from "../../window.ts";
+import { closeFile, openFile, readAt, statHandle, statPath } from "./files.ts";
+import { toEntry } from "./list.ts";
+import type { Connection, Session } from "./session.ts";
+
+export async function statFile(session: Session, key: string, call: CallOptions): Promise<Entry> {
+  if (key !== "") checkTreePath("sftp", key);
+  const entry = await session.run(key, call, async (files) => toEntry(key, await statPath(files, key)));
+  if (entry.type === "file") return entry;
+  throw new StorageError("not_found", `${key} is a folder`, session.place(key));
+}
+
+export function readFile(session: Session, key: string, call: ReadCall): Promise<Content> {
+  checkTreePath("sftp", key);
+  return session.run(key, call, async (files, connection) => {
+    const handle = await openFile(files, key, "r");
+    try {
+      const entry = toEntry(key, await statHandle(files, handle));
+      if (entry.type === "directory") throw new StorageError("not_found", `${key} is a folder`, session.place(key));
+      if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
+        throw new StorageError("precondition", `${key} was replaced`, session.place(key));
+      }
+      const start = Math.min(call.start ?? 0, entry.size);
+      const end = Math.max(start, Math.min(call.end ?? entry.size, entry.size));
+      return { entry, start, end, body: pieces({ session, connection, handle, key }, start, end, call.signal) };
+    } catch (error) {
+      await closeFile(files, handle);
+      throw error;
+    }
+  });
+}
+
+const pieceSize = 128 * 1024;
+const piecesAtOnce = 16;
+
+interface OpenFile {
+  readonly session: Session;
+  readonly connection: Connection;
+  readonly handle: Buffer;
+  readonly key: string;
+}
+
+/** A short piece in the middle is where the file was cut meanwhile. */
+async function* pieces(
+  { session, connection, handle, key }: OpenFile,
+  start: number,
+  end: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* mapInOrder(positions(start, end), piecesAtOnce, async (at) => {
+      const target = Buffer.allocUnsafe(Math.min(pieceSize, end - at));
+      const count = await session.on(connection, key, { signal }, (files) => readFully(files, handle, target, at));
+      return target.subarray(0, count);
+    });
+  } finally {
+    // Where the connection is gone the handle is, too.
+    await session.on(connection, key, {}, (files) => closeFile(files, handle)).catch(() => {});
+  }
+}
+
+function* positions(start: number, end: number): Generator<number> {
+  for (let at = start; at < end; at += pieceSize) yield at;
+}
+
+async function readFully(files: SFTPWrapper, handle: Buffer, target: Buffer, position: number): Promise<number> {
+  let filled = 0;
+  while (filled < target.length) {
+    const count = await readAt(files, handle, target.subarray(filled), position + filled);
+    if (count === 0) return filled;
+    filled += count;
+  }
+  return filled;
+}

@@ -1,0 +1,158 @@
+/** One connection with one channel for files, made when it is needed and again when it broke. */
+import ssh2, { type ConnectConfig, type SFTPWrapper } from "ssh2";
+import { abortable } from "../../abortable.ts";
+import type { CallOptions } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import { toStorageError } from "./errors.ts";
+
+/** What a handle of a file is good for: on another connection the same one may be another file. */
+export class Connection {
+  readonly client: ssh2.Client;
+  readonly files: SFTPWrapper;
+  readonly #waiting = new Set<(error: Error) => void>();
+  #isLost = false;
+
+  constructor(client: ssh2.Client, files: SFTPWrapper) {
+    this.client = client;
+    this.files = files;
+    client.once("close", () => {
+      this.#isLost = true;
+      for (const reject of this.#waiting) reject(lost());
+    });
+  }
+
+  /** An answer never comes once the connection is lost. */
+  async during<T>(work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
+    if (this.#isLost) throw lost();
+    const ended = Promise.withResolvers<never>();
+    this.#waiting.add(ended.reject);
+    const working = work(this.files);
+    working.catch(() => {});
+    try {
+      return await Promise.race([working, ended.promise]);
+    } finally {
+      this.#waiting.delete(ended.reject);
+    }
+  }
+}
+
+const lost = () => new StorageError("network", "the connection was lost");
+
+export class Session {
+  readonly #connect: () => ConnectConfig;
+  readonly #bucket: string;
+  readonly #retry: RetryPolicy;
+  #connection: Promise<Connection> | undefined;
+  /** The newest: the end of an older one means nothing. */
+  #client: ssh2.Client | undefined;
+
+  constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {
+    this.#bucket = bucket;
+    this.#connect = connect;
+    this.#retry = policy;
+  }
+
+  place(key: string) {
+    return { scheme: "sftp", bucket: this.#bucket, key };
+  }
+
+  /** Runs work that may be done again when the connection broke. */
+  run<T>(
+    key: string,
+    { signal }: CallOptions,
+    work: (files: SFTPWrapper, connection: Connection) => Promise<T>,
+  ): Promise<T> {
+    return retry(this.#retry, signal, () =>
+      this.#named(key, signal, async () => {
+        const connection = await abortable(this.#connected(), signal);
+        return abortable(
+          connection.during((files) => work(files, connection)),
+          signal,
+        );
+      }),
+    );
+  }
+
+  /** Runs work on this connection or not at all. */
+  on<T>(
+    connection: Connection,
+    key: string,
+    { signal }: CallOptions,
+    work: (files: SFTPWrapper) => Promise<T>,
+  ): Promise<T> {
+    return this.#named(key, signal, () => abortable(connection.during(work), signal));
+  }
+
+  async #named<T>(key: string, signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw signal?.aborted ? signal.reason : toStorageError(error, this.place(key));
+    }
+  }
+
+  async close(): Promise<void> {
+    const connection = await this.#connection?.catch(() => undefined);
+    this.#connection = undefined;
+    connection?.client.end();
+  }
+
+  #connected(): Promise<Connection> {
+    this.#connection ??= this.#open().catch((error: unknown) => {
+      this.#connection = undefined;
+      throw error;
+    });
+    return this.#connection;
+  }
+
+  async #open(): Promise<Connection> {
+    const client = new ssh2.Client();
+    this.#client = client;
+    const config = this.#connect();
+    let isTrusted = true;
+    const { hostVerifier } = config as { hostVerifier: (key: Buffer) => boolean };
+    client.connect({
+      ...config,
+      hostVerifier: (key: Buffer) => {
+        isTrusted = hostVerifier(key);
+        return isTrusted;
+      },
+    });
+    try {
+      await untilReady(client);
+    } catch (error) {
+      client.destroy();
+      throw isTrusted ? error : this.#distrust();
+    }
+    // Requests are small, and each waits for its answer: put off, every one of them would take 40 ms.
+    client.setNoDelay(true);
+    // Errors after this end the connection, and with it what waits for an answer.
+    client.on("error", () => {});
+    client.on("close", () => {
+      if (this.#client === client) this.#connection = undefined;
+    });
+    return new Connection(client, await openFiles(client));
+  }
+
+  #distrust(): StorageError {
+    const message = `sftp://${this.#bucket}: the host's key is not one that is known; see host_key_policy`;
+    return new StorageError("permission", message, this.place(""));
+  }
+}
+
+/** A server may hang up without a word, too. */
+function untilReady(client: ssh2.Client): Promise<void> {
+  const ready = Promise.withResolvers<void>();
+  client.once("ready", () => ready.resolve());
+  client.once("error", ready.reject);
+  client.once("close", () => ready.reject(lost()));
+  return ready.promise;
+}
+
+function openFiles(client: ssh2.Client): Promise<SFTPWrapper> {
+  const opened = Promise.withResolvers<SFTPWrapper>();
+  client.once("close", () => opened.reject(lost()));
+  client.sftp((error, files) => (error ? opened.reject(error) : opened.resolve(files)));
+  return opened.promise;
+}

@@ -1,0 +1,80 @@
+/** Calls of WebDAV: addressed, with credentials, tried again where that makes sense, errors named. */
+import type { Readable } from "node:stream";
+import type { CallOptions } from "../../backend.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
+import type { Location } from "../../uri.ts";
+import { toStorageError } from "./errors.ts";
+
+export interface DavRequest extends CallOptions {
+  /** Undici sends any; its type names the usual ones only. */
+  readonly method: string;
+  /** With a slash at its end where a folder is meant. */
+  readonly key: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Instead of `body`; such a request is made once. */
+  readonly stream?: Readable;
+}
+
+export interface DavSettings {
+  readonly location: Location;
+  readonly http: HttpClient;
+  /** Of every request. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly retry: RetryPolicy;
+}
+
+export class DavClient {
+  readonly #settings: DavSettings;
+  readonly origin: string;
+  /** Whether the server looks at conditions of writes; unknown until the first. */
+  heedsConditions: boolean | undefined;
+  /** Folders that were made or found: they are not asked for again. */
+  readonly folders = new Set<string>();
+
+  constructor(settings: DavSettings) {
+    this.#settings = settings;
+    const isSecure = settings.location.scheme.endsWith("s");
+    this.origin = `${isSecure ? "https" : "http"}://${settings.location.bucket}`;
+  }
+
+  place(key: string) {
+    return { scheme: this.#settings.location.scheme, bucket: this.#settings.location.bucket, key };
+  }
+
+  pathOf(key: string): string {
+    return `/${key.split("/").map(encodeURIComponent).join("/")}`;
+  }
+
+  send(request: DavRequest): Promise<HttpAnswer> {
+    if (request.stream) return this.#sendOnce(request);
+    return retry(this.#settings.retry, request.signal, () => this.#sendOnce(request));
+  }
+
+  /** For those whose body nobody reads. */
+  async sendAway(request: DavRequest): Promise<void> {
+    await (await this.send(request)).discard();
+  }
+
+  close(): Promise<void> {
+    return this.#settings.http.close();
+  }
+
+  async #sendOnce({ method, key, headers, body, stream, signal }: DavRequest): Promise<HttpAnswer> {
+    const answer = await this.#settings.http.send(
+      {
+        method: method as HttpRequest["method"],
+        origin: this.origin,
+        path: this.pathOf(key),
+        headers: { "accept-encoding": "identity", ...this.#settings.headers, ...headers },
+        body: stream ?? body,
+        signal,
+      },
+      this.place(key),
+    );
+    if (answer.status < 300) return answer;
+    await answer.discard();
+    throw toStorageError(answer, this.place(key));
+  }
+}

@@ -1,0 +1,36 @@
+/** Listing folders of WebDAV servers, and looking at one file. */
+import type { CallOptions, Entry, ListCall } from "../../backend.ts";
+import { listFolders } from "../../directory-listing.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { checkTreePath } from "../../tree-path.ts";
+import type { DavClient } from "./client.ts";
+import { properties } from "./properties.ts";
+
+export const checkPath = (key: string) => checkTreePath("webdav", key);
+
+export const listTree = (client: DavClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
+  listFolders("webdav", (folder, options) => readFolder(client, folder, options), prefix, call);
+
+/** The folder itself is among the answers; so is a file that was taken for one. */
+async function* readFolder(client: DavClient, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
+  try {
+    const entries = await properties(client, folder, 1, call);
+    yield entries.filter(({ path }) => path.startsWith(folder) && path !== folder);
+  } catch (error) {
+    if (!isStorageError(error, "not_found")) throw error;
+  }
+}
+
+/** What is at a key, file or folder. */
+export async function lookUp(client: DavClient, key: string, call: CallOptions): Promise<Entry> {
+  if (key !== "") checkPath(key);
+  const [entry] = await properties(client, key, 0, call);
+  if (entry) return entry;
+  throw new StorageError("failed", `${key}: the server told nothing of it`, client.place(key));
+}
+
+export async function statFile(client: DavClient, key: string, call: CallOptions): Promise<Entry> {
+  const entry = await lookUp(client, key, call);
+  if (entry.type === "file") return { ...entry, path: key };
+  throw new StorageError("not_found", `${key} is a folder`, client.place(key));
+}

@@ -1,0 +1,42 @@
+/** Reading files of WebDAV servers. */
+import type { Content, Entry, ReadCall } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import { etagOfTime } from "../../tree-path.ts";
+import type { DavClient } from "./client.ts";
+import { checkPath, statFile } from "./list.ts";
+import { bare } from "./properties.ts";
+
+/** Not every server looks at If-Match: what it sent is compared as well. */
+export async function readFile(client: DavClient, key: string, call: ReadCall): Promise<Content> {
+  checkPath(key);
+  try {
+    const answer = await client.send({ method: "GET", key, headers: headersOf(call), signal: call.signal });
+    const entry = await entryOf(client, key, answer, call);
+    if (call.ifMatch === undefined || call.ifMatch === entry.etag) return contentOf(answer, entry, call);
+    await answer.discard();
+    throw new StorageError("precondition", `${key} was replaced`, client.place(key));
+  } catch (error) {
+    if (!isStorageError(error)) throw error;
+    if (error.status === 416) return emptyContent(await statFile(client, key, call), call);
+    // A folder is answered in many ways: it is no file, whatever they say.
+    if (error.status === 301 || error.status === 403) await statFile(client, key, call);
+    throw error;
+  }
+}
+
+function headersOf(call: ReadCall): Record<string, string> {
+  const isStrong = call.ifMatch !== undefined && !call.ifMatch.startsWith("W/");
+  return { ...rangeHeader(call), ...(isStrong ? { "if-match": `"${call.ifMatch}"` } : {}) };
+}
+
+/** Without a time it is no file, but a page about a folder. */
+async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
+  const modified = answer.header("last-modified");
+  if (modified === undefined) await statFile(client, key, call);
+  const size = Number(answer.header("content-range")?.split("/")[1] ?? answer.header("content-length") ?? 0);
+  const last_modified = modified === undefined ? null : new Date(modified);
+  const etag = bare(answer.header("etag")) || etagOfTime(last_modified, size);
+  return { path: key, size, etag, version: "", is_latest: true, last_modified, type: "file" };
+}

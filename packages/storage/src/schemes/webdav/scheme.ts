@@ -1,0 +1,25 @@
+/** `webdav://host[:port]/path` over HTTP, `webdavs://` over HTTPS. Unlike an http URI it is taken as written. */
+import { defineScheme } from "../../scheme.ts";
+import { parseServerUri } from "../../server-uri.ts";
+import { parameters } from "./parameters.ts";
+
+export const webdavScheme = defineScheme({
+  names: ["webdav", "webdavs", "dav", "davs"],
+  parameters,
+  capabilities: {
+    list: true,
+    write: true,
+    ranges: true,
+    versions: false,
+    readConditions: true,
+    // Of files that are written at once. A server that ignores conditions is found out, and then they are refused.
+    writeConditions: true,
+    serverCopy: true,
+    presign: false,
+    metadata: false,
+    folders: true,
+    keys: { doubleSlash: false, trailingSlash: false, besideFolder: false, length: 2048, segment: 255 },
+  },
+  parse: parseServerUri,
+  load: () => import("./open.ts"),
+});

@@ -1,0 +1,135 @@
+/** Writing files of WebDAV servers: at once, or as a stream beside their place first. */
+import { PassThrough } from "node:stream";
+import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { foldersOf, temporaryKey } from "../../tree-path.ts";
+import type { DavClient } from "./client.ts";
+import { conflict } from "./errors.ts";
+import { checkPath, statFile } from "./list.ts";
+import { properties } from "./properties.ts";
+
+export async function putFile(client: DavClient, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
+  checkPath(key);
+  const conditions = conditionsOf(call);
+  if (conditions) await refuseIfIgnored(client, key, call);
+  await withFolders(client, key, call, () => put(client, key, bytes, conditions ?? {}, call));
+  return statFile(client, key, call);
+}
+
+const put = (client: DavClient, key: string, body: Uint8Array, headers: Record<string, string>, call: CallOptions) =>
+  client.sendAway({ method: "PUT", key, headers, body, signal: call.signal });
+
+function conditionsOf({ ifMatch, ifNoneMatch }: WriteCall): Record<string, string> | undefined {
+  if (ifMatch !== undefined) return { "if-match": `"${ifMatch}"` };
+  return ifNoneMatch === undefined ? undefined : { "if-none-match": ifNoneMatch };
+}
+
+/** Some servers write whatever the condition: one must know before one relies on it. */
+async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions): Promise<void> {
+  client.heedsConditions ??= await heedsConditions(client, key, call);
+  if (client.heedsConditions) return;
+  throw new StorageError("unsupported", "this server ignores If-Match and If-None-Match on writes", client.place(key));
+}
+
+async function heedsConditions(client: DavClient, key: string, call: CallOptions): Promise<boolean> {
+  const probe = temporaryKey(key);
+  await withFolders(client, key, call, () => put(client, probe, new Uint8Array(), {}, call));
+  try {
+    await put(client, probe, new Uint8Array(), { "if-none-match": "*" }, call);
+    return false;
+  } catch (error) {
+    if (isStorageError(error, "precondition")) return true;
+    throw error;
+  } finally {
+    await client.sendAway({ method: "DELETE", key: probe }).catch(() => {});
+  }
+}
+
+/** Servers answer in many ways when a folder is missing: so one looks before, once for each folder. */
+export async function withFolders(
+  client: DavClient,
+  key: string,
+  call: CallOptions,
+  work: () => Promise<void>,
+): Promise<void> {
+  await makeFolders(client, key, call);
+  try {
+    await work();
+  } catch (error) {
+    const isGone = isStorageError(error) && (error.status === conflict || error.status === 404);
+    if (!isGone) throw error;
+    client.folders.clear();
+    await makeFolders(client, key, call);
+    await work();
+  }
+}
+
+async function makeFolders(client: DavClient, key: string, call: CallOptions): Promise<void> {
+  const folders = foldersOf(key);
+  const parent = folders.at(-1);
+  if (parent === undefined || client.folders.has(parent)) return;
+  if (!(await isThere(client, `${parent}/`, call)))
+    for (const folder of folders) await makeFolder(client, folder, call);
+  for (const folder of folders) client.folders.add(folder);
+}
+
+async function isThere(client: DavClient, key: string, call: CallOptions): Promise<boolean> {
+  try {
+    return (await properties(client, key, 0, call)).length > 0;
+  } catch (error) {
+    if (isStorageError(error, "not_found")) return false;
+    throw error;
+  }
+}
+
+/** One that is there already is refused with 405: what matters is whether the file can be written then. */
+async function makeFolder(client: DavClient, folder: string, { signal }: CallOptions): Promise<void> {
+  if (client.folders.has(folder)) return;
+  await client.sendAway({ method: "MKCOL", key: `${folder}/`, signal }).catch((error: unknown) => {
+    if (!isStorageError(error) || error.code === "network") throw error;
+  });
+}
+
+export async function beginUpload(client: DavClient, key: string, call: WriteCall): Promise<Upload> {
+  checkPath(key);
+  if (conditionsOf(call)) {
+    throw new StorageError(
+      "unsupported",
+      "webdav:// has conditions only for what is written at once",
+      client.place(key),
+    );
+  }
+  const temporary = temporaryKey(key);
+  // Empty first: a stream cannot be sent again when the folder turns out to be gone.
+  await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), {}, call));
+  const source = new PassThrough();
+  const sent = client.sendAway({ method: "PUT", key: temporary, stream: source, signal: call.signal });
+  // A failure ends the source, too, so that nobody waits for room in it.
+  sent.catch((error: Error) => source.destroy(error));
+  return {
+    async put(_part, bytes) {
+      const written = Promise.withResolvers<void>();
+      source.write(bytes, (error) => (error ? written.reject(error) : written.resolve()));
+      await Promise.race([written.promise, sent]);
+    },
+    async finish() {
+      source.end();
+      await sent;
+      await moveOver(client, temporary, key, call);
+      return statFile(client, key, call);
+    },
+    async abort() {
+      source.destroy();
+      await sent.catch(() => {});
+      await client.sendAway({ method: "DELETE", key: temporary });
+    },
+  };
+}
+
+export const moveOver = (client: DavClient, from: string, to: string, call: CallOptions) =>
+  client.sendAway({ method: "MOVE", key: from, headers: destination(client, to), signal: call.signal });
+
+export const destination = (client: DavClient, to: string) => ({
+  destination: client.origin + client.pathOf(to),
+  overwrite: "T",
+});

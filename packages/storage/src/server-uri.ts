@@ -1,0 +1,36 @@
+/** URIs of the shape `scheme://[user[:password]@]host[:port]/path`. The path is taken as written, from the root. */
+import { StorageError } from "./errors.ts";
+import { afterScheme, type Location, schemeOf } from "./uri.ts";
+
+export interface ServerAddress {
+  readonly host: string;
+  readonly port: number | undefined;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+}
+
+const pattern = /^(?:([^/@:]*)(?::([^/@]*))?@)?(\[[^\]/]+\]|[^/:@]+)(?::(\d+))?(?:\/(.*))?$/s;
+
+/** Credentials are no part of the bucket: it is shown in errors. */
+export function parseServerUri(uri: string): Location {
+  const [, , , host, port, path = ""] = match(uri);
+  return { uri, scheme: schemeOf(uri), bucket: port ? `${host}:${port}` : `${host}`, path: path.replace(/^\/+/, "") };
+}
+
+/** In a name and a password `@`, `:` and `/` are written with percent signs. */
+export function addressOf({ uri }: Location): ServerAddress {
+  const [, username, password, host = "", port] = match(uri);
+  return {
+    host: host.replace(/^\[|\]$/g, ""),
+    port: port === undefined ? undefined : Number(port),
+    username: username ? decodeURIComponent(username) : undefined,
+    password: password === undefined ? undefined : decodeURIComponent(password),
+  };
+}
+
+function match(uri: string): RegExpExecArray {
+  const found = pattern.exec(afterScheme(uri));
+  if (found) return found;
+  const scheme = schemeOf(uri);
+  throw new StorageError("config", `expected ${scheme}://[user[:password]@]host[:port]/path`, { scheme });
+}

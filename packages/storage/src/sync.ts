@@ -1,0 +1,72 @@
+/** Making one tree like another, of whatever kinds of storage the two are. */
+import type { CallOptions, Entry } from "./backend.ts";
+import { counted } from "./counted.ts";
+import type { Storage } from "./storage.ts";
+import { runAll } from "./window.ts";
+
+export interface SyncOptions extends CallOptions {
+  /** Remove what the source does not have. */
+  readonly remove?: boolean;
+  /** Copy every file, also what looks the same. */
+  readonly all?: boolean;
+  /** Files at once; 8 when absent. */
+  readonly concurrency?: number;
+  /** Say what would be done, and do nothing. */
+  readonly dryRun?: boolean;
+  readonly onAction?: (action: SyncAction) => void;
+  /** Bytes that have just moved. */
+  readonly onBytes?: (bytes: number) => void;
+}
+
+export interface SyncAction {
+  readonly kind: "copy" | "remove" | "keep";
+  readonly path: string;
+  readonly size: number;
+}
+
+/**
+ * Copies files that are absent in the target, or differ in size, or are newer in the source. Where the target can make
+ * many changes as one, it does.
+ */
+export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
+  const call = { signal: options.signal, message: "Synchronise" };
+  await target.batch((batch) => syncInto(source, batch, options), call);
+}
+
+async function syncInto(source: Storage, target: Storage, options: SyncOptions): Promise<void> {
+  const present = new Map<string, Entry>();
+  const call = { recursive: true, signal: options.signal } as const;
+  for await (const entry of target.list(call)) present.set(entry.path, entry);
+  const act = (action: SyncAction, run: () => Promise<unknown>) => perform(options, action, run);
+  await runAll(source.list(call), options.concurrency ?? 8, async (entry) => {
+    const { path, size } = entry;
+    const there = present.get(path);
+    present.delete(path);
+    if (there && !options.all && isSame(entry, there)) return act({ kind: "keep", path, size }, async () => {});
+    await act({ kind: "copy", path, size }, () => copyFile(source, target, entry, options));
+  });
+  if (!options.remove) return;
+  await runAll(present.values(), options.concurrency ?? 8, ({ path, size }) =>
+    act({ kind: "remove", path, size }, () => target.remove(path, { signal: options.signal })),
+  );
+}
+
+async function perform(options: SyncOptions, action: SyncAction, run: () => Promise<unknown>): Promise<void> {
+  if (!options.dryRun) await run();
+  options.onAction?.(action);
+}
+
+function isSame(source: Entry, target: Entry): boolean {
+  if (source.size !== target.size) return false;
+  if (source.etag !== "" && source.etag === target.etag) return true;
+  return (source.last_modified ?? 0) <= (target.last_modified ?? 0);
+}
+
+async function copyFile(
+  source: Storage,
+  target: Storage,
+  { path, size }: Entry,
+  { signal, onBytes = () => {} }: SyncOptions,
+): Promise<void> {
+  await target.write(path, counted(source.readStream(path, { signal }), onBytes), { size, signal });
+}

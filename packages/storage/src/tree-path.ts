@@ -1,0 +1,26 @@
+/** Keys of stores that keep a tree of folders: others would quietly be taken for something else. */
+import { StorageError } from "./errors.ts";
+
+/** Refuses empty names, `.` and `..`, a slash at either end, and characters that the store's commands cannot carry. */
+export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
+  const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");
+  if (!isOdd && !forbidden.test(key)) return key;
+  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be a path of ${scheme}://`, { scheme, key });
+}
+
+/** The folders that a key lies in, the outermost first. */
+export function foldersOf(key: string): string[] {
+  const names = key.split("/").slice(0, -1);
+  return names.map((_, index) => names.slice(0, index + 1).join("/"));
+}
+
+/** Where a file is written before it is moved into its place: beside it, and short, whatever its own name is. */
+export function temporaryKey(key: string): string {
+  const slash = key.lastIndexOf("/") + 1;
+  const start = Array.from(key.slice(slash)).slice(0, 8).join("");
+  return `${key.slice(0, slash)}.${start}.${crypto.randomUUID()}.part`;
+}
+
+/** The ETag of stores that have none: a file that was changed has another time or size. */
+export const etagOfTime = (modified: Date | null, size: number) =>
+  `${Math.floor(Number(modified) / 1000).toString(16)}-${size.toString(16)}`;

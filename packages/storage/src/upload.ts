@@ -1,0 +1,93 @@
+/** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
+import type { Backend, Entry, Transfer, Upload } from "./backend.ts";
+import { partsOf, wholeContent } from "./content.ts";
+import { StorageError } from "./errors.ts";
+import type { WriteContent, WriteOptions } from "./storage.ts";
+import { runAll } from "./window.ts";
+
+export async function writeObject(
+  backend: Backend,
+  key: string,
+  content: WriteContent,
+  options: WriteOptions,
+): Promise<Entry> {
+  const whole = wholeContent(content);
+  if (whole && whole.length <= backend.transfer.wholeUpTo) return backend.put(key, whole, options);
+  const parts = partsOf(content, partSizes(backend.transfer, options, whole?.length ?? options.size));
+  const first = await parts.next();
+  const second = await parts.next();
+  if (second.done) return backend.put(key, first.value ?? new Uint8Array(), options);
+  return writeParts(backend, key, chain([first.value as Uint8Array, second.value], parts), options);
+}
+
+async function* chain(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* first;
+  yield* rest;
+}
+
+async function writeParts(
+  backend: Backend,
+  key: string,
+  parts: AsyncIterable<Uint8Array>,
+  options: WriteOptions,
+): Promise<Entry> {
+  return inUpload(backend, key, options, (put) => {
+    let number = 0;
+    return runAll(parts, widthOf(backend.transfer, options), (bytes) => {
+      number += 1;
+      return put(number, bytes);
+    });
+  });
+}
+
+/** Begins an upload, lets `run` put its parts, and finishes it; the first failure stops the others, and nothing is left. */
+export async function inUpload(
+  backend: Backend,
+  key: string,
+  options: WriteOptions,
+  run: (put: Upload["put"]) => Promise<void>,
+): Promise<Entry> {
+  refuseSmallParts(backend.transfer, options);
+  const stop = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
+  const upload = await backend.upload(key, { ...options, signal });
+  try {
+    await run(async (part, bytes) => {
+      signal.throwIfAborted();
+      await upload.put(part, bytes).catch((error: unknown) => {
+        stop.abort(error);
+        throw error;
+      });
+    });
+    return await upload.finish();
+  } catch (error) {
+    // What failed first is what the caller must hear; a failed abort would only hide it.
+    await upload.abort().catch(() => {});
+    throw options.signal?.aborted ? options.signal.reason : error;
+  }
+}
+
+export const widthOf = (transfer: Transfer, options: WriteOptions) =>
+  transfer.partsInOrder ? 1 : (options.concurrency ?? transfer.concurrency);
+
+function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOptions): void {
+  const size = options.partSize ?? partSize;
+  if (size < minimumPart) {
+    throw new StorageError("invalid", `parts of ${size} bytes are too small: the store takes ${minimumPart} or more`);
+  }
+}
+
+/** The size of each part: equal where the length is known; else doubling late, so that no stream has too many. */
+export function partSizes(
+  transfer: Transfer,
+  options: WriteOptions,
+  length: number | undefined,
+): (part: number) => number {
+  const base = options.partSize ?? transfer.partSize;
+  if (length !== undefined && Number.isFinite(length)) {
+    const size = Math.max(base, Math.ceil(length / transfer.maximumParts));
+    return () => size;
+  }
+  const step = Math.floor(transfer.maximumParts / 10);
+  return (part) => base * 2 ** Math.max(0, Math.floor((part - 1) / step) - 4);
+}

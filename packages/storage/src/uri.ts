@@ -1,0 +1,50 @@
+/**
+ * URIs of storages and the keys below them. They are not URLs: a key is taken as written, byte for byte, so `#`, `?`,
+ * `%` and `//` mean themselves and nothing is decoded or normalised.
+ */
+import { StorageError } from "./errors.ts";
+
+export interface Location {
+  /** As it was given. */
+  readonly uri: string;
+  readonly scheme: string;
+  /** Bucket, container, or origin; empty where the scheme has no such thing. */
+  readonly bucket: string;
+  /** The opened key: the path "" of the storage, and the folder of all others. */
+  readonly path: string;
+}
+
+const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
+
+/** The scheme of a URI, in lower case; a plain path is a file. */
+export function schemeOf(uri: string): string {
+  return schemePattern.exec(uri)?.[1]?.toLowerCase() ?? "file";
+}
+
+/** What follows `scheme://`, or all of a plain path. */
+export function afterScheme(uri: string): string {
+  return uri.replace(schemePattern, "");
+}
+
+/** The shape `scheme://bucket/path`, which most stores have. */
+export function parseBucketUri(uri: string): Location {
+  const rest = afterScheme(uri);
+  const slash = rest.indexOf("/");
+  const bucket = slash < 0 ? rest : rest.slice(0, slash);
+  if (bucket === "") throw new StorageError("config", `${uri}: the bucket is missing`, { scheme: schemeOf(uri) });
+  if (/[*?[\]{}]/.test(bucket)) {
+    throw new StorageError("config", `${uri}: a bucket cannot be a pattern`, { scheme: schemeOf(uri), bucket });
+  }
+  return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
+}
+
+/** The key of a path below the opened one. */
+export function joinKey(base: string, path: string): string {
+  if (path === "") return base;
+  return folderOf(base) + path;
+}
+
+/** The prefix that all keys below the opened one share. */
+export function folderOf(base: string): string {
+  return base === "" || base.endsWith("/") ? base : `${base}/`;
+}

@@ -1,0 +1,16 @@
+/** A tree, folder by folder. */
+import type { CallOptions, Entry } from "./backend.ts";
+import type { ListPrefix } from "./glob.ts";
+import type { WalkedFolder } from "./storage.ts";
+
+/** A folder comes before those in it. */
+export async function* walkFolders(list: ListPrefix, path: string, options: CallOptions): AsyncGenerator<WalkedFolder> {
+  const files: Entry[] = [];
+  const folders: string[] = [];
+  for await (const entry of list(path, false, options)) {
+    if (entry.type === "directory") folders.push(entry.path);
+    else files.push(entry);
+  }
+  yield { path, folders, files };
+  for (const folder of folders) yield* walkFolders(list, folder, options);
+}

@@ -1,0 +1,43 @@
+/**
+ * The XML of object stores, scanned by hand: it is flat and machine-made, and a general parser takes longer for a page
+ * of a thousand keys than the network does.
+ */
+
+/** The text of the first element of this name at or after a place, or nothing before the limit. */
+export function elementText(xml: string, name: string, from = 0, limit = xml.length): string | undefined {
+  const open = `<${name}>`;
+  const start = xml.indexOf(open, from);
+  if (start < 0 || start >= limit) return undefined;
+  const end = xml.indexOf("</", start + open.length);
+  return end < 0 ? undefined : decodeText(xml.slice(start + open.length, end));
+}
+
+/** The places of all elements of this name: after the opening tag, and of the closing one. */
+export function* elements(xml: string, name: string): Generator<{ start: number; end: number }> {
+  const open = `<${name}>`;
+  const close = `</${name}>`;
+  for (let start = xml.indexOf(open); start >= 0; ) {
+    const end = xml.indexOf(close, start);
+    if (end < 0) return;
+    yield { start: start + open.length, end };
+    start = xml.indexOf(open, end);
+  }
+}
+
+const entities: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
+
+export function decodeText(text: string): string {
+  if (!text.includes("&")) return text;
+  return text.replace(/&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g, (whole, hex, decimal, name) => {
+    if (hex) return String.fromCodePoint(Number.parseInt(hex, 16));
+    if (decimal) return String.fromCodePoint(Number(decimal));
+    return entities[name as string] ?? whole;
+  });
+}
+
+const special: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };
+
+/** Control characters, too: as plain text XML would not keep them. */
+export const escapeText = (text: string) =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must be escaped
+  text.replace(/[<>&\u0000-\u001f]/g, (letter) => special[letter] ?? `&#${letter.charCodeAt(0)};`);

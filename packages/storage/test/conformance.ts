@@ -1,0 +1,411 @@
+/**
+ * What every kind of storage does alike, as one suite. Capabilities choose the rules that apply; what a server gets
+ * wrong although its kind can is named by the caller, so that nothing is passed over in silence.
+ */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import { type Capabilities, type Entry, type ErrorCode, isStorageError, type Storage } from "@millrace/storage";
+import { type OddKey, oddKeys } from "./support/odd-keys.ts";
+
+export interface Subject {
+  readonly capabilities: Capabilities;
+  /** Keys that this server cannot keep although others of its kind can: when it learns to, the suite fails. */
+  readonly refusedKeys?: readonly (keyof typeof oddKeys)[];
+  /** Opens an empty place of its own. */
+  open(): Promise<Storage>;
+  /** Puts an object there by another way, for kinds that cannot be written. */
+  put?(path: string, bytes: Uint8Array): Promise<void>;
+}
+
+export function conformance(name: string, subject: Subject, skip: false | string = false): void {
+  describe(`${name} as every storage`, { skip, timeout: 240_000 }, () => {
+    let storage: Storage;
+    before(async () => {
+      storage = await subject.open();
+    });
+    after(() => storage?.close());
+
+    const put = async (path: string, content: string | Uint8Array) => {
+      if (subject.capabilities.write) await storage.write(path, content);
+      else await subject.put?.(path, Buffer.from(content));
+    };
+    const scope = { subject, put, storage: () => storage };
+    readingRules(scope);
+    if (subject.capabilities.write) writingRules(scope);
+    if (subject.capabilities.write && subject.capabilities.list) changingRules(scope);
+    if (subject.capabilities.list) listingRules(scope);
+    if (subject.capabilities.list) patternRules(scope);
+    keyRules(scope);
+    if (subject.capabilities.writeConditions) conditionRules(scope);
+    refusalRules(scope);
+  });
+}
+
+interface Scope {
+  readonly subject: Subject;
+  readonly storage: () => Storage;
+  put(path: string, content: string | Uint8Array): Promise<void>;
+}
+
+export const pathsOf = async (entries: AsyncIterable<Entry>): Promise<string[]> =>
+  (await Array.fromAsync(entries, (entry) => entry.path)).sort();
+
+export const rejectsWith = (code: ErrorCode, promise: Promise<unknown>) =>
+  assert.rejects(promise, (error) => isStorageError(error, code) || assert.fail(`not ${code}: ${error}`));
+
+const text = (bytes: Uint8Array) => Buffer.from(bytes).toString();
+
+const collect = async (stream: AsyncIterable<Uint8Array>) => Buffer.concat(await Array.fromAsync(stream));
+
+function readingRules({ storage, put }: Scope): void {
+  it("reads back the bytes that were written", async () => {
+    const bytes = randomBytes(100_000);
+    await put("reading/bytes", bytes);
+    assert.ok(bytes.equals(await storage().read("reading/bytes")));
+  });
+
+  it("reads text as UTF-8", async () => {
+    await put("reading/text", "grüße 🌊");
+    assert.equal(await storage().readText("reading/text"), "grüße 🌊");
+  });
+
+  it("reads an empty object", async () => {
+    await put("reading/empty", "");
+    assert.equal((await storage().read("reading/empty")).length, 0);
+    assert.equal((await storage().read("reading/empty", { concurrency: 4 })).length, 0);
+    assert.equal((await collect(storage().readStream("reading/empty"))).length, 0);
+  });
+
+  it("reads a range, of which the end is not part", async () => {
+    await put("reading/range", "0123456789");
+    assert.equal(text(await storage().read("reading/range", { start: 2, end: 5 })), "234");
+    assert.equal(text(await storage().read("reading/range", { start: 7 })), "789");
+    assert.equal(text(await storage().read("reading/range", { end: 1 })), "0");
+    assert.equal(text(await collect(storage().readStream("reading/range", { start: 2, end: 5 }))), "234");
+  });
+
+  it("cuts a range at the end of the object, and finds nothing beyond it", async () => {
+    await put("reading/short", "0123456789");
+    assert.equal(text(await storage().read("reading/short", { start: 8, end: 100 })), "89");
+    assert.equal(text(await storage().read("reading/short", { start: 10 })), "");
+    assert.equal(text(await storage().read("reading/short", { start: 50, end: 60 })), "");
+    assert.equal(text(await storage().read("reading/short", { start: 4, end: 4 })), "");
+  });
+
+  it("refuses a range that is none", async () => {
+    await put("reading/refused", "0123456789");
+    await rejectsWith("invalid", storage().read("reading/refused", { start: 5, end: 2 }));
+    await rejectsWith("invalid", storage().read("reading/refused", { start: -1 }));
+  });
+
+  it("reads the same with many ranges side by side as with one", async () => {
+    const bytes = randomBytes(1_000_003);
+    await put("reading/parallel", bytes);
+    const options = { concurrency: 5, blockSize: 100_000 };
+    assert.ok(bytes.equals(await storage().read("reading/parallel", options)));
+    assert.ok(bytes.equals(await collect(storage().readStream("reading/parallel", options))));
+    const part = { ...options, start: 150_001, end: 777_777 };
+    assert.ok(bytes.subarray(150_001, 777_777).equals(await storage().read("reading/parallel", part)));
+  });
+
+  it("stops reading a stream that is left early", async () => {
+    await put("reading/left", randomBytes(1_000_000));
+    for await (const piece of storage().readStream("reading/left")) {
+      assert.ok(piece.length > 0);
+      break;
+    }
+    assert.equal((await storage().read("reading/left", { end: 3 })).length, 3);
+  });
+
+  it("tells size, time and kind of an object", async () => {
+    await put("reading/told", "12345");
+    const entry = await storage().stat("reading/told");
+    assert.deepEqual([entry.path, entry.size, entry.type, entry.is_latest], ["reading/told", 5, "file", true]);
+    assert.ok(entry.last_modified instanceof Date && Math.abs(entry.last_modified.getTime() - Date.now()) < 600_000);
+    assert.notEqual(entry.etag, "");
+    assert.ok(!entry.etag.includes('"'));
+  });
+
+  it("knows what exists", async () => {
+    await put("reading/there", "1");
+    assert.equal(await storage().exists("reading/there"), true);
+    assert.equal(await storage().exists("reading/nowhere"), false);
+  });
+
+  it("says not_found of what is not there", async () => {
+    await rejectsWith("not_found", storage().read("reading/absent"));
+    await rejectsWith("not_found", storage().stat("reading/absent"));
+    await rejectsWith("not_found", collect(storage().readStream("reading/absent")));
+    await rejectsWith("not_found", storage().read("no/such/folder/at/all"));
+  });
+
+  it("stops at a signal, with its reason", async () => {
+    await put("reading/signal", "1");
+    const signal = AbortSignal.abort(new Error("enough"));
+    await assert.rejects(storage().read("reading/signal", { signal }), /enough/);
+    await assert.rejects(storage().stat("reading/signal", { signal }), /enough/);
+  });
+}
+
+async function* streamOf(pieces: number, size: number): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < pieces; index += 1) yield Buffer.alloc(size, index);
+}
+
+function writingRules({ storage }: Scope): void {
+  it("replaces what was there, and returns what is there now", async () => {
+    await storage().write("writing/twice", "first");
+    const written = await storage().write("writing/twice", "second");
+    assert.equal(await storage().readText("writing/twice"), "second");
+    const there = await storage().stat("writing/twice");
+    assert.deepEqual([written.path, written.size, written.etag], [there.path, there.size, there.etag]);
+  });
+
+  it("writes a stream that is bigger than a part, and one that is empty", async () => {
+    await storage().write("writing/stream", streamOf(13, 1_000_000), { concurrency: 3 });
+    const bytes = await storage().read("writing/stream");
+    assert.ok(Buffer.concat(await Array.fromAsync(streamOf(13, 1_000_000))).equals(bytes));
+    await storage().write("writing/nothing", streamOf(0, 0));
+    assert.equal((await storage().read("writing/nothing")).length, 0);
+  });
+
+  it("writes bytes that are bigger than a part", async () => {
+    const bytes = randomBytes(11_000_001);
+    await storage().write("writing/big", bytes, { concurrency: 2 });
+    assert.ok(bytes.equals(await storage().read("writing/big")));
+  });
+
+  it("leaves what was there when a stream fails", async () => {
+    await storage().write("writing/failed", "old");
+    async function* failing(): AsyncGenerator<Uint8Array> {
+      yield* streamOf(12, 1_000_000);
+      throw new Error("the source broke");
+    }
+    await assert.rejects(storage().write("writing/failed", failing()), /the source broke/);
+    assert.equal(await storage().readText("writing/failed"), "old");
+  });
+
+  it("writes nothing after a signal", async () => {
+    const stop = new AbortController();
+    async function* stopping(): AsyncGenerator<Uint8Array> {
+      yield* streamOf(12, 1_000_000);
+      stop.abort(new Error("enough"));
+      yield* streamOf(12, 1_000_000);
+    }
+    await assert.rejects(storage().write("writing/stopped", stopping(), { signal: stop.signal }), /enough/);
+    assert.equal(await storage().exists("writing/stopped"), false);
+  });
+}
+
+function changingRules({ storage }: Scope): void {
+  it("copies an object, over another one too", async () => {
+    await storage().write("changing/from", "content");
+    await storage().write("changing/copy/to", "old");
+    await storage().copy("changing/from", "changing/copy/to");
+    assert.equal(await storage().readText("changing/copy/to"), "content");
+    assert.equal(await storage().readText("changing/from"), "content");
+    await storage().copy("changing/from", "changing/from");
+    assert.equal(await storage().readText("changing/from"), "content");
+    await rejectsWith("not_found", storage().copy("changing/absent", "changing/copy/never"));
+    await rejectsWith("not_found", storage().copy("changing/absent", "changing/absent"));
+  });
+
+  it("moves an object", async () => {
+    await storage().write("changing/here", "moved");
+    await storage().move("changing/here", "changing/moved/there");
+    assert.equal(await storage().readText("changing/moved/there"), "moved");
+    assert.equal(await storage().exists("changing/here"), false);
+    await storage().move("changing/moved/there", "changing/moved/there");
+    assert.equal(await storage().readText("changing/moved/there"), "moved");
+  });
+
+  it("removes an object, and does not mind if it is gone", async () => {
+    await storage().write("changing/gone", "1");
+    await storage().remove("changing/gone");
+    assert.equal(await storage().exists("changing/gone"), false);
+    await storage().remove("changing/gone");
+  });
+
+  it("makes the changes of a batch, and its storage is closed after", async () => {
+    await storage().write("changing/batch/old", "1");
+    const batch = await storage().batch(async (opened) => {
+      await opened.write("changing/batch/new", "2");
+      await opened.remove("changing/batch/old");
+      return opened;
+    });
+    assert.deepEqual(await pathsOf(storage().list({ prefix: "changing/batch/" })), ["changing/batch/new"]);
+    if (batch !== storage()) await rejectsWith("invalid", batch.read("changing/batch/new"));
+  });
+
+  it("removes a folder with all it holds, and nothing beside it", async () => {
+    for (const name of ["tree/a", "tree/b/c", "tree/b/d/e", "treehouse"])
+      await storage().write(`changing/${name}`, "1");
+    await storage().remove("changing/tree", { recursive: true });
+    const left = await pathsOf(storage().list({ prefix: "changing/tree", recursive: true }));
+    assert.deepEqual(left, ["changing/treehouse"]);
+  });
+}
+
+const tree = ["a", "b/1", "b/2", "b/c/3", "b-more", "d/e/f/4"];
+
+function listingRules({ storage, put }: Scope): void {
+  const list = (options: Parameters<Storage["list"]>[0]) => pathsOf(storage().list(options));
+  const all = tree.map((path) => `listing/${path}`);
+  before(async () => {
+    for (const path of all) await put(path, path);
+  });
+
+  it("lists everything below a prefix", async () => {
+    assert.deepEqual(await list({ prefix: "listing/", recursive: true }), all.toSorted());
+    assert.deepEqual(await list({ prefix: "listing/b/", recursive: true }), [
+      "listing/b/1",
+      "listing/b/2",
+      "listing/b/c/3",
+    ]);
+  });
+
+  it("lists one level, with folders as directories", async () => {
+    const entries = await Array.fromAsync(storage().list({ prefix: "listing/" }));
+    const seen = entries.map((entry) => `${entry.type} ${entry.path}`).sort();
+    assert.deepEqual(seen, ["directory listing/b/", "directory listing/d/", "file listing/a", "file listing/b-more"]);
+  });
+
+  it("takes a prefix that ends inside a name", async () => {
+    assert.deepEqual(await list({ prefix: "listing/b" }), ["listing/b-more", "listing/b/"]);
+    assert.deepEqual(await list({ prefix: "listing/b/c/3", recursive: true }), ["listing/b/c/3"]);
+  });
+
+  it("lists nothing below a prefix that nothing has", async () => {
+    assert.deepEqual(await list({ prefix: "listing/none/", recursive: true }), []);
+    assert.deepEqual(await list({ prefix: "nowhere/at/all/" }), []);
+  });
+
+  it("lists in the order of bytes when told to, and after a path", async () => {
+    const ordered = async (options: object) =>
+      (await Array.fromAsync(storage().list({ prefix: "listing/", ordered: true, ...options }))).map(
+        ({ path }) => path,
+      );
+    const expected = ["listing/a", "listing/b-more", "listing/b/1", "listing/b/2", "listing/b/c/3", "listing/d/e/f/4"];
+    assert.deepEqual(await ordered({ recursive: true }), expected);
+    assert.deepEqual(await ordered({ recursive: true, startAfter: "listing/b/1" }), expected.slice(3));
+    assert.deepEqual(await ordered({}), ["listing/a", "listing/b-more", "listing/b/", "listing/d/"]);
+  });
+
+  it("lists what a look at the object tells, too", async () => {
+    const [entry] = await Array.fromAsync(storage().list({ prefix: "listing/a" }));
+    const { last_modified, ...rest } = await storage().stat("listing/a");
+    assert.deepEqual({ ...entry, last_modified: null }, { ...rest, last_modified: null });
+    assert.equal(Math.floor(Number(entry?.last_modified) / 1000), Math.floor(Number(last_modified) / 1000));
+  });
+
+  it("takes a folder for a directory when it is looked at", async () => {
+    const entry = await storage().stat("listing/b");
+    assert.deepEqual([entry.type, entry.path], ["directory", "listing/b/"]);
+    assert.equal(await storage().exists("listing/d/e"), true);
+    assert.equal(await storage().exists("listing/b-"), false);
+  });
+
+  it("walks a tree, folder by folder", async () => {
+    const folders = await Array.fromAsync(storage().walk("listing"));
+    const seen = folders.map(({ path, files }) => [path, files.map((file) => file.path).sort()]);
+    assert.deepEqual(seen, [
+      ["listing/", ["listing/a", "listing/b-more"]],
+      ["listing/b/", ["listing/b/1", "listing/b/2"]],
+      ["listing/b/c/", ["listing/b/c/3"]],
+      ["listing/d/", []],
+      ["listing/d/e/", []],
+      ["listing/d/e/f/", ["listing/d/e/f/4"]],
+    ]);
+  });
+
+  it("stops listing at a signal, with its reason", async () => {
+    const signal = AbortSignal.abort(new Error("enough"));
+    await assert.rejects(pathsOf(storage().list({ signal })), /enough/);
+  });
+}
+
+function patternRules({ storage, put }: Scope): void {
+  const glob = async (pattern: string) =>
+    (await pathsOf(storage().glob(`globbing/${pattern}`))).map((path) => path.slice("globbing/".length));
+  before(async () => {
+    for (const path of ["x.csv", "y.txt", "1/x.csv", "2/x.csv", "2/z.csv", "2/deep/er/x.csv", "10/x.csv"]) {
+      await put(`globbing/${path}`, "1");
+    }
+  });
+
+  it("finds files by patterns that stay within a folder", async () => {
+    assert.deepEqual(await glob("*.csv"), ["x.csv"]);
+    assert.deepEqual(await glob("?/x.csv"), ["1/x.csv", "2/x.csv"]);
+    assert.deepEqual(await glob("[!1]/[xz].csv"), ["2/x.csv", "2/z.csv"]);
+    assert.deepEqual(await glob("none*"), []);
+    assert.deepEqual(await glob("2/z.csv"), ["2/z.csv"]);
+  });
+
+  it("finds files in all folders below with two stars, here too", async () => {
+    assert.deepEqual(await glob("**/x.csv"), ["1/x.csv", "10/x.csv", "2/deep/er/x.csv", "2/x.csv", "x.csv"]);
+    assert.deepEqual(await glob("2/**"), ["2/deep/er/x.csv", "2/x.csv", "2/z.csv"]);
+    assert.deepEqual(await glob("*/**/er/*"), ["2/deep/er/x.csv"]);
+  });
+
+  it("takes alternatives in braces, each file once", async () => {
+    assert.deepEqual(await glob("{x.csv,y.txt,x.*}"), ["x.csv", "y.txt"]);
+    assert.deepEqual(await glob("{1..2}/x.csv"), ["1/x.csv", "2/x.csv"]);
+  });
+}
+
+function keyRules(scope: Scope): void {
+  const { capabilities, refusedKeys } = scope.subject;
+  for (const [name, odd] of Object.entries<OddKey>(oddKeys)) {
+    if (!odd.isPossible(capabilities.keys)) continue;
+    const refused = refusedKeys?.includes(name as keyof typeof oddKeys);
+    if (!refused) it(`keeps ${name}`, () => keepsKey(scope, name, odd));
+    else it(`cannot keep ${name} on this server`, () => assert.rejects(keepsKey(scope, name, odd)));
+  }
+}
+
+async function keepsKey({ subject, storage, put }: Scope, name: string, odd: OddKey): Promise<void> {
+  const folder = `keys/${name.replaceAll(/\W/g, "-")}/`;
+  const path = folder + odd.key(folder.length);
+  const content = odd.empty ? "" : name;
+  await put(path, content);
+  assert.equal(await storage().readText(path), content);
+  assert.equal((await storage().stat(path)).size, content.length);
+  if (!subject.capabilities.list) return;
+  assert.deepEqual(await pathsOf(storage().list({ prefix: folder, recursive: true })), [path]);
+  if (!odd.empty) await storage().copy(path, `${folder}copy`);
+  if (!odd.empty) assert.equal(await storage().readText(`${folder}copy`), content);
+  await storage().remove(folder.slice(0, -1), { recursive: true });
+  assert.equal(await storage().exists(path), false);
+}
+
+function conditionRules({ storage }: Scope): void {
+  it("writes only where nothing is, when told to", async () => {
+    await storage().write("conditions/new", "first", { ifNoneMatch: "*" });
+    await rejectsWith("precondition", storage().write("conditions/new", "second", { ifNoneMatch: "*" }));
+    assert.equal(await storage().readText("conditions/new"), "first");
+  });
+
+  it("writes only over the expected object, when told to", async () => {
+    const { etag } = await storage().write("conditions/known", "first");
+    await storage().write("conditions/known", "second", { ifMatch: etag });
+    await rejectsWith("precondition", storage().write("conditions/known", "third", { ifMatch: etag }));
+    assert.equal(await storage().readText("conditions/known"), "second");
+  });
+}
+
+function refusalRules({ subject, storage }: Scope): void {
+  it("refuses what its capabilities lack", async () => {
+    const { list, write, presign, versions } = subject.capabilities;
+    if (!list) await rejectsWith("unsupported", pathsOf(storage().list()));
+    if (!write) await rejectsWith("unsupported", storage().write("x", "x"));
+    if (!write) await rejectsWith("unsupported", storage().remove("x"));
+    if (!presign) await rejectsWith("unsupported", storage().presign("x"));
+    if (!versions) await rejectsWith("unsupported", pathsOf(storage().list({ versions: true })));
+  });
+
+  it("refuses everything once it is closed", async () => {
+    const closed = await subject.open();
+    await closed.close();
+    await rejectsWith("invalid", closed.read("x"));
+  });
+}

@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { type ClientConfig, isStorageError, openStorage } from "@millrace/storage";
+import { resolveConfiguration } from "../src/configuration.ts";
+import { type Environment, type ParameterTable, parameterKeys } from "../src/parameters.ts";
+import { parameters as az } from "../src/schemes/az/parameters.ts";
+import { parameters as gs } from "../src/schemes/gs/parameters.ts";
+import { parameters as hf } from "../src/schemes/hf/parameters.ts";
+import { parameters as s3 } from "../src/schemes/s3/parameters.ts";
+
+const open = (config: ClientConfig, environment: Environment = {}) =>
+  openStorage("s3://bucket", config, { environment });
+
+const explained = (config: ClientConfig, environment: Environment = {}) =>
+  Object.fromEntries(
+    open(config, environment)
+      .explainConfig()
+      .map(({ key, value, source }) => [key, { value, source }]),
+  );
+
+const refusedBecause = (config: ClientConfig, message: RegExp) =>
+  assert.throws(
+    () => open(config),
+    (error) => isStorageError(error, "config") && message.test(error.message),
+  );
+
+/** Defaults as the contract writes them. */
+const documented: Readonly<Record<string, [ParameterTable, Readonly<Record<string, unknown>>]>> = {
+  s3: [
+    s3,
+    {
+      anon: false,
+      endpoint_url: null,
+      key: null,
+      secret: null,
+      token: null,
+      use_ssl: true,
+      s3_additional_kwargs: {},
+      client_kwargs: {},
+      requester_pays: false,
+      default_block_size: null,
+      default_fill_cache: true,
+      default_cache_type: "readahead",
+      version_aware: false,
+      cache_regions: false,
+      asynchronous: false,
+      config_kwargs: {},
+      kwargs: {},
+      session: null,
+      max_concurrency: 1,
+    },
+  ],
+  gs: [
+    gs,
+    {
+      project: null,
+      access: null,
+      token: null,
+      consistency: null,
+      cache_timeout: null,
+      secure_serialize: null,
+      requester_pays: false,
+      session_kwargs: {},
+      endpoint_url: null,
+      default_location: null,
+      version_aware: false,
+    },
+  ],
+  az: [
+    az,
+    {
+      account_name: null,
+      account_key: null,
+      sas_token: null,
+      request_session: null,
+      connection_string: null,
+      credential: null,
+      blocksize: null,
+      client_id: null,
+      client_secret: null,
+      tenant_id: null,
+      anon: null,
+      default_fill_cache: true,
+      default_cache_type: "bytes",
+      version_aware: false,
+      assume_container_exists: null,
+      max_concurrency: null,
+      timeout: null,
+      connection_timeout: null,
+      read_timeout: null,
+      account_host: null,
+    },
+  ],
+  hf: [hf, { token: null, endpoint: null }],
+};
+
+describe("the tables of parameters", () => {
+  for (const [scheme, [table, defaults]] of Object.entries(documented)) {
+    it(`of ${scheme}:// have every documented key with its default`, () => {
+      const found = Object.fromEntries(parameterKeys(table).map((key) => [key, table[key]?.default]));
+      assert.deepEqual(found, defaults);
+    });
+  }
+
+  it("hold 52 parameters", () => {
+    const counts = Object.values(documented).map(([table]) => parameterKeys(table).length);
+    assert.deepEqual(counts, [19, 11, 20, 2]);
+  });
+
+  it("say why, wherever a parameter does nothing", () => {
+    for (const [table] of Object.values(documented)) {
+      for (const [key, parameter] of Object.entries(table)) {
+        if (parameter.effect === "no-op" || parameter.effect === "rejected") assert.ok(parameter.reason, key);
+      }
+    }
+  });
+});
+
+describe("a client_config", () => {
+  it("with an unknown key is refused, with a suggestion", () => {
+    refusedBecause({ endpoint: "x" }, /^endpoint is not a parameter of s3:\/\//);
+    refusedBecause({ requester_pay: true }, /did you mean requester_pays\?$/);
+    refusedBecause({ client_kwargs: { regionname: "x" } }, /client_kwargs\.regionname.*did you mean region_name\?$/);
+    refusedBecause({ config_kwargs: { retries: { max_atempts: 1 } } }, /did you mean max_attempts\?$/);
+    refusedBecause({ s3_additional_kwargs: { StorageClas: "x" } }, /did you mean StorageClass\?$/);
+  });
+
+  it("with a value of the wrong type is refused, and the value is not repeated", () => {
+    refusedBecause({ anon: "yes" }, /^anon: expected boolean, got a value of type string$/);
+    refusedBecause({ max_concurrency: 1.5 }, /^max_concurrency: expected integer/);
+    refusedBecause({ max_concurrency: 0 }, /^max_concurrency: expected 1 or more, got 0$/);
+    refusedBecause({ secret: ["hidden"] }, /^secret: expected string, got a list$/);
+    refusedBecause({ config_kwargs: { signature_version: "s3" } }, /expected one of s3v4, got "s3"/);
+    refusedBecause({ endpoint_url: "localhost:9000" }, /^endpoint_url: expected a URL/);
+    refusedBecause({ session: {} }, /^session: expected an S3 client/);
+  });
+
+  it("with half of a pair of keys is refused", () => {
+    refusedBecause({ key: "a" }, /secret is missing/);
+    refusedBecause({ secret: "a" }, /key is missing/);
+  });
+
+  it("takes null for unset", () => {
+    assert.deepEqual(explained({ endpoint_url: null })["endpoint_url"], { value: null, source: "default" });
+  });
+
+  it("is for known kinds of storage", () => {
+    assert.throws(() => openStorage("s4://bucket"), /s4:\/\/ is not a known kind .* did you mean s3\?/);
+    assert.throws(() => openStorage("s3:///key"), /the bucket is missing/);
+    assert.throws(() => openStorage("s3://buck*/key"), /a bucket cannot be a pattern/);
+  });
+});
+
+describe("a parameter's value", () => {
+  it("comes from the strongest place that has one", () => {
+    const client_kwargs = { endpoint_url: "http://weak" };
+    const environment = { AWS_ENDPOINT_URL_S3: "http://weaker", AWS_ENDPOINT_URL: "http://weakest" };
+    const places = [
+      [{ endpoint_url: "http://strong", client_kwargs }, "http://strong", "client_config.endpoint_url"],
+      [{ aws_endpoint_url: "http://alias", client_kwargs }, "http://alias", "client_config.aws_endpoint_url"],
+      [{ client_kwargs }, "http://weak", "client_config.client_kwargs.endpoint_url"],
+      [{}, "http://weaker", "environment AWS_ENDPOINT_URL_S3"],
+    ] as const;
+    for (const [config, value, source] of places) {
+      assert.deepEqual(explained(config, environment)["endpoint_url"], { value, source });
+    }
+  });
+
+  it("of use_ssl is that of client_kwargs first", () => {
+    const { use_ssl } = explained({ use_ssl: true, client_kwargs: { use_ssl: false } });
+    assert.deepEqual(use_ssl, { value: false, source: "client_config.client_kwargs.use_ssl" });
+  });
+
+  it("comes from the variables of fsspec when nothing else has one", () => {
+    const environment = { FSSPEC_S3_MAX_CONCURRENCY: "7", FSSPEC_S3: '{"anon": true, "max_concurrency": 3}' };
+    const found = explained({}, environment);
+    assert.deepEqual(found["max_concurrency"], { value: 7, source: "environment FSSPEC_S3_MAX_CONCURRENCY" });
+    assert.deepEqual(found["anon"], { value: true, source: "environment FSSPEC_S3" });
+  });
+
+  it("never mixes credentials that were given with those of the environment", () => {
+    const environment = { AWS_ACCESS_KEY_ID: "e", AWS_SECRET_ACCESS_KEY: "e", AWS_SESSION_TOKEN: "e" };
+    const found = explained({ key: "k", secret: "s" }, environment);
+    assert.deepEqual(found["token"], { value: null, source: "default" });
+    assert.equal(explained({}, environment)["token"]?.source, "environment AWS_SESSION_TOKEN");
+  });
+
+  it("given here beats a connection string of the environment", () => {
+    const environment = { AZURE_STORAGE_CONNECTION_STRING: "from the environment" };
+    const { values } = resolveConfiguration("az", az, { account_name: "a", account_key: "k" }, environment);
+    assert.deepEqual([values.connection_string, values.account_key], [null, "k"]);
+    assert.equal(resolveConfiguration("az", az, {}, environment).values.connection_string, "from the environment");
+  });
+
+  it("of anon on az is false for the words that mean so, and true for any other", () => {
+    const anon = (AZURE_STORAGE_ANON: string) => resolveConfiguration("az", az, {}, { AZURE_STORAGE_ANON }).values.anon;
+    assert.deepEqual(["false", "0", "f", "F", "1", "yes"].map(anon), [false, false, false, false, true, true]);
+  });
+
+  it("is masked where it is secret, in every place", () => {
+    const config = { key: "k", secret: "hush", client_kwargs: { aws_secret_access_key: "hush", region_name: "r" } };
+    const told = open(config).explainConfig();
+    assert.ok(!JSON.stringify(told).includes("hush"));
+    assert.deepEqual(told.find(({ key }) => key === "client_kwargs")?.value, {
+      aws_secret_access_key: "********",
+      region_name: "r",
+    });
+  });
+});

@@ -1,0 +1,51 @@
+/** The README says what the code does: its tables are those of the code, and its examples run. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
+import { expectedReadme } from "../../../scripts/storage-readme.ts";
+import { type S3Server, startVersitygw, whyNoVersitygw } from "./support/versitygw.ts";
+
+const run = promisify(execFile);
+const home = join(import.meta.dirname, "..");
+
+describe("the README", () => {
+  it("has the tables of parameters as the code has them", async () => {
+    const { present, expected } = await expectedReadme();
+    assert.ok(present === expected, "the tables have changed: run scripts/storage-readme.ts");
+  });
+});
+
+const skip = await whyNoVersitygw();
+const documents = ["README.md", "docs/coming-from-fsspec.md"];
+
+for (const document of documents) {
+  const text = await readFile(join(home, document), "utf8");
+  const examples = [...text.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code as string);
+
+  describe(`the examples of ${document}`, { skip, timeout: 120_000 }, () => {
+    let server: S3Server;
+    before(async () => {
+      server = await startVersitygw();
+    });
+    after(() => server?.stop());
+
+    for (const [index, code] of examples.entries()) {
+      it(`number ${index + 1} prints what it says`, async () => {
+        const bucket = await server.makeBucket(`bucket-${index}`);
+        const given = `const { endpoint_url, key, secret } = ${JSON.stringify(server.config)};\n`;
+        const program = given + code.replaceAll("s3://bucket", `s3://${bucket}`);
+        const words = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
+        const { stdout } = await run(process.execPath, [...words, "--input-type=module-typescript", "-e", program], {
+          cwd: import.meta.dirname,
+          // What an example leaves behind goes with the server.
+          env: { ...process.env, TMPDIR: server.folder },
+        });
+        const promised = [...code.matchAll(/\/\/=> (.*)$/gm)].map(([, line]) => line);
+        assert.deepEqual(stdout.replaceAll(bucket, "bucket").trim().split("\n"), promised);
+      });
+    }
+  });
+}

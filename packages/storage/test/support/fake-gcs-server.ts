@@ -1,0 +1,22 @@
+/** fake-gcs-server: gs with generations, in memory. It knows no authentication, and preconditions on uploads only. */
+import { programPath, whyNoProgram } from "./program.ts";
+import { type ServerProcess, startServer } from "./server-process.ts";
+
+const program = { name: "fake-gcs-server", version: "1.56.1", source: "github.com/fsouza/fake-gcs-server" };
+
+export const whyNoFakeGcsServer = () => whyNoProgram(program);
+
+export interface GsServer extends ServerProcess {
+  readonly endpoint_url: string;
+}
+
+export async function startFakeGcsServer(): Promise<GsServer> {
+  const server = await startServer("gs", (port) => ({
+    program: programPath(program),
+    words: [
+      ...["-scheme", "http", "-host", "127.0.0.1", "-port", String(port)],
+      ...["-backend", "memory", "-public-host", `127.0.0.1:${port}`, "-log-level", "error"],
+    ],
+  }));
+  return { ...server, endpoint_url: `http://127.0.0.1:${server.port}` };
+}

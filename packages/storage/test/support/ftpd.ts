@@ -1,0 +1,97 @@
+/** FTP servers: pyftpdlib, with machine-readable lists and TLS, and vsftpd, with neither. */
+import { execFile } from "node:child_process";
+import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { skipUnless } from "./program.ts";
+import { pythonProgram } from "./python-packages.ts";
+import { type ServerProcess, startServer } from "./server-process.ts";
+
+const run = promisify(execFile);
+
+export interface FtpServer extends ServerProcess {
+  /** Where files are kept, as the server sees it: from its root. */
+  readonly root: string;
+  /** The same folder on this machine. */
+  readonly data: string;
+}
+
+export const ftpUser = { username: "user", password: "pass word" };
+
+/** A server of pyftpdlib; with TLS, its certificate is `cert.pem` in its folder. */
+export async function startPyftpdlib(options: { tls?: boolean } = {}): Promise<FtpServer> {
+  const server = await startServer("pyftpdlib", async (port, folder) => {
+    await mkdir(join(folder, "data"));
+    if (options.tls) await makeCertificate(folder);
+    await writeFile(join(folder, "server.py"), pyftpdlibScript);
+    const words = [join(folder, "server.py"), String(port), join(folder, "data")];
+    return { program: pythonProgram("python"), words: options.tls ? [...words, join(folder, "cert.pem")] : words };
+  });
+  return { ...server, root: "", data: join(server.folder, "data") };
+}
+
+const pyftpdlibScript = `
+import sys
+from pyftpdlib.authorizers import DummyAuthorizer
+from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
+from pyftpdlib.servers import FTPServer
+port, data, certificate = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+authorizer = DummyAuthorizer()
+authorizer.add_user("${ftpUser.username}", "${ftpUser.password}", data, perm="elradfmwMT")
+handler = TLS_FTPHandler if certificate else FTPHandler
+handler.authorizer = authorizer
+handler.auth_failed_timeout = 0
+if certificate:
+    handler.certfile = certificate[0]
+    handler.tls_control_required = handler.tls_data_required = True
+FTPServer(("127.0.0.1", port), handler).serve_forever()
+`;
+
+async function makeCertificate(folder: string): Promise<void> {
+  const file = join(folder, "cert.pem");
+  const subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"];
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+  await run("openssl", ["req", "-x509", "-days", "1", ...key, ...subject, "-keyout", file, "-out", join(folder, "c")]);
+  await run("sh", ["-c", 'cat "$1/c" >> "$1/cert.pem"', "sh", folder]);
+}
+
+const vsftpd = "/usr/sbin/vsftpd";
+
+/** It keeps files as another user, for which it needs to be started by root. */
+export const whyNoVsftpd = () =>
+  skipUnless("vsftpd", async () => {
+    await run("sh", ["-c", `test -x ${vsftpd}`]);
+    if (process.getuid?.() !== 0) throw new Error("only root can start it");
+  });
+
+export async function startVsftpd(): Promise<FtpServer> {
+  const { stdout } = await run("id", ["-u", "ftp"]);
+  const server = await startServer("vsftpd", async (port, folder) => {
+    const data = join(folder, "root/data");
+    await mkdir(data, { recursive: true });
+    await chmod(folder, 0o755);
+    await chown(data, Number(stdout), Number(stdout));
+    await writeFile(join(folder, "vsftpd.conf"), vsftpdConfiguration(port, folder));
+    return { program: vsftpd, words: [join(folder, "vsftpd.conf")] };
+  });
+  return { ...server, root: "/data", data: join(server.folder, "root/data") };
+}
+
+const vsftpdConfiguration = (port: number, folder: string) => `
+listen=YES
+listen_address=127.0.0.1
+listen_port=${port}
+background=NO
+seccomp_sandbox=NO
+anonymous_enable=YES
+no_anon_password=YES
+anon_root=${folder}/root
+write_enable=YES
+anon_upload_enable=YES
+anon_mkdir_write_enable=YES
+anon_other_write_enable=YES
+anon_world_readable_only=NO
+anon_umask=022
+secure_chroot_dir=${folder}/root
+xferlog_enable=NO
+`;

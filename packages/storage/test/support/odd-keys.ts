@@ -1,0 +1,43 @@
+/** Keys that clients get wrong, by what is odd about them. */
+import type { KeyCapabilities } from "@millrace/storage";
+
+export interface OddKey {
+  /** The part below a folder whose length, in bytes, counts too. */
+  key(folder: number): string;
+  isPossible(keys: KeyCapabilities): boolean;
+  /** Some servers take such a key for a folder, and no content for it. */
+  readonly empty?: true;
+}
+
+const always = (key: string): OddKey => ({ key: () => key, isPossible: () => true });
+
+/** Opened one folder deep, in tests; with room for that. */
+const room = 64;
+
+export const oddKeys = {
+  "a key with spaces": always(" a  b "),
+  "a key with a plus": always("a+b"),
+  "a key with percent signs": always("100%25%zz"),
+  "a key with a question mark": always("a?b=c&d"),
+  "a key with a hash": always("a#b"),
+  "a key with quotes and brackets": always(`a'b"c(d)*[e]{f}!<g>&h;`),
+  "a key with a backslash": always("a\\b"),
+  "a key with a newline": always("a\nb"),
+  "a composed letter": always("\u00e9"),
+  "a decomposed letter": always("e\u0301"),
+  "a letter beyond the basic plane": always("🌊"),
+  "a double slash": { key: () => "a//b", isPossible: (keys) => keys.doubleSlash },
+  "a slash at the end": { key: () => "a/", isPossible: (keys) => keys.trailingSlash, empty: true },
+  "a key of the greatest length": {
+    key: (folder) => "k".repeat(1024 - room - folder),
+    isPossible: (keys) => keys.segment >= 1024,
+  },
+  "a key of long segments": {
+    key: (folder) =>
+      `${"s".repeat(200)}/`
+        .repeat(5)
+        .slice(0, 1000 - room - folder)
+        .replace(/\/$/, ""),
+    isPossible: (keys) => keys.length >= 1024,
+  },
+} as const satisfies Record<string, OddKey>;

@@ -1,0 +1,70 @@
+/** Server programs that the tests drive: built from Go once, below .cache, or installed on the machine. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const repository = join(import.meta.dirname, "../../../..");
+export const cache = join(repository, ".cache");
+
+export interface GoProgram {
+  readonly name: string;
+  readonly version: string;
+  /** What `go install` is given, without the version. */
+  readonly source: string;
+}
+
+export const programPath = ({ name, version }: GoProgram) => join(cache, `${name}-${version}`, name);
+
+/**
+ * False when it is there, or why its tests must be skipped: the value of `skip` for a suite. Where CI=true its absence
+ * is a failure.
+ */
+export async function whyNoProgram(program: GoProgram): Promise<false | string> {
+  return skipUnless(`${program.name} ${program.version}`, () => build(program));
+}
+
+/** The same for a program that is installed with the machine's packages. */
+export async function whyNotInstalled(name: string, argument: string): Promise<false | string> {
+  return skipUnless(name, () => run(name, [argument]));
+}
+
+export async function skipUnless(name: string, have: () => Promise<unknown>): Promise<false | string> {
+  try {
+    await have();
+    return false;
+  } catch (error) {
+    const why = `${name} cannot be had: ${(error as Error).message.split("\n").at(0)}`;
+    if (process.env["CI"] === "true") throw new Error(why);
+    process.stderr.write(`${why}; its tests are skipped\n`);
+    return why;
+  }
+}
+
+/** The kernel drops the lock however its holder ends, and the program is moved into its place last. */
+const buildScript = `
+place=$1 name=$2 source=$3
+[ -x "$place/$name" ] && exit 0
+command -v go >/dev/null || { echo "there is no Go to build it with" >&2; exit 1; }
+echo "Building $source (once, some minutes)" >&3
+rm -rf "$place.part" && mkdir -p "$place.part" "$place" &&
+  GOBIN="$place.part" GOFLAGS=-p=1 nice -n 10 go install "$source" &&
+  mv "$place.part/$name" "$place/$name" && rm -rf "$place.part"
+`;
+
+async function build(program: GoProgram): Promise<void> {
+  const place = join(cache, `${program.name}-${program.version}`);
+  await mkdir(cache, { recursive: true });
+  const source = `${program.source}@v${program.version}`;
+  const words = [`${place}.lock`, "/bin/sh", "-c", buildScript, "build", place, program.name, source];
+  // The script's descriptor 3 is our standard error: the notice appears at once, the compiler's words only on failure.
+  const child = spawn("flock", words, { stdio: ["ignore", "ignore", "pipe", 2] });
+  let complaint = "";
+  child.stderr?.on("data", (bytes: Buffer) => {
+    complaint += bytes.toString();
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(complaint.trim().split("\n").at(-1) || `the build ended with ${code}`);
+}

@@ -1,0 +1,74 @@
+/** Python packages that tests run, servers, fsspec and the hub's client, in one virtualenv that is built once below .cache. */
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { cache, skipUnless } from "./program.ts";
+
+const run = promisify(execFile);
+const place = join(cache, "storage-python");
+
+const requirements = [
+  "fsspec==2026.9.0",
+  "huggingface_hub==2.4.0",
+  "pyftpdlib==2.2.0",
+  "pyOpenSSL==26.4.0",
+  "wsgidav==4.4.0",
+  "cheroot==11.1.2",
+];
+
+export const pythonProgram = (name: string) => join(place, "bin", name);
+
+/** False when they are there, or why their tests must be skipped. */
+export const whyNoPythonPackages = () => skipUnless("Python packages", install);
+
+/** Runs a script with this input, and returns what it prints. */
+export async function runPython(
+  script: string,
+  environment: Readonly<Record<string, string>>,
+  input = "",
+): Promise<string> {
+  const env = { ...process.env, ...environment };
+  const running = run(pythonProgram("python"), ["-c", script], { env, timeout: 120_000 });
+  running.child.stdin?.end(input);
+  return (await running).stdout;
+}
+
+/** The first Python that is new enough, as its real binary: a shim in between would cost time at every start. */
+async function findPython(): Promise<string> {
+  const script = "import sys; print(sys.executable if sys.version_info >= (3, 11) else '')";
+  for (const name of ["python3", "python3.13", "python3.12", "python3.11"]) {
+    const found = await run(name, ["-I", "-c", script]).catch(() => undefined);
+    if (found?.stdout.trim()) return found.stdout.trim();
+  }
+  throw new Error("there is no Python 3.11 or newer");
+}
+
+/**
+ * The kernel drops the lock however its holder ends, and the marker comes last: a half-built environment is rebuilt.
+ * The marker holds the folder's path, since a virtualenv does not survive a move, and what was asked for.
+ */
+const buildScript = `
+venv=$1 python=$2
+shift 2
+[ "$(cat "$venv/.ready" 2>/dev/null)" = "$venv $*" ] && exit 0
+echo "Building a virtualenv for the storage tests (once, about a minute)" >&3
+rm -rf "$venv"
+"$python" -m venv "$venv" &&
+  "$venv/bin/python" -m pip install --quiet --retries 1 --disable-pip-version-check "$@" &&
+  printf %s "$venv $*" >"$venv/.ready"
+`;
+
+async function install(): Promise<void> {
+  await mkdir(cache, { recursive: true });
+  const words = [`${place}.lock`, "/bin/sh", "-c", buildScript, "build", place, await findPython(), ...requirements];
+  // The script's descriptor 3 is our standard error: the notice appears at once, the installer's words only on failure.
+  const child = spawn("flock", words, { stdio: ["ignore", "ignore", "pipe", 2] });
+  let complaint = "";
+  child.stderr?.on("data", (bytes: Buffer) => {
+    complaint += bytes.toString();
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code !== 0) throw new Error(complaint.trim().split("\n").at(-1) || `the installer ended with ${code}`);
+}

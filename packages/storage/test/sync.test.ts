@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, utimes } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import { openStorage, type Storage, type SyncOptions, syncTrees } from "@millrace/storage";
+import { pathsOf } from "./conformance.ts";
+
+describe("making one tree like another", () => {
+  let folder: string;
+  let source: Storage;
+  let target: Storage;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-sync-"));
+    source = openStorage(join(folder, "source"));
+    target = openStorage(`memory://${basename(folder)}`);
+    for (const path of ["a", "b/c", "b/d/e"]) await source.write(path, path);
+  });
+  afterEach(async () => {
+    await Promise.all([source.close(), target.close()]);
+    await rm(folder, { recursive: true, force: true });
+  });
+  const sync = async (options: SyncOptions = {}) => {
+    const actions: string[] = [];
+    await syncTrees(source, target, { ...options, onAction: ({ kind, path }) => actions.push(`${kind} ${path}`) });
+    return actions.sort();
+  };
+  const all = (storage: Storage) => pathsOf(storage.list({ recursive: true }));
+
+  it("copies what is absent, and the second time nothing", async () => {
+    assert.deepEqual(await sync(), ["copy a", "copy b/c", "copy b/d/e"]);
+    assert.equal(await target.readText("b/d/e"), "b/d/e");
+    assert.deepEqual(await sync(), ["keep a", "keep b/c", "keep b/d/e"]);
+  });
+
+  it("copies what differs in size, or is newer in the source", async () => {
+    await sync();
+    await source.write("a", "longer than before");
+    await source.write("b/c", "B/C");
+    const later = new Date(Date.now() + 60_000);
+    await utimes(join(folder, "source/b/c"), later, later);
+    assert.deepEqual(await sync(), ["copy a", "copy b/c", "keep b/d/e"]);
+    assert.equal(await target.readText("b/c"), "B/C");
+  });
+
+  it("removes what the source does not have only when told to", async () => {
+    await target.write("x/y", "extra");
+    await sync();
+    assert.ok(await target.exists("x/y"));
+    assert.ok((await sync({ remove: true })).includes("remove x/y"));
+    assert.deepEqual(await all(target), await all(source));
+  });
+
+  it("does nothing in a dry run, and says what it would do", async () => {
+    await target.write("x", "extra");
+    assert.deepEqual(await sync({ dryRun: true, remove: true }), ["copy a", "copy b/c", "copy b/d/e", "remove x"]);
+    assert.deepEqual(await all(target), ["x"]);
+  });
+
+  it("stops at a signal, with its reason", async () => {
+    await assert.rejects(sync({ signal: AbortSignal.abort(new Error("enough")) }), /enough/);
+    assert.deepEqual(await all(target), []);
+  });
+});
