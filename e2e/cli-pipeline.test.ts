@@ -140,9 +140,7 @@ describe("millrace pipeline", () => {
     const gate = suite.gate(`drawn-${++count}`);
     const name = await create(await chain(gate.wait), "--run");
     await until("the middle runs", async () => (await status(name)).job_runs[1]?.status === "RUNNING");
-    const watching = cli.type([["second.sh", ""]], "pipeline", "status", name, "--watch");
-    await gate.open();
-    const { code, stdout } = await watching;
+    const { code, stdout } = await cli.type([["second.sh", () => gate.open()]], "pipeline", "status", name, "--watch");
     assert.equal(code, 0);
     assert.ok(stdout.includes("\u001b[5A"), "it goes back over the five lines that it drew");
     assert.match(stdout, /✔ third\.sh/);

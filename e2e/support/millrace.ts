@@ -78,14 +78,21 @@ export class Millrace {
     return this.#watch(child, args).ended();
   }
 
-  /** Types at a command on a terminal: each answer when its question is there. Returns everything on the screen. */
-  async type(answers: readonly (readonly [question: string, answer: string])[], ...args: string[]): Promise<Result> {
+  /**
+   * Types at a command on a terminal, or does something else: each when its question is there. Returns everything on the
+   * screen.
+   */
+  async type(
+    answers: readonly (readonly [question: string, answer: string | (() => Promise<void>)])[],
+    ...args: string[]
+  ): Promise<Result> {
     const words = [millrace, ...args].join(" ");
     const child = spawn("script", ["-qec", words, "/dev/null"], { ...this.#surroundings(), stdio: "pipe" });
     const command = this.#watch(child, args);
     for (const [question, answer] of answers) {
       await until(question, () => command.stdout.includes(question));
-      child.stdin.write(answer);
+      if (typeof answer === "string") child.stdin.write(answer);
+      else await answer();
     }
     return command.ended();
   }
