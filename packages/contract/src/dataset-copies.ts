@@ -17,6 +17,7 @@ export const listDatasetCopies = defineRoute({
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: Type.Array(DatasetCopy),
+  errors: ["not_found"],
 });
 
 export const restoreDatasetCopy = defineRoute({
