@@ -77,6 +77,22 @@ describe("signing in", () => {
       await assert.rejects(poll(login.device_code), { message: "authorization_expired" });
     });
 
+    it("that is approved in the very moment in which its token is asked for gives it then or next time", async () => {
+      for (let round = 0; round < 30; round++) {
+        const login = await start();
+        const asked = Array.from({ length: 8 }, () => poll(login.device_code));
+        const [answers] = await Promise.all([Promise.allSettled(asked), approve(login.user_code)]);
+        const tokens = answers.filter(({ status }) => status === "fulfilled");
+        const refusals = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason.message] : []));
+        if (tokens.length > 0) {
+          assert.equal(tokens.length, 1);
+          continue;
+        }
+        assert.deepEqual([...new Set(refusals)], ["authorization_pending"]);
+        await poll(login.device_code);
+      }
+    });
+
     it("that is denied, or unknown, gives none", async () => {
       const login = await start();
       await client.call(routes.denyDeviceLogin, { body: { user_code: login.user_code } });

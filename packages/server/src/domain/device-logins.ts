@@ -152,11 +152,15 @@ export async function collectToken(store: Store, deviceCode: string, address: st
   });
   if (token) return token;
   const login = await findDeviceLogin(store.db, hash);
-  // These three are what the client reads: it compares the text.
-  if (login?.status === "denied") throw new ApiError("authorization_denied", "authorization_denied");
-  if (login?.status !== "pending" || login.expires_at <= iso(now))
-    throw new ApiError("authorization_expired", "authorization_expired");
-  throw new ApiError("authorization_pending", "authorization_pending");
+  throw whyNoToken(login, now);
+}
+
+/** What the client reads: it compares the text. An approval that came after the token was looked for is given next time. */
+function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {
+  if (login?.status === "denied") return new ApiError("authorization_denied", "authorization_denied");
+  const waits = login?.status === "pending" || login?.status === "approved";
+  if (!waits || login.expires_at <= iso(now)) return new ApiError("authorization_expired", "authorization_expired");
+  return new ApiError("authorization_pending", "authorization_pending");
 }
 
 type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
