@@ -46,6 +46,8 @@ export interface ReadCall extends VersionCall {
   /** The byte after the last; the end of the object when absent, or when the object ends before. */
   readonly end?: number | undefined;
   readonly ifMatch?: string | undefined;
+  /** Much is expected: a backend that has a faster way for much takes it. */
+  readonly long?: boolean | undefined;
 }
 
 /** An object, or part of one, on its way. Whoever gets it reads the body to its end, or ends the iteration. */
@@ -57,6 +59,8 @@ export interface Content {
   readonly body: AsyncIterable<Uint8Array>;
   /** The body at once, where the backend has something faster than iterating. */
   bytes?(): Promise<Uint8Array>;
+  /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
+  fill?(buffer: Uint8Array): Promise<number>;
 }
 
 export interface WriteCall extends CallOptions {

@@ -1,7 +1,8 @@
 /** Reading: one body, taken up again where it broke off, or ranges side by side; never bytes of two different objects. */
 import type { Backend, Content, ReadCall } from "./backend.ts";
-import { isStorageError, StorageError } from "./errors.ts";
+import { StorageError } from "./errors.ts";
 import { retry } from "./retry.ts";
+import { reopen, SteadyBody } from "./steady-body.ts";
 import type { ReadOptions } from "./storage.ts";
 import { mapInOrder, runAll } from "./window.ts";
 
@@ -11,36 +12,64 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
   const wanted = wantedEnd(first, options);
   if (first.end >= wanted) return readWhole(backend, key, options, first);
   const target = Buffer.allocUnsafeSlow(wanted - first.start);
-  await readRanges(backend, key, options, first, (piece, at) => void target.set(piece, at - first.start));
+  await readRanges(backend, key, options, first, async (body, { start, end }) => {
+    await body.fill(target.subarray(start - first.start, end - first.start));
+  });
   return target;
 }
 
-/** Takes a piece of an object, with its place in it. A sink that is not ready for more returns a promise. */
-export type Sink = (piece: Uint8Array, at: number) => Promise<void> | void;
+/** Where the bytes of an object land: buffers are taken for them, and given back with their place. */
+export interface Landing {
+  /** Waits where too many are on their way. */
+  take(): Promise<Buffer>;
+  put(buffer: Buffer, length: number, at: number): void;
+}
 
-/** Gives every piece to a sink, those of ranges side by side in any order, and returns how many bytes there were. */
-export async function readInto(backend: Backend, key: string, options: ReadOptions, sink: Sink): Promise<number> {
+/** Brings every byte to the landing, those of ranges side by side in any order, and returns how many there were. */
+export async function readInto(backend: Backend, key: string, options: ReadOptions, landing: Landing): Promise<number> {
   checkRange(options);
   const { start = 0 } = options;
-  const first = await openFirst(backend, key, options);
+  const first = await openFirst(backend, key, { ...options, long: true });
   let bytes = 0;
-  await readRanges(backend, key, options, first, (piece, at) => {
-    bytes += piece.length;
-    return sink(piece, at - start);
+  await readRanges(backend, key, options, first, async (body, range) => {
+    for (let at = range.start; at < range.end; ) {
+      const length = await readPiece(body, landing, at - start, range.end - at);
+      if (length === 0) return;
+      bytes += length;
+      at += length;
+    }
   });
   return bytes;
 }
 
-async function readRanges(backend: Backend, key: string, options: ReadOptions, first: Content, sink: Sink) {
+/** The buffer is given back whatever happens: others wait for one. */
+async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted: number): Promise<number> {
+  const buffer = await landing.take();
+  let length = 0;
+  try {
+    length = await body.fill(buffer.subarray(0, Math.min(buffer.length, wanted)));
+  } finally {
+    landing.put(buffer, length, at);
+  }
+  return length;
+}
+
+async function readRanges(
+  backend: Backend,
+  key: string,
+  options: ReadOptions,
+  first: Content,
+  read: (body: SteadyBody, range: Range) => Promise<void>,
+): Promise<void> {
   const width = options.concurrency ?? backend.transfer.concurrency;
   await withStop(options, (call) =>
     runAll(rangesOf(backend, first, options), width, async (range) => {
-      const content = range.content ?? (await openRange(backend, key, call, first, range));
-      let at = content.start;
-      for await (const piece of resuming(backend, key, call, content)) {
-        const full = sink(piece, at);
-        at += piece.length;
-        if (full) await full;
+      const content = range.content ?? (await reopen(backend, key, call, first, range));
+      const body = new SteadyBody(backend, key, call, content);
+      try {
+        await read(body, range);
+      } finally {
+        await body.close();
       }
     }),
   );
@@ -48,16 +77,16 @@ async function readRanges(backend: Backend, key: string, options: ReadOptions, f
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
   checkRange(options);
-  const first = await openFirst(backend, key, options);
+  const first = await openFirst(backend, key, { ...options, long: true });
   if (first.end >= wantedEnd(first, options)) {
-    yield* resuming(backend, key, options, first);
+    yield* new SteadyBody(backend, key, options, first).pieces();
     return;
   }
   const width = options.concurrency ?? backend.transfer.concurrency;
   yield* mapInOrder(rangesOf(backend, first, options), width, async (range) => {
-    const content = range.content ?? (await openRange(backend, key, options, first, range));
+    const content = range.content ?? (await reopen(backend, key, options, first, range));
     const target = Buffer.allocUnsafeSlow(range.end - range.start);
-    await fill(backend, key, options, content, target);
+    await fillFrom(backend, key, options, content, target);
     return target;
   });
 }
@@ -96,23 +125,6 @@ function* rangesOf(backend: Backend, first: Content, options: ReadOptions): Gene
   }
 }
 
-/** The same object as before, or an error. */
-async function openRange(
-  backend: Backend,
-  key: string,
-  call: ReadCall,
-  first: Content,
-  { start, end }: Pick<Range, "start" | "end">,
-): Promise<Content> {
-  const { etag, version } = first.entry;
-  const pin = { version: call.version ?? (version || undefined), ifMatch: etag || undefined };
-  const content = await backend.read(key, { ...call, ...pin, start, end });
-  if (content.entry.etag !== etag || content.start !== start) {
-    throw new StorageError("precondition", `${key} was replaced while it was read`, { key });
-  }
-  return content;
-}
-
 /** The first failure stops the other ranges. */
 async function withStop(options: ReadOptions, run: (call: ReadOptions) => Promise<void>): Promise<void> {
   const stop = new AbortController();
@@ -129,7 +141,7 @@ async function readWhole(backend: Backend, key: string, call: ReadCall, content:
   if (!Number.isFinite(size)) return collect(content.body);
   if (content.bytes && size <= backend.transfer.partSize) return readSmall(backend, key, call, content.bytes, size);
   const target = Buffer.allocUnsafeSlow(size);
-  await fill(backend, key, call, content, target);
+  await fillFrom(backend, key, call, content, target);
   return target;
 }
 
@@ -159,56 +171,17 @@ async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(pieces);
 }
 
-async function fill(backend: Backend, key: string, call: ReadCall, content: Content, target: Buffer): Promise<void> {
-  let at = 0;
-  for await (const piece of resuming(backend, key, call, content)) {
-    target.set(piece, at);
-    at += piece.length;
-  }
-}
-
-/** The pieces of a body. When it breaks off the rest is asked for, as often without a byte as the policy allows. */
-async function* resuming(backend: Backend, key: string, call: ReadCall, first: Content): AsyncGenerator<Uint8Array> {
-  let content = first;
-  let at = first.start;
-  for (let inVain = 0; ; inVain += 1) {
-    const broken = yield* piecesOf(content, (length) => {
-      at += length;
-      inVain = 0;
-    });
-    if (!broken && (at >= first.end || !Number.isFinite(first.end))) return;
-    const error = broken ?? new StorageError("network", `${key}: the body ended at ${at} of ${first.end}`, { key });
-    if (inVain >= backend.transfer.retry.attempts) throw error;
-    content = await retry(backend.transfer.retry, call.signal, (attempt) => {
-      if (attempt === 1) throw error;
-      return openRange(backend, key, call, first, { start: at, end: first.end });
-    });
-  }
-}
-
-/** Returns the error that ended the body early, where reading on may help. */
-async function* piecesOf(
+async function fillFrom(
+  backend: Backend,
+  key: string,
+  call: ReadCall,
   content: Content,
-  count: (length: number) => void,
-): AsyncGenerator<Uint8Array, StorageError | undefined> {
-  const pieces = content.body[Symbol.asyncIterator]();
-  let ended = false;
+  target: Buffer,
+): Promise<void> {
+  const body = new SteadyBody(backend, key, call, content);
   try {
-    for (;;) {
-      const next = await pieces.next().catch((error: unknown) => {
-        ended = true;
-        if (isStorageError(error) && error.retryable) return error;
-        throw error;
-      });
-      if (next instanceof StorageError) return next;
-      if (next.done) {
-        ended = true;
-        return undefined;
-      }
-      count(next.value.length);
-      yield next.value;
-    }
+    await body.fill(target);
   } finally {
-    if (!ended) await pieces.return?.();
+    await body.close();
   }
 }

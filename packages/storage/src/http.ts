@@ -1,6 +1,7 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { DirectHttp } from "./direct-http.ts";
 import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
 import { type HttpHeaders, IncomingBody } from "./http-body.ts";
 
@@ -28,6 +29,8 @@ export interface HttpRequest {
   /** A stream needs its length in the headers, and a new one for every attempt. */
   readonly body?: Uint8Array | Readable | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Much is expected: it is read on a connection that puts it straight into the reader's buffers. */
+  readonly long?: boolean | undefined;
 }
 
 export interface HttpAnswer {
@@ -41,7 +44,12 @@ export interface HttpAnswer {
   text(): Promise<string>;
   /** Reads the body away, so that the connection can be used again. */
   discard(): Promise<void>;
+  /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
+  fill?(buffer: Uint8Array): Promise<number>;
 }
+
+/** The body as it comes, over one kind of connection or the other. */
+type Body = AsyncIterable<Uint8Array> & Pick<HttpAnswer, "bytes" | "discard" | "fill">;
 
 export interface HttpClient {
   send(request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer>;
@@ -66,10 +74,30 @@ export function createHttpClient(settings: HttpSettings): HttpClient {
   const { proxy } = settings;
   const agent =
     proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
+  const direct = proxy === undefined ? new DirectHttp(settings) : undefined;
   return {
-    send: (request, place) => send(agent, request, place),
-    close: () => agent.destroy(),
+    async send({ long, ...request }, place) {
+      const answer = long && direct && (await sendDirectly(direct, request, place));
+      return answer || send(agent, request, place);
+    },
+    async close() {
+      direct?.close();
+      await agent.destroy();
+    },
   };
+}
+
+async function sendDirectly(
+  direct: DirectHttp,
+  request: HttpRequest,
+  place: ErrorPlace,
+): Promise<HttpAnswer | undefined> {
+  try {
+    const answer = await direct.send(request);
+    return answer && toAnswer(answer.head.status, answer.head.headers, answer.body, request.signal, place);
+  } catch (error) {
+    throw toStorageError(error, request.signal, place);
+  }
 }
 
 function send(agent: Dispatcher, { signal, ...request }: HttpRequest, place: ErrorPlace): Promise<HttpAnswer> {
@@ -91,7 +119,7 @@ function send(agent: Dispatcher, { signal, ...request }: HttpRequest, place: Err
 function toAnswer(
   status: number,
   headers: HttpHeaders,
-  body: IncomingBody,
+  body: Body,
   signal: AbortSignal | undefined,
   place: ErrorPlace,
 ): HttpAnswer {
@@ -99,6 +127,7 @@ function toAnswer(
     promise.catch((error: unknown) => {
       throw toStorageError(error, signal, place);
     });
+  const fill = body.fill?.bind(body);
   return {
     status,
     headers,
@@ -110,6 +139,7 @@ function toAnswer(
     bytes: () => named(body.bytes()),
     text: async () => Buffer.from(await named(body.bytes())).toString(),
     discard: () => named(body.discard()),
+    ...(fill && { fill: (buffer: Uint8Array) => named(fill(buffer)) }),
   };
 }
 

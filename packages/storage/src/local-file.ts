@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Backend, Entry } from "./backend.ts";
-import { readInto } from "./download.ts";
+import { type Landing, readInto } from "./download.ts";
+import { Slots } from "./slots.ts";
 import type { ReadOptions, WriteOptions } from "./storage.ts";
 import { inUpload, partSizes, widthOf } from "./upload.ts";
 import { runAll } from "./window.ts";
@@ -13,62 +14,68 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
   await mkdir(dirname(file), { recursive: true });
   const temporary = `${file}.${randomUUID().slice(0, 8)}.part`;
   const handle = await open(temporary, "wx");
-  const writer = new PlacedWriter(handle);
+  const pieces = new FilePieces(handle);
   try {
-    const bytes = await readInto(backend, key, options, (piece, at) => writer.write(piece, at));
-    await writer.end();
+    const bytes = await readInto(backend, key, options, pieces);
+    await pieces.end();
     await handle.close();
     await rename(temporary, file);
     return bytes;
   } catch (error) {
-    await writer.end().catch(() => {});
+    await pieces.end().catch(() => {});
     await handle.close().catch(() => {});
     await rm(temporary, { force: true });
     throw error;
   }
 }
 
-/** Bytes that wait to be written, when whoever brings more must wait. */
-const mostWaiting = 8 * 1024 * 1024;
+/** Bytes of a piece: much of it is still at the processor when it is written. */
+const pieceSize = 512 * 1024;
 
-/** Pieces that follow each other are written with one call, while the next ones come. */
-class PlacedWriter {
+/** Pieces that are being filled or written at once; whoever wants more must wait. */
+const mostPieces = 32;
+
+/** Pieces of a file, in buffers that are used again: they are written while the next ones come. */
+class FilePieces implements Landing {
   readonly #handle: FileHandle;
-  /** By the place where the next piece of the run would be. */
-  readonly #runs = new Map<number, { start: number; pieces: Uint8Array[] }>();
-  #waiting = 0;
-  #working: Promise<void> | undefined;
+  readonly #slots = new Slots(mostPieces);
+  readonly #unused: Buffer[] = [];
+  readonly #writing = new Set<Promise<void>>();
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(handle: FileHandle) {
     this.#handle = handle;
   }
 
-  write(piece: Uint8Array, at: number): Promise<void> | void {
-    const run = this.#runs.get(at) ?? { start: at, pieces: [] };
-    run.pieces.push(piece);
-    this.#runs.delete(at);
-    this.#runs.set(at + piece.length, run);
-    this.#waiting += piece.length;
-    this.#working ??= this.#work();
-    this.#working.catch(() => {});
-    return this.#waiting > mostWaiting ? this.#working : undefined;
+  async take(): Promise<Buffer> {
+    await this.#slots.acquire(undefined);
+    if (this.#failure) throw this.#failure.error;
+    return this.#unused.pop() ?? Buffer.allocUnsafeSlow(pieceSize);
   }
 
-  async #work(): Promise<void> {
-    try {
-      for (let next = this.#runs.entries().next(); !next.done; next = this.#runs.entries().next()) {
-        const [end, { start, pieces }] = next.value;
-        this.#runs.delete(end);
-        await this.#handle.writev(pieces, start);
-        this.#waiting -= end - start;
-      }
-    } finally {
-      this.#working = undefined;
-    }
+  put(buffer: Buffer, length: number, at: number): void {
+    const task = writeFully(this.#handle, buffer.subarray(0, length), at)
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .then(() => {
+        this.#unused.push(buffer);
+        this.#slots.release();
+        this.#writing.delete(task);
+      });
+    this.#writing.add(task);
   }
 
   async end(): Promise<void> {
-    await this.#working;
+    await Promise.all(this.#writing);
+    if (this.#failure) throw this.#failure.error;
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const rest = bytes.subarray(written);
+    written += (await handle.write(rest, 0, rest.length, position + written)).bytesWritten;
   }
 }
 

@@ -16,7 +16,8 @@ export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Con
   const sent =
     first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
   if (sent.start === start && sent.end <= end) {
-    return { entry, ...sent, body: answer.body, bytes: () => answer.bytes() };
+    const { body, fill } = answer;
+    return { entry, ...sent, body, bytes: () => answer.bytes(), ...(fill && { fill }) };
   }
   const wanted = { start: Math.min(start, sent.end), end: Math.min(end, sent.end) };
   return { entry, ...wanted, body: cut(answer.body, wanted.start - sent.start, wanted.end - sent.start) };

@@ -1,6 +1,7 @@
 /** `client_kwargs.verify` of `s3://`, against a server with a certificate of its own making. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:https";
@@ -9,11 +10,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { openStorage } from "@millrace/storage";
+import { openStorage, type Storage } from "@millrace/storage";
 import { whyNotInstalled } from "./support/program.ts";
 
 const run = promisify(execFile);
 const skip = await whyNotInstalled("openssl", "version");
+
+/** More than any one buffer of a connection. */
+const content = randomBytes(5_000_000);
 
 describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
   let folder: string;
@@ -25,7 +29,14 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
     const names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
     await run("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", ...files, ...names]);
     const [key, cert] = [await readFile(join(folder, "key.pem")), await readFile(join(folder, "cert.pem"))];
-    server = createServer({ key, cert }, (_request, response) => response.writeHead(200, { etag: '"e"' }).end("ok"));
+    server = createServer({ key, cert }, ({ headers }, response) => {
+      const [, start = "0", end] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? "") ?? [];
+      const body = content.subarray(Number(start), end === undefined ? content.length : Number(end) + 1);
+      const range = `bytes ${start}-${Number(start) + body.length - 1}/${content.length}`;
+      const told = end === undefined ? {} : { "content-range": range };
+      response.writeHead(end === undefined ? 200 : 206, { etag: '"e"', "content-length": body.length, ...told });
+      response.end(body);
+    });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
     endpoint_url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -36,32 +47,55 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function read(client_kwargs: object, environment = {}): Promise<string> {
+  async function reading<T>(
+    run: (storage: Storage) => Promise<T>,
+    client_kwargs: object,
+    environment = {},
+  ): Promise<T> {
     const storage = openStorage("s3://bucket", { endpoint_url, key: "k", secret: "s", client_kwargs }, { environment });
     try {
-      return await storage.readText("a");
+      return await run(storage);
     } finally {
       await storage.close();
     }
   }
 
-  it("refuses a certificate that nobody vouches for, and does not try again", async () => {
-    await assert.rejects(read({}), { code: "network", retryable: false });
-  });
+  /** Streams have connections of another kind. */
+  const ways: Record<string, (storage: Storage) => Promise<Uint8Array>> = {
+    "at once": (storage) => storage.read("a"),
+    "as a stream": async (storage) => Buffer.concat(await Array.fromAsync(storage.readStream("a"))),
+  };
 
-  it("trusts any certificate with verify false", async () => {
-    assert.equal(await read({ verify: false }), "ok");
-  });
+  for (const [way, read] of Object.entries(ways)) {
+    it(`refuses a certificate that nobody vouches for, read ${way}, and does not try again`, async () => {
+      await assert.rejects(reading(read, {}), { code: "network", retryable: false });
+    });
 
-  it("trusts those in a file that verify, or AWS_CA_BUNDLE, names", async () => {
-    assert.equal(await read({ verify: join(folder, "cert.pem") }), "ok");
-    assert.equal(await read({}, { AWS_CA_BUNDLE: join(folder, "cert.pem") }), "ok");
+    it(`trusts any certificate with verify false, read ${way}`, async () => {
+      assert.ok(content.equals(await reading(read, { verify: false })));
+    });
+
+    it(`trusts those in a file that verify, or AWS_CA_BUNDLE, names, read ${way}`, async () => {
+      const file = join(folder, "cert.pem");
+      assert.ok(content.equals(await reading(read, { verify: file })));
+      assert.ok(content.equals(await reading(read, {}, { AWS_CA_BUNDLE: file })));
+    });
+  }
+
+  it("goes straight into a file", async () => {
+    const file = join(folder, "copy");
+    const options = { concurrency: 3, blockSize: 1_000_000 };
+    await reading((storage) => storage.download("a", file, options), { verify: false });
+    assert.ok(content.equals(await readFile(file)));
   });
 
   it("says which file of certificates cannot be read", async () => {
-    await assert.rejects(read({ verify: join(folder, "none.pem") }), {
-      code: "config",
-      message: /client_kwargs\.verify/,
-    });
+    await assert.rejects(
+      reading((storage) => storage.read("a"), { verify: join(folder, "none.pem") }),
+      {
+        code: "config",
+        message: /client_kwargs\.verify/,
+      },
+    );
   });
 });

@@ -20,6 +20,8 @@ export interface GsRequest extends CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** See HttpRequest. */
+  readonly long?: boolean | undefined;
 }
 
 export class GsClient {
@@ -113,8 +115,8 @@ export class GsClient {
     const credentials = await this.#tokens?.get();
     const authorization = credentials?.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` };
     const headers = { ...this.#headers, ...authorization, ...request.headers };
-    const { method, body, signal } = request;
-    const sent = { method, origin: this.endpoint, path: request.path + query, headers, body, signal };
+    const { method, body, signal, long } = request;
+    const sent = { method, origin: this.endpoint, path: request.path + query, headers, body, signal, long };
     return this.#http.send(sent, this.place(request.key));
   }
 }

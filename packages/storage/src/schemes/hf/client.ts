@@ -19,6 +19,8 @@ export interface HubRequest extends CallOptions {
   readonly stream?: () => Readable;
   /** Where the hub's own token must not go: addresses that are signed. */
   readonly isSigned?: true;
+  /** See HttpRequest. */
+  readonly long?: boolean | undefined;
 }
 
 export interface HubAnswer {
@@ -135,7 +137,7 @@ export class HubClient {
     throw new StorageError("failed", `${request.url}: too many redirects`, this.place(request.key));
   }
 
-  #sendOnce({ method, headers, body, stream, signal, key, isSigned }: HubRequest, url: URL): Promise<HttpAnswer> {
+  #sendOnce({ method, headers, body, stream, signal, long, key, isSigned }: HubRequest, url: URL): Promise<HttpAnswer> {
     const { endpoint, token, http } = this.#settings;
     const isHub = url.origin === new URL(endpoint).origin && !isSigned;
     const sent: Record<string, string> = {
@@ -145,7 +147,7 @@ export class HubClient {
     };
     if (isHub && token !== undefined) sent["authorization"] = `Bearer ${token}`;
     const path = url.pathname + url.search;
-    const request = { method, origin: url.origin, path, headers: sent, body: stream?.() ?? body, signal };
+    const request = { method, origin: url.origin, path, headers: sent, body: stream?.() ?? body, signal, long };
     return http.send(request, this.place(key));
   }
 

@@ -23,6 +23,8 @@ export interface S3Request extends CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** See HttpRequest. */
+  readonly long?: boolean | undefined;
   /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
   readonly onAttempt?: (attempt: number) => void;
 }
@@ -111,8 +113,9 @@ export class S3Client {
     signable.headers["x-amz-content-sha256"] = hashOf(address, request.body);
     const headers = signer ? (await signer.sign(signable)).headers : signable.headers;
     const path = signable.path + encodeQuery(signable.query);
-    const { method, body, signal } = request;
-    return this.#http.send({ method, origin: address.origin, path, headers, body, signal }, this.#place(request.key));
+    const { method, body, signal, long } = request;
+    const { origin } = address;
+    return this.#http.send({ method, origin, path, headers, body, signal, long }, this.#place(request.key));
   }
 
   #signable(request: S3Request, address: Address): Signable {

@@ -1,0 +1,67 @@
+/** The body of an answer on a direct connection: read into buffers, in pieces, or whole. */
+import type { DirectLease } from "./direct-lease.ts";
+
+/** Bytes of a piece at most. */
+const pieceSize = 256 * 1024;
+
+export class DirectBody implements AsyncIterableIterator<Uint8Array> {
+  readonly #lease: DirectLease;
+  readonly #reusable: boolean;
+  /** Bytes that nobody has taken yet. After the last, the connection is somebody else's. */
+  #left: number;
+
+  constructor(lease: DirectLease, { length, keptAlive }: { readonly length: number; readonly keptAlive: boolean }) {
+    this.#lease = lease;
+    this.#reusable = keptAlive;
+    this.#left = length;
+    if (length === 0) lease.end(keptAlive);
+  }
+
+  /** Fills the buffer. Fewer bytes come when the body ends, or breaks off: then the next call says why. */
+  fill(buffer: Uint8Array): Promise<number> {
+    return this.#take(buffer, true);
+  }
+
+  async #take(buffer: Uint8Array, whole: boolean): Promise<number> {
+    if (this.#left === 0) return 0;
+    try {
+      const taken = await this.#lease.fill(buffer.subarray(0, this.#left), whole);
+      this.#left -= taken;
+      if (this.#left === 0) this.#lease.end(this.#reusable);
+      return taken;
+    } catch (error) {
+      this.#lease.end(false);
+      throw error;
+    }
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<Uint8Array, undefined>> {
+    if (this.#left === 0) return { done: true, value: undefined };
+    const piece = Buffer.allocUnsafeSlow(Math.min(pieceSize, this.#left));
+    return { done: false, value: piece.subarray(0, await this.#take(piece, false)) };
+  }
+
+  /** Whoever leaves early gives the connection up: what is still to come may be long. */
+  async return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.#left = 0;
+    this.#lease.end(false);
+    return { done: true, value: undefined };
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    const whole = Buffer.allocUnsafeSlow(this.#left);
+    let filled = 0;
+    while (this.#left > 0) filled += await this.fill(whole.subarray(filled));
+    return whole;
+  }
+
+  /** A little is read away, so that the connection can be used again; much is not. */
+  async discard(): Promise<void> {
+    if (this.#left <= pieceSize) await this.bytes();
+    else await this.return();
+  }
+}

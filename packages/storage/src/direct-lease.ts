@@ -1,0 +1,36 @@
+/** A place among a host's connections, for one request and its answer; the signal ends both. */
+import type { DirectConnection } from "./direct-connection.ts";
+
+export class DirectLease {
+  readonly signal: AbortSignal | undefined;
+  readonly #onEnd: (kept: DirectConnection | undefined) => void;
+  #connection: DirectConnection | undefined;
+  #ended = false;
+
+  /** `onEnd` gets the connection where it can be used again. */
+  constructor(signal: AbortSignal | undefined, onEnd: (kept: DirectConnection | undefined) => void) {
+    this.signal = signal;
+    this.#onEnd = onEnd;
+    signal?.addEventListener("abort", this.#stop, { once: true });
+  }
+
+  readonly #stop = () => this.#connection?.destroy(this.signal?.reason);
+
+  use(connection: DirectConnection): DirectConnection {
+    this.#connection = connection;
+    return connection;
+  }
+
+  fill(buffer: Uint8Array, whole: boolean): Promise<number> {
+    if (!this.#connection || this.#ended) throw new Error("there is no connection to read from");
+    return this.#connection.fill(buffer, whole);
+  }
+
+  end(reusable: boolean): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.signal?.removeEventListener("abort", this.#stop);
+    if (!reusable) this.#connection?.destroy();
+    this.#onEnd(reusable ? this.#connection : undefined);
+  }
+}

@@ -1,0 +1,164 @@
+/** The body of an object, or of a range of it, that is asked for again where it breaks off; never bytes of another object. */
+import type { Backend, Content, ReadCall } from "./backend.ts";
+import { isStorageError, StorageError } from "./errors.ts";
+import { retry } from "./retry.ts";
+
+export class SteadyBody {
+  readonly #backend: Backend;
+  readonly #key: string;
+  readonly #call: ReadCall;
+  readonly #first: Content;
+  #body: BodyReader;
+  /** The next byte of the object. */
+  #at: number;
+
+  constructor(backend: Backend, key: string, call: ReadCall, first: Content) {
+    this.#backend = backend;
+    this.#key = key;
+    this.#call = call;
+    this.#first = first;
+    this.#body = new BodyReader(first);
+    this.#at = first.start;
+  }
+
+  /** Fewer bytes than the buffer holds: it is the end. */
+  async fill(buffer: Uint8Array): Promise<number> {
+    let filled = 0;
+    while (filled < buffer.length && this.#at < this.#first.end) {
+      const taken = await this.#steadily(async (body) => await body.fill(buffer.subarray(filled)));
+      if (taken === 0) break;
+      filled += taken;
+    }
+    if (this.#at >= this.#first.end) await this.#body.finish();
+    return filled;
+  }
+
+  /** The pieces as they come. Whoever leaves early gives the rest up. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    let piece: Uint8Array | undefined;
+    try {
+      do {
+        await this.#steadily(async (body) => {
+          piece = await body.next();
+          return piece?.length ?? 0;
+        });
+        if (piece) yield piece;
+      } while (piece);
+    } finally {
+      await this.close();
+    }
+  }
+
+  /** Gives up what has not been read. */
+  async close(): Promise<void> {
+    await this.#body.close();
+  }
+
+  /** Takes some bytes, 0 at the end. When the body breaks off the rest is asked for, as often without a byte as the policy allows. */
+  async #steadily(take: (body: BodyReader) => Promise<number>): Promise<number> {
+    const { retry: policy } = this.#backend.transfer;
+    for (let inVain = 0; ; inVain += 1) {
+      const outcome = await take(this.#body).catch(asBroken);
+      if (typeof outcome === "number" && (outcome > 0 || this.#isComplete)) {
+        this.#at += outcome;
+        return outcome;
+      }
+      const error = typeof outcome === "number" ? this.#tooShort() : outcome;
+      if (inVain >= policy.attempts) throw error;
+      this.#body = await retry(policy, this.#call.signal, async (attempt) => {
+        if (attempt === 1) throw error;
+        return new BodyReader(await reopen(this.#backend, this.#key, this.#call, this.#first, this.#rest));
+      });
+    }
+  }
+
+  get #isComplete(): boolean {
+    return this.#at >= this.#first.end || !Number.isFinite(this.#first.end);
+  }
+
+  get #rest() {
+    return { start: this.#at, end: this.#first.end };
+  }
+
+  #tooShort(): StorageError {
+    const message = `${this.#key}: the body ended at ${this.#at} of ${this.#first.end}`;
+    return new StorageError("network", message, { key: this.#key });
+  }
+}
+
+/** An error after which reading on may help. */
+function asBroken(error: unknown): StorageError {
+  if (isStorageError(error) && error.retryable) return error;
+  throw error;
+}
+
+/** The same object as before, or an error. */
+export async function reopen(
+  backend: Backend,
+  key: string,
+  call: ReadCall,
+  first: Content,
+  { start, end }: { readonly start: number; readonly end: number },
+): Promise<Content> {
+  const { etag, version } = first.entry;
+  const pin = { version: call.version ?? (version || undefined), ifMatch: etag || undefined };
+  const content = await backend.read(key, { ...call, ...pin, start, end, long: true });
+  if (content.entry.etag !== etag || content.start !== start) {
+    throw new StorageError("precondition", `${key} was replaced while it was read`, { key });
+  }
+  return content;
+}
+
+/** One body: in pieces, or into buffers, whichever way the backend has. */
+class BodyReader {
+  readonly #fill: Content["fill"];
+  readonly #pieces: AsyncIterator<Uint8Array>;
+  /** Of a piece that was longer than the buffer. */
+  #over: Uint8Array | undefined;
+  #begun = false;
+  #ended = false;
+
+  constructor(content: Content) {
+    this.#fill = content.fill?.bind(content);
+    this.#pieces = content.body[Symbol.asyncIterator]();
+  }
+
+  async next(): Promise<Uint8Array | undefined> {
+    this.#begun = true;
+    try {
+      const next = await this.#pieces.next();
+      this.#ended = next.done === true;
+      return next.done ? undefined : next.value;
+    } catch (error) {
+      this.#ended = true;
+      throw error;
+    }
+  }
+
+  /** One piece at most, where it comes in pieces. */
+  async fill(buffer: Uint8Array): Promise<number> {
+    this.#begun = true;
+    if (this.#fill) return this.#fill(buffer);
+    const piece = this.#over ?? (await this.next());
+    if (!piece) return 0;
+    const taken = piece.subarray(0, buffer.length);
+    buffer.set(taken);
+    this.#over = taken.length < piece.length ? piece.subarray(taken.length) : undefined;
+    return taken.length;
+  }
+
+  /** Every byte that was wanted is there: what holds the body sees so, too, and is free again. */
+  async finish(): Promise<void> {
+    if (!this.#fill) await this.next().catch(() => undefined);
+    else this.#ended = true;
+    await this.close();
+  }
+
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    // A generator that was never begun would not clear up.
+    if (!this.#begun) await this.next().catch(() => undefined);
+    if (!this.#ended) await this.#pieces.return?.();
+    this.#ended = true;
+  }
+}

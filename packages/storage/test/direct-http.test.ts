@@ -1,0 +1,189 @@
+/** Long answers: against a server of our own that says, byte by byte, what a test wants it to say. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { createHttpClient, type HttpClient } from "../src/http.ts";
+import { parseHead, requestHead } from "../src/http-head.ts";
+
+const content = randomBytes(3_000_000);
+const head = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${content.length}\r\nETag: "e"\r\n\r\n`);
+const whole = [head, content];
+
+describe("a long answer", { timeout: 60_000 }, () => {
+  let server: Server;
+  let client: HttpClient;
+  let origin: string;
+  /** Answers, in turn; the last one for all that follow. Nothing: the connection is closed. */
+  let answers: (readonly (Buffer | "end")[] | undefined)[];
+  let asked: string[];
+  let connections: Set<Socket>;
+  let connected: number;
+
+  before(async () => {
+    connections = new Set();
+    server = createServer((socket) => {
+      connected += 1;
+      connections.add(socket);
+      socket.on("close", () => connections.delete(socket)).on("error", () => {});
+      socket.on("data", (head) => {
+        asked.push(head.toString());
+        const answer = answers.length > 1 ? answers.shift() : answers[0];
+        if (!answer) return socket.destroy();
+        for (const bytes of answer) bytes === "end" ? socket.end() : socket.write(bytes);
+      });
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  after(() => server.close());
+
+  beforeEach(() => {
+    [asked, connected] = [[], 0];
+    client = createHttpClient({ connections: 2, connectTimeout: 5, readTimeout: 1 });
+  });
+  afterEach(async () => {
+    await client.close();
+    for (const socket of connections) socket.destroy();
+  });
+
+  const ask = (signal?: AbortSignal) =>
+    client.send({ method: "GET", origin, path: "/a", headers: { "x-y": "z" }, long: true, signal }, { scheme: "s3" });
+
+  it("fills buffers of any size, one after another, to the last byte", async () => {
+    answers = [whole];
+    const { fill, status, header } = await ask();
+    assert.deepEqual([status, header("etag")], [200, '"e"']);
+    assert.ok(fill);
+    const read: Buffer[] = [];
+    for (const size of [1, 10, 100_000, 1_000_000, 5, 2_500_000]) {
+      const buffer = Buffer.alloc(size);
+      read.push(buffer.subarray(0, await fill(buffer)));
+    }
+    assert.ok(content.equals(Buffer.concat(read)));
+    assert.equal(await fill(Buffer.alloc(10)), 0);
+    assert.match(
+      asked[0] ?? "",
+      /^GET \/a HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\nx-y: z\r\nconnection: keep-alive\r\n\r\n$/,
+    );
+  });
+
+  it("comes in pieces, and whole", async () => {
+    answers = [whole];
+    assert.ok(content.equals(Buffer.concat(await Array.fromAsync((await ask()).body))));
+    assert.ok(content.equals(await (await ask()).bytes()));
+  });
+
+  it("leaves its connection for the next", async () => {
+    answers = [whole];
+    for (let count = 0; count < 3; count += 1) await (await ask()).bytes();
+    assert.equal(connected, 1);
+  });
+
+  it("has no more connections than it may", async () => {
+    answers = [whole];
+    await Promise.all(Array.from({ length: 6 }, async () => (await ask()).bytes()));
+    assert.equal(connected, 2);
+  });
+
+  it("gives its connection up where somebody leaves early", async () => {
+    answers = [whole];
+    for await (const piece of (await ask()).body) {
+      assert.ok(piece.length > 0);
+      break;
+    }
+    assert.ok(content.equals(await (await ask()).bytes()));
+    assert.equal(connected, 2);
+  });
+
+  it("is asked for on a new connection where the server has closed the kept one", async () => {
+    answers = [whole, undefined, whole];
+    await (await ask()).bytes();
+    assert.ok(content.equals(await (await ask()).bytes()));
+    assert.deepEqual([connected, asked.length], [2, 3]);
+  });
+
+  it("whose head comes byte by byte is read as any other", async () => {
+    answers = [[...Array.from(head, (byte) => Buffer.from([byte])), content]];
+    assert.ok(content.equals(await (await ask()).bytes()));
+  });
+
+  it("of unknown length is read in the ordinary way", async () => {
+    const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
+    answers = [[Buffer.from(chunked)]];
+    const answer = await ask();
+    assert.equal(answer.fill, undefined);
+    assert.equal(await answer.text(), "abc");
+    assert.equal(asked.length, 2);
+  });
+
+  it("that breaks off gives what there is, and then says so", async () => {
+    answers = [[head, content.subarray(0, 1000), "end"]];
+    const { fill } = await ask();
+    assert.equal(await fill?.(Buffer.alloc(5000)), 1000);
+    await assert.rejects(fill?.(Buffer.alloc(5000)) ?? assert.fail(), { code: "network", retryable: true });
+  });
+
+  it("that stops coming is given up after the time that a read may take", async () => {
+    answers = [[head]];
+    const { fill } = await ask();
+    await assert.rejects(fill?.(Buffer.alloc(10)) ?? assert.fail(), {
+      code: "network",
+      message: /nothing came in time/,
+    });
+  });
+
+  it("that is longer than it said is left to the ordinary way", async () => {
+    answers = [[Buffer.from("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nabc")]];
+    assert.equal((await ask()).fill, undefined);
+    assert.equal(asked.length, 2);
+  });
+
+  it("stops at a signal, with its reason", async () => {
+    answers = [[head]];
+    const stop = new AbortController();
+    const { fill } = await ask(stop.signal);
+    const filled = fill?.(Buffer.alloc(10));
+    stop.abort(new Error("enough"));
+    await assert.rejects(filled ?? assert.fail(), /enough/);
+    await assert.rejects(ask(AbortSignal.abort(new Error("too late"))), /too late/);
+  });
+});
+
+describe("the head of an answer", () => {
+  const parse = (...lines: string[]) => parseHead(lines.join("\r\n"));
+
+  it("tells status, length, headers, and whether the connection stays", () => {
+    assert.deepEqual(
+      { ...parse("HTTP/1.1 206 Partial Content", "Content-Length: 12", "X-A:  b ", "x-a: c"), headers: undefined },
+      { status: 206, length: 12, keptAlive: true, headers: undefined },
+    );
+    assert.deepEqual(parse("HTTP/1.1 200 OK", "Content-Length: 1", "X-A:  b ", "x-a: c")?.headers["x-a"], ["b", "c"]);
+    assert.equal(parse("HTTP/1.1 200 OK", "Content-Length: 1", "Connection: Close")?.keptAlive, false);
+    assert.equal(parse("HTTP/1.1 304 Not Modified", "Content-Length: 9")?.length, 0);
+  });
+
+  it("is left to the ordinary client where anything is odd", () => {
+    const odd = [
+      ["HTTP/1.0 200 OK", "Content-Length: 1"],
+      ["HTTP/1.1 100 Continue", "Content-Length: 1"],
+      ["HTTP/1.1 200 OK"],
+      ["HTTP/1.1 200 OK", "Content-Length: 1", "Transfer-Encoding: chunked"],
+      ["HTTP/1.1 200 OK", "Content-Length: 1", "Content-Length: 2"],
+      ["HTTP/1.1 200 OK", "Content-Length: -1"],
+      ["HTTP/1.1 200 OK", "Content-Length: 1e3"],
+      ["HTTP/1.1 200 OK", "Content-Length: 1", " folded"],
+      ["HTTP/1.1 200 OK", "Content-Length : 1"],
+      ["HTTP/1.1 200 OK", "Content-Length: 1", "no colon"],
+    ];
+    for (const lines of odd) assert.equal(parse(...lines), undefined, lines.join(" | "));
+  });
+
+  it("of a request cannot be ended by what stands in it", () => {
+    assert.equal(requestHead("GET", "/a", "h", { a: "b\r\nc: d" }), undefined);
+    assert.equal(requestHead("GET", "/a\nb", "h", {}), undefined);
+    assert.equal(requestHead("GET", "/a", "h", { a: "\u{1f600}" }), undefined);
+  });
+});
