@@ -6,11 +6,14 @@ import { jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
 import { python, readJob, readLog, runJob, waitForEnd } from "./support/jobs.ts";
+import { Millrace } from "./support/millrace.ts";
 
 const skip = await whyNoDatachain();
 
 describe("the library in jobs", { skip }, () => {
   const suite = ClientSuite.use({ ...withLibrary, MILLRACE_MAX_WORKERS: "4" });
+
+  const commandLine = Millrace.useWith(suite);
 
   const versionsOf = async (job_id: string) =>
     (await suite.api.call(routes.datasetJobVersions, { query: { job_id } })).dataset_versions;
@@ -39,6 +42,14 @@ describe("the library in jobs", { skip }, () => {
     const run = await client.run("job", "run", "more.py");
     assert.equal(run.code, 0, run.stdout + run.stderr);
     assert.deepEqual(await versionsOf(jobIdOf(run)), [{ dataset_name: "@admin.default.more", version: "1.0.0" }]);
+  });
+
+  test("`millrace job run` names the versions, too", async () => {
+    const cli = await commandLine();
+    await cli.write("again.py", "import datachain as dc\ndc.read_values(n=[1]).save('again')\n");
+    const { code, stderr } = await cli.run("job", "run", "again.py");
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /\nDataset @admin\.default\.again@1\.0\.0\nDone in /);
   });
 
   test("metrics of the script are the job's", async () => {

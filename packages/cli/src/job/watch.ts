@@ -1,5 +1,5 @@
 /** A followed job on the screen: log to standard output, everything else to standard error, an exit code at the end. */
-import { followExitCode, type Job, type JobStatus } from "@millrace/contract";
+import { followExitCode, type Job, type JobStatus, routes } from "@millrace/contract";
 import type { Connection } from "../connection.ts";
 import { CliError, exitCodes } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -74,9 +74,16 @@ async function reportEnd(
     return undefined;
   });
   if (options.json) output.json(job);
+  else for (const version of await versionsOf(connection, jobId)) output.note(`Dataset ${version}`);
   if (status === "COMPLETE") output.note(job ? `Done in ${tookText(job)}` : "Done", "dim");
   if (status === "FAILED") output.failure(jobFailure(jobId, job));
   return followExitCode(status);
+}
+
+/** What it made, or found made and reused; nothing where that cannot be had. */
+async function versionsOf({ client }: Connection, job_id: string): Promise<string[]> {
+  const found = await client.call(routes.datasetJobVersions, { query: { job_id } }).catch(() => undefined);
+  return (found?.dataset_versions ?? []).map(({ dataset_name, version }) => `${dataset_name}@${version}`);
 }
 
 function jobFailure(jobId: string, job: Job | undefined): CliError {

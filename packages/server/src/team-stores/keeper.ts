@@ -84,6 +84,7 @@ export class Keeper {
   #prepared: Promise<void> | undefined;
   /** Children that wait for a task, by the store that they see. */
   readonly #spares = new Map<string, Child>();
+  #closed = false;
 
   /** `cacheDir`: where what Node made of our source is kept, for children to read. */
   constructor(confine: Confine, cacheDir: string) {
@@ -147,16 +148,20 @@ export class Keeper {
 
   /** Started while a short job runs, a child is ready when it ends; one that nobody needs soon is not kept. */
   expect(folder: TeamFolder): void {
-    if (this.#spares.has(folder.path)) return;
+    if (this.#closed || this.#spares.has(folder.path)) return;
     const child = this.#spawn(folder, [folder.data], spareSeconds + longestTask);
     this.#spares.set(folder.path, child);
     const forget = () => {
-      if (this.#spares.get(folder.path) !== child) return;
-      this.#spares.delete(folder.path);
-      child.kill("SIGKILL");
+      if (this.#spares.get(folder.path) === child) this.forget(folder);
     };
     setTimeout(forget, spareSeconds * 1000).unref();
     child.on("close", forget);
+  }
+
+  /** The store has gone from its place: who waits there would still see it. */
+  forget(folder: TeamFolder): void {
+    this.#spares.get(folder.path)?.kill("SIGKILL");
+    this.#spares.delete(folder.path);
   }
 
   #takeSpare(folder: TeamFolder): Child | undefined {
@@ -182,6 +187,7 @@ export class Keeper {
   }
 
   close(): void {
+    this.#closed = true;
     for (const child of this.#spares.values()) child.kill("SIGKILL");
     this.#spares.clear();
   }

@@ -5,11 +5,10 @@ import { join } from "node:path";
 import type { Python } from "../engines/engine.ts";
 import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
-import type { CopyRequest } from "./programs/copy-store.ts";
 import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
-import { TeamFolder } from "./team-folder.ts";
+import { storeFiles, TeamFolder } from "./team-folder.ts";
 
 export { StoreBusy, StoreUnusable } from "./keeper.ts";
 
@@ -83,9 +82,9 @@ export class TeamStores {
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
-    const request: CopyRequest = { metadata: join(scratch, "metadata.db"), rows: join(scratch, "rows.db") };
+    const task = { program: "copy-store", request: storeFiles(scratch), writable: [scratch], seconds: patience.copy };
     try {
-      await this.#keeper.ask(folder, { program: "copy-store", request, writable: [scratch], seconds: patience.copy });
+      await this.#keeper.ask(folder, task);
       mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
       renameSync(scratch, join(folder.file("copies"), moment));
     } finally {
@@ -107,9 +106,10 @@ export class TeamStores {
     const copy = join(folder.file("copies"), moment);
     folder.make();
     const fresh = await openScratch(folder, "data.new");
-    for (const file of ["metadata.db", "rows.db"]) {
-      await copyFile(join(copy, file), join(fresh, file));
-      giveTo(folder, join(fresh, file), 0o660);
+    const [from, to] = [storeFiles(copy), storeFiles(fresh)];
+    for (const part of ["metadata", "rows"] as const) {
+      await copyFile(from[part], to[part]);
+      giveTo(folder, to[part], 0o660);
     }
     chmodSync(fresh, folder.group() === undefined ? 0o700 : 0o2770);
     // Before anything is changed: a copy that cannot be read must not take the place of what is there.
@@ -119,6 +119,7 @@ export class TeamStores {
     await rm(old, { recursive: true, force: true });
     if (folder.exists()) renameSync(folder.data, old);
     renameSync(fresh, folder.data);
+    this.#keeper.forget(folder);
     folder.markMade();
     await rm(old, { recursive: true, force: true });
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];

@@ -3,13 +3,8 @@ import { backup } from "node:sqlite";
 import { openDatabase, type StoreFiles } from "../open-store.ts";
 import { unusable } from "../unusable.ts";
 
-export interface CopyRequest {
-  readonly metadata: string;
-  readonly rows: string;
-}
-
 /** What is known of datasets first, their rows after: no version of the copy lacks its rows. */
-export async function copyStore(files: StoreFiles, to: CopyRequest): Promise<void> {
+export async function copyStore(files: StoreFiles, to: StoreFiles): Promise<void> {
   for (const part of ["metadata", "rows"] as const) {
     const source = openDatabase(files[part], "read");
     const [result] = Object.values(source.prepare("pragma quick_check(1)").get() ?? {});
