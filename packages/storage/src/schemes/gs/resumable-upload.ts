@@ -39,7 +39,9 @@ class ResumableUpload implements Upload {
   readonly #session: string;
   readonly #call: WriteCall;
   readonly #checksum: Checksum;
-  #held: Uint8Array = new Uint8Array();
+  #held: Buffer = Buffer.alloc(0);
+  /** What was held before is on its way while the next part is brought. */
+  #sending: Promise<unknown> = Promise.resolve();
   /** How many bytes the store has. */
   #sent = 0;
 
@@ -51,15 +53,21 @@ class ResumableUpload implements Upload {
     this.#checksum = new Checksum(client.configuration.values.consistency);
   }
 
+  /** Copies what it holds back: the caller's buffer is used for the next part. */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#checksum.add(bytes);
+    await this.#sending;
     const whole = this.#held.length - (this.#held.length % partUnit);
-    if (whole > 0) await this.#sendAll(this.#held.subarray(0, whole), "*");
-    const rest = this.#held.subarray(whole);
-    this.#held = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    const before = this.#held.subarray(0, whole);
+    this.#held = Buffer.concat([this.#held.subarray(whole), bytes]);
+    if (whole === 0) return;
+    this.#sending = this.#sendAll(before, "*");
+    // Met by the next part, or by the end.
+    this.#sending.catch(() => {});
   }
 
   async finish(): Promise<Entry> {
+    await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
     if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
     const written = JSON.parse(await answer.text()) as ObjectResource;
@@ -69,6 +77,7 @@ class ResumableUpload implements Upload {
 
   /** Without the caller's signal: what was aborted must be cleared away all the same. */
   async abort(): Promise<void> {
+    await this.#sending.catch(() => {});
     const answer = await this.#client.sendToUrl(this.#session, { method: "DELETE", headers: {} }, this.#key);
     await answer.discard();
   }
