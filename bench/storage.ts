@@ -6,7 +6,7 @@
 import { rm } from "node:fs/promises";
 import { compare, type Measurement, median } from "./measure.ts";
 import { type Client, ours, runClient } from "./storage/client.ts";
-import { type Comparison, comparisonsOf } from "./storage/comparison.ts";
+import { type Comparison, comparisonsOf, once } from "./storage/comparison.ts";
 import { type BenchServer, type ServerKind, serverKinds } from "./storage/server.ts";
 import type { ClientReport, ClientTask } from "./storage-clients/task.ts";
 
@@ -57,6 +57,7 @@ async function inTurns(name: string, { others }: Comparison, task: ClientTask, t
   const reports = new Map<Client, ClientReport[]>([ours, ...others.map(([other]) => other)].map((one) => [one, []]));
   for (let round = 1; round <= times; round += 1) {
     for (const [client, list] of reports) {
+      if (round > 1 && once.has(client)) continue;
       const report = await runClient(client, task);
       if (task.kind === "download") await rm(task.file, { force: true });
       if (report) list.push(report);

@@ -69,6 +69,9 @@ function sameFor(...list: Others) {
   return { list, get: list, download: list, upload: list, defaults: [] };
 }
 
+/** Nothing is wanted beside these, and they take their time: one round says enough. */
+export const once: ReadonlySet<Client> = new Set([googleSdk, azureSdk]);
+
 /** Of s3 the large transfers are measured with the defaults of its parameters, too; gs and az have none for them. */
 export function comparisonsOf(scheme: Scheme, amounts: Amounts): Comparison[] {
   const large = (["download", "upload"] as const).map((kind) => transfer(scheme, kind, amounts));

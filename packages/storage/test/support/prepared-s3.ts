@@ -47,8 +47,8 @@ const maps = `
   }
   map "$request_method $args" $posted {
     default "";
-    "~^POST" "<CompleteMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><ETag>&quot;e-1&quot;</ETag></CompleteMultipartUploadResult>";
     "~^POST uploads" "<InitiateMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><UploadId>u</UploadId></InitiateMultipartUploadResult>";
+    "~^POST" "<CompleteMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><ETag>&quot;e-1&quot;</ETag></CompleteMultipartUploadResult>";
   }
 `;
 
