@@ -16,7 +16,7 @@ import type { ClientTask } from "../storage-clients/task.ts";
 import type { Amounts } from "./comparison.ts";
 
 /** What a task must know of the server. */
-export type Place = Pick<ClientTask, "config" | "bucket" | "objects">;
+type Place = Pick<ClientTask, "config" | "bucket" | "objects">;
 
 export interface BenchServer {
   readonly place: Place;
