@@ -40,6 +40,8 @@ class ResumableUpload implements Upload {
   readonly #call: WriteCall;
   readonly #checksum: Checksum;
   #held: Buffer = Buffer.alloc(0);
+  /** Where the next part is copied to: what was held before, when it has been sent. */
+  #unused: Buffer = Buffer.alloc(0);
   /** What was held before is on its way while the next part is brought. */
   #sending: Promise<unknown> = Promise.resolve();
   /** How many bytes the store has. */
@@ -57,11 +59,12 @@ class ResumableUpload implements Upload {
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#checksum.add(bytes);
     await this.#sending;
-    const whole = this.#held.length - (this.#held.length % partUnit);
-    const before = this.#held.subarray(0, whole);
-    this.#held = Buffer.concat([this.#held.subarray(whole), bytes]);
+    const before = this.#held;
+    const whole = before.length - (before.length % partUnit);
+    this.#held = join(this.#unused, before.subarray(whole), bytes);
+    this.#unused = before;
     if (whole === 0) return;
-    this.#sending = this.#sendAll(before, "*");
+    this.#sending = this.#sendAll(before.subarray(0, whole), "*");
     // Met by the next part, or by the end.
     this.#sending.catch(() => {});
   }
@@ -122,4 +125,13 @@ class ResumableUpload implements Upload {
     this.#sent = last === undefined ? 0 : Number(last) + 1;
     return undefined;
   }
+}
+
+/** In the buffer that is given, where it is big enough. */
+function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
+  const length = first.length + second.length;
+  const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);
+  target.set(first);
+  target.set(second, first.length);
+  return target;
 }
