@@ -6,6 +6,8 @@ done
 command -v bwrap >/dev/null || missing="$missing bubblewrap"
 command -v nginx >/dev/null || missing="$missing nginx"
 [ -e /usr/lib/nginx/modules/ngx_http_dav_ext_module.so ] || missing="$missing libnginx-mod-http-dav-ext"
+[ -e /usr/lib/nginx/modules/ngx_http_headers_more_filter_module.so ] ||
+  missing="$missing libnginx-mod-http-headers-more-filter"
 [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 [ -x /usr/sbin/vsftpd ] || missing="$missing vsftpd"
 [ -n "$missing" ] || exit 0

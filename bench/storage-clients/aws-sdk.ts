@@ -17,10 +17,10 @@ import { type ClientTask, report } from "./task.ts";
 const task = JSON.parse(process.argv[2] ?? "") as ClientTask;
 const Bucket = task.bucket;
 const client = new S3Client({
-  endpoint: task.endpoint,
+  endpoint: task.config["endpoint_url"] ?? "",
   region: "us-east-1",
   forcePathStyle: true,
-  credentials: { accessKeyId: task.key, secretAccessKey: task.secret },
+  credentials: { accessKeyId: task.config["key"] ?? "", secretAccessKey: task.config["secret"] ?? "" },
   requestHandler: { httpAgent: { maxSockets: Math.max(50, task.concurrency) } },
 });
 
@@ -36,7 +36,7 @@ const tasks: Record<ClientTask["kind"], () => Promise<number>> = {
     let bytes = 0;
     let next = 0;
     await inFlight(task.count, task.concurrency, async () => {
-      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: `small/${next++ % 1000}` }));
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: `small/${next++ % task.objects}` }));
       const content = await Body?.transformToByteArray();
       bytes += content?.length ?? 0;
     });

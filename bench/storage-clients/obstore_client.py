@@ -1,15 +1,16 @@
 """obstore: the Rust crate object_store for Python."""
-import asyncio, json, os, sys, time
+import asyncio, os
 
 import obstore
 from obstore.store import S3Store
 
-task = json.loads(sys.argv[1])
+from client_task import in_lanes, report, task
+
 store = S3Store(
     task["bucket"],
-    endpoint=task["endpoint"],
-    access_key_id=task["key"],
-    secret_access_key=task["secret"],
+    endpoint=task["config"]["endpoint_url"],
+    access_key_id=task["config"]["key"],
+    secret_access_key=task["config"]["secret"],
     region="us-east-1",
     virtual_hosted_style_request=False,
     client_options={"allow_http": True},
@@ -23,18 +24,12 @@ async def list_keys():
     return count
 
 
+async def read(path):
+    return await (await obstore.get_async(store, path)).bytes_async()
+
+
 async def get():
-    total, numbers = 0, iter(range(task["count"]))
-
-    async def lane():
-        nonlocal total
-        for number in numbers:
-            answer = await obstore.get_async(store, f"small/{number % 1000}")
-            content = await answer.bytes_async()
-            total += len(content)
-
-    await asyncio.gather(*(lane() for _ in range(task["concurrency"])))
-    return total
+    return await in_lanes(read)
 
 
 async def download():
@@ -54,12 +49,8 @@ async def upload():
 
 
 async def main():
-    run = {"list": list_keys, "get": get, "download": download, "upload": upload}[task["kind"]]
-    await (await obstore.get_async(store, "small/0")).bytes_async()
-    begin, used = time.perf_counter(), time.process_time()
-    result = await run()
-    seconds, cpu = time.perf_counter() - begin, time.process_time() - used
-    print(json.dumps({"seconds": seconds, "cpu": cpu, "result": result}))
+    await read("small/0")
+    await report({"list": list_keys, "get": get, "download": download, "upload": upload}[task["kind"]])
 
 
 asyncio.run(main())

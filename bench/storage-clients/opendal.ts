@@ -2,6 +2,7 @@
 import { createWriteStream } from "node:fs";
 import { open, stat } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { inFlight } from "../bare.ts";
@@ -14,17 +15,18 @@ interface Operator {
   writer(path: string, options: object): Promise<{ write(bytes: Buffer): Promise<void>; close(): Promise<void> }>;
 }
 
-const task = JSON.parse(process.argv[2] ?? "") as ClientTask;
-const installed = createRequire(process.argv[3] ?? "")("opendal") as {
+const [, , folder = "", words = ""] = process.argv;
+const task = JSON.parse(words) as ClientTask;
+const installed = createRequire(join(folder, "package.json"))("opendal") as {
   Operator: new (scheme: string, options: Record<string, string>) => Operator;
 };
 const operator = new installed.Operator("s3", {
   root: "/",
   bucket: task.bucket,
-  endpoint: task.endpoint,
+  endpoint: task.config["endpoint_url"] ?? "",
   region: "us-east-1",
-  access_key_id: task.key,
-  secret_access_key: task.secret,
+  access_key_id: task.config["key"] ?? "",
+  secret_access_key: task.config["secret"] ?? "",
 });
 
 const tasks: Record<ClientTask["kind"], () => Promise<number>> = {
@@ -33,7 +35,7 @@ const tasks: Record<ClientTask["kind"], () => Promise<number>> = {
     let bytes = 0;
     let next = 0;
     await inFlight(task.count, task.concurrency, async () => {
-      const content = await operator.read(`small/${next++ % 1000}`);
+      const content = await operator.read(`small/${next++ % task.objects}`);
       bytes += content.length;
     });
     return bytes;

@@ -5,34 +5,26 @@ import { type ClientTask, report } from "./task.ts";
 
 const task = JSON.parse(process.argv[2] ?? "") as ClientTask;
 const { block, concurrency } = task;
-const storage = openStorage(`s3://${task.bucket}`, {
-  endpoint_url: task.endpoint,
-  key: task.key,
-  secret: task.secret,
-  default_block_size: block,
-  max_concurrency: concurrency,
-});
+const storage = openStorage(`${task.scheme}://${task.bucket}`, task.config);
 
 const tasks: Record<ClientTask["kind"], () => Promise<number>> = {
   async list() {
     let count = 0;
-    for await (const _ of storage.list({ prefix: "data/", recursive: true })) count += 1;
+    for await (const _ of storage.list({ prefix: "data/", recursive: true, concurrency })) count += 1;
     return count;
   },
   async get() {
     let bytes = 0;
     let next = 0;
     await inFlight(task.count, concurrency, async () => {
-      const content = await storage.read(`small/${next++ % 1000}`);
+      const content = await storage.read(`small/${next++ % task.objects}`);
       bytes += content.length;
     });
     return bytes;
   },
-  async download() {
-    return storage.download("big", task.file);
-  },
+  download: () => storage.download("big", task.file, { concurrency, blockSize: block }),
   async upload() {
-    return (await storage.upload(task.file, "uploaded")).size;
+    return (await storage.upload(task.file, "uploaded", { concurrency, partSize: block })).size;
   },
 };
 

@@ -2,12 +2,14 @@
 
 export interface ClientTask {
   readonly kind: "list" | "get" | "download" | "upload";
-  readonly endpoint: string;
-  readonly key: string;
-  readonly secret: string;
+  readonly scheme: "s3" | "gs" | "az";
+  /** As the storage library takes it, and the Python libraries whose parameters these are. */
+  readonly config: Readonly<Record<string, string>>;
   readonly bucket: string;
   /** How many small objects are read. */
   readonly count: number;
+  /** How many there are: they are read in turn. */
+  readonly objects: number;
   /** Requests, or parts of one object, at once. */
   readonly concurrency: number;
   /** Bytes of a part or a range. */
@@ -18,8 +20,8 @@ export interface ClientTask {
 
 export interface ClientReport {
   readonly seconds: number;
-  /** Of the processor, in seconds; nothing where it is not known. */
-  readonly cpu: number | null;
+  /** Of the processor. */
+  readonly cpu: number;
   /** Keys or bytes, so that nobody is fast by leaving something out. */
   readonly result: number;
 }

@@ -74,7 +74,10 @@ export interface WriteCall extends CallOptions {
 
 /** An object that is written in parts. Nothing of it can be seen until `finish`; `abort` leaves nothing behind. */
 export interface Upload {
-  /** Parts are numbered from 1; they come in any order and several at once, unless `transfer` says otherwise. */
+  /**
+   * Parts are numbered from 1; they come in any order and several at once, unless `transfer` says otherwise. The caller
+   * uses the bytes' buffer again when this has resolved: what is still needed then must be a copy.
+   */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
   abort(): Promise<void>;

@@ -4,6 +4,9 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Capabilities, type Entry, type ErrorCode, isStorageError, type Storage } from "@millrace/storage";
 import { type OddKey, oddKeys } from "./support/odd-keys.ts";
@@ -173,6 +176,20 @@ function writingRules({ storage }: Scope): void {
     const bytes = randomBytes(11_000_001);
     await storage().write("writing/big", bytes, { concurrency: 2 });
     assert.ok(bytes.equals(await storage().read("writing/big")));
+  });
+
+  it("takes a file of several parts as it is, and gives it back so", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-storage-file-"));
+    try {
+      const [from, to] = [join(folder, "from"), join(folder, "to")];
+      const bytes = randomBytes(21_000_000);
+      await writeFile(from, bytes);
+      await storage().upload(from, "writing/file");
+      assert.equal(await storage().download("writing/file", to), bytes.length);
+      assert.ok(bytes.equals(await readFile(to)));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it("leaves what was there when a stream fails", async () => {

@@ -1,18 +1,45 @@
 /**
- * nginx with prepared pages of a listing and prepared objects, which speaks as much of S3 as clients need to list, read
- * and upload: where the client is to be the limit. It checks no signature, and keeps of an upload only the last part.
+ * nginx with prepared pages of a listing and prepared objects, which speaks as much of a store's language as clients
+ * need to list, read and upload: where the client is to be the limit. It checks no signature, and of what is uploaded
+ * it keeps nothing.
  */
 import { mkdir, truncate, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { receiving } from "./answered-writes.ts";
 import { startNginx, type WebServer } from "./nginx.ts";
+import { preparedS3 } from "./prepared-s3.ts";
 
-export interface PreparedStore extends WebServer {
+/** How one kind of store speaks. */
+export interface Dialect<Config> {
+  /** Keys of a folder, which are a page: as many as the real store puts on one. */
+  readonly keysInFolder: number;
+  /** What a client is configured with. */
+  config(url: string): Config;
+  /** Files of pages, by their names. */
+  pages(folder: PreparedFolder): Readonly<Record<string, string>>;
+  /** Other files, by their names. */
+  others?(folders: readonly string[], big: number): Readonly<Record<string, string>>;
+  /** For nginx, as it takes them; `big` is the length of what is uploaded, too. */
+  nginx(big: number): { readonly locations: string; readonly maps: string; readonly modules?: string };
+}
+
+export interface PreparedFolder {
+  /** Four digits. */
+  readonly number: string;
+  readonly keys: readonly string[];
+  /** The folders after it. */
+  readonly later: readonly string[];
+  /** Where the listing goes on, with the next folder. */
+  readonly next: string | undefined;
+}
+
+export interface PreparedStore<Config> extends WebServer {
   readonly bucket: string;
-  readonly config: { readonly endpoint_url: string; readonly key: string; readonly secret: string };
+  readonly config: Config;
 }
 
 export interface Preparation {
-  /** Of the listing; each holds a thousand keys, which are a page. */
+  /** Of the listing; each holds as many keys as a page does. */
   readonly folders?: number;
   /** Small objects, of a kibibyte: `small/0`, `small/1` and so on. */
   readonly objects?: number;
@@ -20,81 +47,42 @@ export interface Preparation {
   readonly big?: number;
 }
 
-export const keysInFolder = 1000;
+export const { keysInFolder } = preparedS3;
 
-const folderName = (index: number) => `data/${String(index).padStart(4, "0")}/`;
+export const startPreparedStore = (preparation: Preparation) => startPrepared(preparedS3, preparation);
 
-export async function startPreparedStore(preparation: Preparation): Promise<PreparedStore> {
-  const server = await startNginx({ locations, maps });
-  const { folders = 0, objects = 0, big = 0 } = preparation;
-  await mkdir(join(server.root, "pages"), { recursive: true });
-  await mkdir(join(server.root, "folders"), { recursive: true });
+export async function startPrepared<Config>(
+  dialect: Dialect<Config>,
+  { folders = 0, objects = 0, big = 0 }: Preparation,
+): Promise<PreparedStore<Config>> {
+  const { locations, maps, modules } = dialect.nginx(big);
+  const server = await startNginx({ locations: receiving + locations, maps, ...(modules && { modules }) });
+  const names = Array.from({ length: folders }, (_, index) => `data/${numberOf(index)}/`);
+  await writeFiles(server.root, dialect.others?.(names, big) ?? {});
+  for (let index = 0; index < folders; index += 1) {
+    await writeFiles(server.root, dialect.pages(folderAt(index, names, dialect.keysInFolder)));
+  }
   await mkdir(join(server.root, "bucket/small"), { recursive: true });
-  await writeFile(join(server.root, "pages/none.xml"), page("", undefined));
-  for (let index = 0; index < folders; index += 1) await prepareFolder(server.root, index, folders);
   for (let index = 0; index < objects; index += 1) {
     await writeFile(join(server.root, `bucket/small/${index}`), Buffer.alloc(1024, String(index)));
   }
   await writeFile(join(server.root, "bucket/big"), "");
   await truncate(join(server.root, "bucket/big"), big);
-  return { ...server, bucket: "bucket", config: { endpoint_url: server.url, key: "k", secret: "s" } };
+  return { ...server, bucket: "bucket", config: dialect.config(server.url) };
 }
 
-/** A page of the folder's keys, and one of the folders after it. */
-async function prepareFolder(root: string, index: number, folders: number): Promise<void> {
-  const name = String(index).padStart(4, "0");
-  const keys = Array.from({ length: keysInFolder }, (_, file) => content(`${folderName(index)}${file + 1000}.json`));
-  const later = Array.from({ length: folders - index - 1 }, (_, after) => folderName(index + 1 + after));
-  const prefixes = later.map((prefix) => `<CommonPrefixes><Prefix>${prefix}</Prefix></CommonPrefixes>`);
-  const next = index + 1 < folders ? `page-${String(index + 1).padStart(4, "0")}` : undefined;
-  await writeFile(join(root, `pages/${name}.xml`), page(keys.join(""), next));
-  await writeFile(join(root, `folders/${name}.xml`), page(prefixes.slice(0, 1000).join(""), undefined));
+const numberOf = (index: number) => String(index).padStart(4, "0");
+
+const folderAt = (index: number, names: readonly string[], keys: number): PreparedFolder => ({
+  number: numberOf(index),
+  keys: Array.from({ length: keys }, (_, file) => `${names[index]}${file + 1000}.json`),
+  later: names.slice(index + 1),
+  next: index + 1 < names.length ? `page-${numberOf(index + 1)}` : undefined,
+});
+
+async function writeFiles(root: string, files: Readonly<Record<string, string>>): Promise<void> {
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(root, name)), { recursive: true });
+    await writeFile(join(root, name), text);
+  }
 }
-
-const content = (key: string) =>
-  `<Contents><Key>${key}</Key><LastModified>2026-01-02T03:04:05.000Z</LastModified>` +
-  `<ETag>&quot;0123456789abcdef0123456789abcdef&quot;</ETag><Size>1024</Size>` +
-  `<StorageClass>STANDARD</StorageClass></Contents>`;
-
-const page = (contents: string, next: string | undefined) =>
-  `<?xml version="1.0" encoding="UTF-8"?>\n<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">` +
-  `<Name>bucket</Name><Prefix></Prefix><KeyCount>${keysInFolder}</KeyCount><MaxKeys>1000</MaxKeys>` +
-  `<EncodingType>url</EncodingType><IsTruncated>${next !== undefined}</IsTruncated>` +
-  `${next === undefined ? "" : `<NextContinuationToken>${next}</NextContinuationToken>`}${contents}</ListBucketResult>`;
-
-/** A range that begins after a folder begins with its page; whoever asks for one key only is told that there is none. */
-const maps = `
-  map $args $listing {
-    default /pages/0000.xml;
-    "~continuation-token=page-(?<page>\\d+)" /pages/$page.xml;
-    "~max-keys=1(&|$)" /pages/none.xml;
-    "~delimiter=.*start-after=data%2F(?<after>\\d+)" /folders/$after.xml;
-    "~start-after=data%2F(?<start>\\d+)%2F(&|$)" /pages/$start.xml;
-  }
-  map $request_method $written {
-    default "";
-    PUT '"e"';
-  }
-  map $args $posted {
-    default "<CompleteMultipartUploadResult><ETag>&quot;e-1&quot;</ETag></CompleteMultipartUploadResult>";
-    "~uploads" "<InitiateMultipartUploadResult><Bucket>bucket</Bucket><Key>k</Key><UploadId>u</UploadId></InitiateMultipartUploadResult>";
-  }
-`;
-
-const locations = `
-    client_max_body_size 0;
-    location ~ ^/bucket/?$ {
-      default_type application/xml;
-      try_files $listing =404;
-    }
-    location /bucket/ {
-      dav_methods PUT DELETE;
-      add_header ETag $written always;
-      default_type application/octet-stream;
-      if ($request_method = POST) {
-        add_header Content-Type application/xml always;
-        return 200 $posted;
-      }
-    }
-    types { application/xml xml; }
-`;

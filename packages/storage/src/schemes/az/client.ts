@@ -64,12 +64,16 @@ export class AzClient {
     });
   }
 
-  sendForText(request: AzRequest): Promise<string> {
+  sendForBytes(request: AzRequest): Promise<Uint8Array> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
-      if (answer.status < 300) return answer.text();
+      if (answer.status < 300) return answer.bytes();
       throw await this.#toError(request, answer);
     });
+  }
+
+  async sendForText(request: AzRequest): Promise<string> {
+    return Buffer.from(await this.sendForBytes(request)).toString();
   }
 
   path(key: string): string {

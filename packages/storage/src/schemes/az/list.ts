@@ -2,17 +2,16 @@
 import type { Entry } from "../../backend.ts";
 import { compareKeys } from "../../key-order.ts";
 import type { Page, PageCall } from "../../listing.ts";
-import { decodeText, elements, elementText } from "../../xml.ts";
 import type { AzClient } from "./client.ts";
+import { readPage } from "./page-bytes.ts";
 
 export async function fetchPage(client: AzClient, call: PageCall): Promise<Page> {
   const query = queryOf(call);
-  const xml = await client.sendForText({ method: "GET", key: "", query, signal: call.signal });
+  const { entries, next } = readPage(await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal }));
   const { startAfter } = call;
-  const entries = parseEntries(xml);
   // The store can only continue its own listings: what comes before is listed, and left out here.
   const wanted = startAfter === undefined ? entries : entries.filter((entry) => isAfter(entry, startAfter));
-  return { entries: wanted, next: elementText(xml, "NextMarker") || undefined };
+  return { entries: wanted, next };
 }
 
 const isAfter = ({ path, type }: Entry, key: string) =>
@@ -26,44 +25,3 @@ function queryOf(call: PageCall): Record<string, string> {
   if (call.token !== undefined) query["marker"] = call.token;
   return query;
 }
-
-function parseEntries(xml: string): Entry[] {
-  const entries: Entry[] = [];
-  for (const { start, end } of elements(xml, "Blob")) entries.push(parseBlob(xml, start, end));
-  for (const { start, end } of elements(xml, "BlobPrefix")) {
-    entries.push({ ...blankEntry("directory"), path: nameOf(xml, start, end) });
-  }
-  return entries;
-}
-
-function parseBlob(xml: string, start: number, end: number): Entry {
-  const entry = blankEntry("file");
-  entry.path = nameOf(xml, start, end);
-  entry.size = Number(elementText(xml, "Content-Length", start, end) ?? 0);
-  entry.etag = (elementText(xml, "Etag", start, end) ?? "").replaceAll('"', "");
-  entry.version = elementText(xml, "VersionId", start, end) ?? "";
-  const modified = elementText(xml, "Last-Modified", start, end);
-  if (modified !== undefined) entry.last_modified = new Date(modified);
-  // Without versions there is nothing but the latest, and nothing says so.
-  if (entry.version !== "") entry.is_latest = elementText(xml, "IsCurrentVersion", start, end) === "true";
-  return entry;
-}
-
-/** A name that XML cannot hold is percent-encoded, and marked. */
-function nameOf(xml: string, start: number, end: number): string {
-  const open = xml.indexOf("<Name", start);
-  const from = xml.indexOf(">", open) + 1;
-  const text = xml.slice(from, xml.indexOf("</Name>", from));
-  if (open < 0 || open >= end) return "";
-  return xml.startsWith('<Name Encoded="true"', open) ? decodeURIComponent(text) : decodeText(text);
-}
-
-const blankEntry = (type: Entry["type"]): Entry => ({
-  path: "",
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type,
-});

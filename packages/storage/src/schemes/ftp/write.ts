@@ -60,11 +60,11 @@ class FileUpload implements Upload {
     this.#call = call;
   }
 
-  /** Until there is room for more, or the transfer failed. */
+  /** Until there is room for more, or the transfer failed. A copy is sent: the caller uses its buffer again. */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#call.signal?.throwIfAborted();
     const written = Promise.withResolvers<void>();
-    this.#source.write(bytes, (error) => (error ? written.reject(error) : written.resolve()));
+    this.#source.write(Buffer.from(bytes), (error) => (error ? written.reject(error) : written.resolve()));
     const taken = Promise.race([written.promise, this.#sent.then(() => {})]);
     await this.#named(abortable(taken, this.#call.signal));
   }

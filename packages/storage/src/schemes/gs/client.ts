@@ -26,6 +26,8 @@ export interface GsRequest extends CallOptions {
 
 export class GsClient {
   readonly bucket: string;
+  readonly listPath: string;
+  readonly uploadPath: string;
   readonly endpoint: string;
   readonly configuration: Configuration<typeof parameters>;
   readonly retryPolicy: RetryPolicy;
@@ -36,6 +38,8 @@ export class GsClient {
 
   constructor(bucket: string, configuration: Configuration<typeof parameters>, http: HttpClient, policy: RetryPolicy) {
     this.bucket = bucket;
+    this.listPath = `/storage/v1/b/${encodeText(bucket)}/o`;
+    this.uploadPath = `/upload${this.listPath}`;
     this.endpoint = endpointOf(configuration.values.endpoint_url);
     this.configuration = configuration;
     this.retryPolicy = policy;
@@ -45,15 +49,7 @@ export class GsClient {
   }
 
   objectPath(key: string): string {
-    return `/storage/v1/b/${encodeText(this.bucket)}/o/${encodeText(key)}`;
-  }
-
-  get listPath(): string {
-    return `/storage/v1/b/${encodeText(this.bucket)}/o`;
-  }
-
-  get uploadPath(): string {
-    return `/upload/storage/v1/b/${encodeText(this.bucket)}/o`;
+    return `${this.listPath}/${encodeText(key)}`;
   }
 
   /** The answer, which is a success; its body is still to be read. */

@@ -39,7 +39,11 @@ class ResumableUpload implements Upload {
   readonly #session: string;
   readonly #call: WriteCall;
   readonly #checksum: Checksum;
-  #held: Uint8Array = new Uint8Array();
+  #held: Buffer = Buffer.alloc(0);
+  /** Where the next part is copied to: what was held before, when it has been sent. */
+  #unused: Buffer = Buffer.alloc(0);
+  /** What was held before is on its way while the next part is brought. */
+  #sending: Promise<unknown> = Promise.resolve();
   /** How many bytes the store has. */
   #sent = 0;
 
@@ -51,15 +55,22 @@ class ResumableUpload implements Upload {
     this.#checksum = new Checksum(client.configuration.values.consistency);
   }
 
+  /** Copies what it holds back: the caller's buffer is used for the next part. */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#checksum.add(bytes);
-    const whole = this.#held.length - (this.#held.length % partUnit);
-    if (whole > 0) await this.#sendAll(this.#held.subarray(0, whole), "*");
-    const rest = this.#held.subarray(whole);
-    this.#held = rest.length === 0 ? bytes : Buffer.concat([rest, bytes]);
+    await this.#sending;
+    const before = this.#held;
+    const whole = before.length - (before.length % partUnit);
+    this.#held = join(this.#unused, before.subarray(whole), bytes);
+    this.#unused = before;
+    if (whole === 0) return;
+    this.#sending = this.#sendAll(before.subarray(0, whole), "*");
+    // Met by the next part, or by the end.
+    this.#sending.catch(() => {});
   }
 
   async finish(): Promise<Entry> {
+    await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
     if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
     const written = JSON.parse(await answer.text()) as ObjectResource;
@@ -69,6 +80,7 @@ class ResumableUpload implements Upload {
 
   /** Without the caller's signal: what was aborted must be cleared away all the same. */
   async abort(): Promise<void> {
+    await this.#sending.catch(() => {});
     const answer = await this.#client.sendToUrl(this.#session, { method: "DELETE", headers: {} }, this.#key);
     await answer.discard();
   }
@@ -113,4 +125,13 @@ class ResumableUpload implements Upload {
     this.#sent = last === undefined ? 0 : Number(last) + 1;
     return undefined;
   }
+}
+
+/** In the buffer that is given, where it is big enough. */
+function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
+  const length = first.length + second.length;
+  const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);
+  target.set(first);
+  target.set(second, first.length);
+  return target;
 }

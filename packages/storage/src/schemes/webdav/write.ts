@@ -109,7 +109,8 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
   return {
     async put(_part, bytes) {
       const written = Promise.withResolvers<void>();
-      source.write(bytes, (error) => (error ? written.reject(error) : written.resolve()));
+      // A copy: the caller uses its buffer again.
+      source.write(Buffer.from(bytes), (error) => (error ? written.reject(error) : written.resolve()));
       await Promise.race([written.promise, sent]);
     },
     async finish() {
