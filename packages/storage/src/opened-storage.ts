@@ -4,6 +4,7 @@ import type { Capabilities } from "./capabilities.ts";
 import type { Configuration } from "./configuration.ts";
 import { readObject, streamObject } from "./download.ts";
 import { Entries } from "./entries.ts";
+import { directoryEntry } from "./entry.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
 import { downloadFile, uploadFile } from "./local-file.ts";
@@ -88,13 +89,13 @@ export class OpenedStorage implements Storage {
     const backend = await this.#backendFor(options);
     if (path === "" && this.#isBucket) {
       await this.#holdsAnything("", options);
-      return directory("");
+      return directoryEntry("");
     }
     try {
       return { ...(await backend.stat(this.#key(path), options)), path };
     } catch (error) {
       if (!isStorageError(error, "not_found") || options.version || !this.capabilities.list) throw error;
-      if (await this.#holdsAnything(folderOf(path), options)) return directory(folderOf(path));
+      if (await this.#holdsAnything(folderOf(path), options)) return directoryEntry(folderOf(path));
       throw error;
     }
   }
@@ -303,13 +304,3 @@ export class OpenedStorage implements Storage {
     if (batch.length > 0) yield batch;
   }
 }
-
-const directory = (path: string): Entry => ({
-  path,
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type: "directory",
-});

@@ -1,5 +1,6 @@
 /** Pages of blobs and of their versions. */
 import type { Entry } from "../../backend.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { compareKeys } from "../../key-order.ts";
 import type { Page, PageCall } from "../../listing.ts";
 import { decodeText, elements, elementText } from "../../xml.ts";
@@ -31,7 +32,7 @@ function parseEntries(xml: string): Entry[] {
   const entries: Entry[] = [];
   for (const { start, end } of elements(xml, "Blob")) entries.push(parseBlob(xml, start, end));
   for (const { start, end } of elements(xml, "BlobPrefix")) {
-    entries.push({ ...blankEntry("directory"), path: nameOf(xml, start, end) });
+    entries.push(directoryEntry(nameOf(xml, start, end)));
   }
   return entries;
 }
@@ -57,13 +58,3 @@ function nameOf(xml: string, start: number, end: number): string {
   if (open < 0 || open >= end) return "";
   return xml.startsWith('<Name Encoded="true"', open) ? decodeURIComponent(text) : decodeText(text);
 }
-
-const blankEntry = (type: Entry["type"]): Entry => ({
-  path: "",
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type,
-});
