@@ -295,7 +295,8 @@ export class OpenedStorage implements Storage {
 
   async *#batchesBelow(prefix: string, size: number, options: CallOptions): AsyncGenerator<string[]> {
     let batch: string[] = [];
-    for await (const entry of this.#listPrefix(prefix, true, options)) {
+    const call = { signal: options.signal, prefix, recursive: true, versions: false, refresh: true };
+    for await (const entry of this.list(call)) {
       batch.push(this.#key(entry.path));
       if (batch.length < size) continue;
       yield batch;

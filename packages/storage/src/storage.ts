@@ -19,6 +19,8 @@ export interface ListOptions extends CallOptions {
   readonly ordered?: boolean;
   /** Requests at once; 16 when absent. */
   readonly concurrency?: number;
+  /** Ask the store, also where `cache_timeout` keeps listings. */
+  readonly refresh?: boolean;
 }
 
 export type GlobOptions = Pick<ListOptions, "signal" | "concurrency">;

@@ -35,7 +35,7 @@ export async function syncTrees(source: Storage, target: Storage, options: SyncO
 
 async function syncInto(source: Storage, target: Storage, options: SyncOptions): Promise<void> {
   const present = new Map<string, Entry>();
-  const call = { recursive: true, signal: options.signal } as const;
+  const call = { recursive: true, refresh: true, signal: options.signal } as const;
   for await (const entry of target.list(call)) present.set(entry.path, entry);
   const act = (action: SyncAction, run: () => Promise<unknown>) => perform(options, action, run);
   await runAll(source.list(call), options.concurrency ?? 8, async (entry) => {
