@@ -1,7 +1,9 @@
 /** A storage over a backend: paths relative to the opened URI, and all that is built alike for every kind. */
+import { isDeepStrictEqual } from "node:util";
 import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Configuration } from "./configuration.ts";
+import { counted } from "./counted.ts";
 import { readObject, streamObject } from "./download.ts";
 import { Entries } from "./entries.ts";
 import { directoryEntry } from "./entry.ts";
@@ -11,6 +13,7 @@ import { downloadFile, uploadFile } from "./local-file.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
 import type {
+  CopyFromOptions,
   GlobOptions,
   ListOptions,
   PresignOptions,
@@ -22,7 +25,7 @@ import type {
   WriteOptions,
 } from "./storage.ts";
 import { writeObject } from "./upload.ts";
-import { folderOf, joinKey, type Location } from "./uri.ts";
+import { folderOf, isSamePlace, joinKey, type Location } from "./uri.ts";
 import { walkFolders } from "./walk.ts";
 import { runAll } from "./window.ts";
 
@@ -158,11 +161,29 @@ export class OpenedStorage implements Storage {
 
   async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
     this.#need("write");
-    const backend = await this.#backendFor(options);
-    // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
-    if (from === to && options.version === undefined) return void (await backend.stat(this.#key(from), options));
-    if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
-    await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
+    await copyKey(await this.#backendFor(options), this.#key(from), this.#key(to), options);
+  }
+
+  async copyFrom(source: Storage, from: string, to: string, options: CopyFromOptions = {}): Promise<void> {
+    const { size, onBytes = () => {}, ...call } = options;
+    if (!this.#sharesStoreWith(source)) {
+      const content = counted(source.readStream(from, call), onBytes);
+      await this.write(to, content, size === undefined ? call : { ...call, size });
+      return;
+    }
+    this.#need("write");
+    await copyKey(await this.#backend(call), source.#key(from), this.#key(to), call);
+    onBytes(size ?? 0);
+  }
+
+  /** The same place with the same parameters: whoever may read there may let the store copy from there. */
+  #sharesStoreWith(source: Storage): source is OpenedStorage {
+    return (
+      this.capabilities.serverCopy &&
+      source instanceof OpenedStorage &&
+      isSamePlace(source.#location, this.#location) &&
+      isDeepStrictEqual(source.#configuration.values, this.#configuration.values)
+    );
   }
 
   async move(from: string, to: string, options: CallOptions = {}): Promise<void> {
@@ -304,4 +325,11 @@ export class OpenedStorage implements Storage {
     }
     if (batch.length > 0) yield batch;
   }
+}
+
+async function copyKey(backend: Backend, from: string, to: string, options: VersionCall): Promise<void> {
+  // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
+  if (from === to && options.version === undefined) return void (await backend.stat(from, options));
+  if (backend.copy) return backend.copy(from, to, options);
+  await writeObject(backend, to, streamObject(backend, from, options), options);
 }

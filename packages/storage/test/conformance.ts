@@ -3,9 +3,16 @@
  * wrong although its kind can is named by the caller, so that nothing is passed over in silence.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { after, before, describe, it } from "node:test";
-import { type Capabilities, type Entry, type ErrorCode, isStorageError, type Storage } from "@millrace/storage";
+import {
+  type Capabilities,
+  type Entry,
+  type ErrorCode,
+  isStorageError,
+  openStorage,
+  type Storage,
+} from "@millrace/storage";
 import { type OddKey, oddKeys } from "./support/odd-keys.ts";
 
 export interface Subject {
@@ -208,6 +215,17 @@ function changingRules({ storage }: Scope): void {
     assert.equal(await storage().readText("changing/from"), "content");
     await rejectsWith("not_found", storage().copy("changing/absent", "changing/copy/never"));
     await rejectsWith("not_found", storage().copy("changing/absent", "changing/absent"));
+  });
+
+  it("copies from a storage of another kind, and to it, and within itself", async () => {
+    const other = openStorage(`memory://conformance-${randomUUID()}`);
+    await other.write("there", "copied over");
+    await storage().copyFrom(other, "there", "changing/over/elsewhere");
+    await storage().copyFrom(storage(), "changing/over/elsewhere", "changing/over/itself");
+    await other.copyFrom(storage(), "changing/over/itself", "back");
+    assert.equal(await other.readText("back"), "copied over");
+    await other.remove("", { recursive: true });
+    await other.close();
   });
 
   it("moves an object", async () => {

@@ -30,31 +30,32 @@ function queryOf(call: PageCall): Record<string, string> {
 
 function parseEntries(xml: string): Entry[] {
   const entries: Entry[] = [];
-  for (const { start, end } of elements(xml, "Blob")) entries.push(parseBlob(xml, start, end));
+  for (const { start, end } of elements(xml, "Blob")) entries.push(parseBlob(xml.slice(start, end)));
   for (const { start, end } of elements(xml, "BlobPrefix")) {
-    entries.push(directoryEntry(nameOf(xml, start, end)));
+    entries.push(directoryEntry(nameOf(xml.slice(start, end))));
   }
   return entries;
 }
 
-function parseBlob(xml: string, start: number, end: number): Entry {
+/** Only of the blob itself: in a whole page, an element that it lacks would be looked for as far as the next that has it. */
+function parseBlob(xml: string): Entry {
   const entry = blankEntry("file");
-  entry.path = nameOf(xml, start, end);
-  entry.size = Number(elementText(xml, "Content-Length", start, end) ?? 0);
-  entry.etag = (elementText(xml, "Etag", start, end) ?? "").replaceAll('"', "");
-  entry.version = elementText(xml, "VersionId", start, end) ?? "";
-  const modified = elementText(xml, "Last-Modified", start, end);
+  entry.path = nameOf(xml);
+  entry.size = Number(elementText(xml, "Content-Length") ?? 0);
+  entry.etag = (elementText(xml, "Etag") ?? "").replaceAll('"', "");
+  entry.version = elementText(xml, "VersionId") ?? "";
+  const modified = elementText(xml, "Last-Modified");
   if (modified !== undefined) entry.last_modified = new Date(modified);
   // Without versions there is nothing but the latest, and nothing says so.
-  if (entry.version !== "") entry.is_latest = elementText(xml, "IsCurrentVersion", start, end) === "true";
+  if (entry.version !== "") entry.is_latest = elementText(xml, "IsCurrentVersion") === "true";
   return entry;
 }
 
 /** A name that XML cannot hold is percent-encoded, and marked. */
-function nameOf(xml: string, start: number, end: number): string {
-  const open = xml.indexOf("<Name", start);
+function nameOf(xml: string): string {
+  const open = xml.indexOf("<Name");
+  if (open < 0) return "";
   const from = xml.indexOf(">", open) + 1;
   const text = xml.slice(from, xml.indexOf("</Name>", from));
-  if (open < 0 || open >= end) return "";
   return xml.startsWith('<Name Encoded="true"', open) ? decodeURIComponent(text) : decodeText(text);
 }
