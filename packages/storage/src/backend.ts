@@ -72,7 +72,10 @@ export interface WriteCall extends CallOptions {
 
 /** An object that is written in parts. Nothing of it can be seen until `finish`; `abort` leaves nothing behind. */
 export interface Upload {
-  /** Parts are numbered from 1; they come in any order and several at once, unless `transfer` says otherwise. */
+  /**
+   * Parts are numbered from 1; they come in any order and several at once, unless `transfer` says `partsInOrder`. The
+   * bytes are the caller's again when it resolves; with `partsInOrder` they may be held until the upload has ended.
+   */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
   abort(): Promise<void>;

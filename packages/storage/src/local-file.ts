@@ -72,7 +72,7 @@ class PlacedWriter {
   }
 }
 
-/** Each part is read when its turn comes, into a buffer that is used again. */
+/** Each part is read when its turn comes, into a buffer that is used again where the backend is done with it. */
 export async function uploadFile(backend: Backend, file: string, key: string, options: WriteOptions): Promise<Entry> {
   const handle = await open(file);
   try {
@@ -86,7 +86,7 @@ export async function uploadFile(backend: Backend, file: string, key: string, op
         const buffer = unused.pop() ?? Buffer.allocUnsafeSlow(partSize);
         const start = index * partSize;
         await put(index + 1, await readFully(handle, buffer.subarray(0, Math.min(partSize, size - start)), start));
-        unused.push(buffer);
+        if (!backend.transfer.partsInOrder) unused.push(buffer);
       }),
     );
   } finally {

@@ -12,6 +12,7 @@ import { globEntries } from "./glob.ts";
 import { downloadFile, uploadFile } from "./local-file.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
+import { named } from "./schemes/file/errors.ts";
 import type {
   CopyFromOptions,
   GlobOptions,
@@ -145,12 +146,13 @@ export class OpenedStorage implements Storage {
   }
 
   async download(path: string, file: string, options: ReadOptions = {}): Promise<number> {
-    return downloadFile(await this.#backendFor(options), this.#key(path), file, options);
+    const backend = await this.#backendFor(options);
+    return named(file, () => downloadFile(backend, this.#key(path), file, options));
   }
 
   async upload(file: string, path: string, options: WriteOptions = {}): Promise<Entry> {
     const backend = await this.#backendToWrite(options);
-    return { ...(await uploadFile(backend, file, this.#key(path), options)), path };
+    return { ...(await named(file, () => uploadFile(backend, file, this.#key(path), options))), path };
   }
 
   #backendToWrite(options: WriteOptions): Promise<Backend> {
