@@ -465,11 +465,16 @@ describe("the other parameters of gs://", () => {
     for (const limit of [1, 4]) {
       let most = 0;
       const waiting: (() => void)[] = [];
-      // Answers when as many as may be are there: with fewer it would never answer.
+      // Answers when as many as may be are there, and others that ask elsewhere have shown that no more were.
+      const other = openAt({ endpoint_url: (await serve()).url, token: "t" });
+      const answerAll = async () => {
+        for (const _ of [1, 2]) await other.stat("a");
+        for (const answer of waiting.splice(0)) answer();
+      };
       const { storage } = await against({ session_kwargs: { limit } }, (...words) => {
         waiting.push(() => ok(...words));
         most = Math.max(most, waiting.length);
-        if (waiting.length === limit) for (const answer of waiting.splice(0)) answer();
+        if (waiting.length === limit) void answerAll();
       });
       await Promise.all(Array.from({ length: 12 }, () => storage.read("a")));
       assert.equal(most, limit);
