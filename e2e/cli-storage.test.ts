@@ -209,6 +209,19 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     assert.deepEqual(await Array.fromAsync(storage.list({ recursive: true }), ({ path }) => path), ["a"]);
   });
 
+  test("lets the store copy within a bucket, so that what it keeps with a file stays", async () => {
+    const cli = await configured();
+    await storage.write("within/a", "a", { contentType: "text/x-kept" });
+    await cli.print("storage", "cp", "s3://bucket/within/a", "s3://bucket/within/b", ...config);
+    await cli.print("storage", "cp", "-r", "s3://bucket/within", "s3://bucket/within-copied", ...config);
+    await cli.print("storage", "sync", "s3://bucket/within", "s3://bucket/within-synced", ...config);
+    for (const path of ["within/b", "within-copied/a", "within-synced/b"]) {
+      const answer = await fetch(await storage.presign(path));
+      assert.deepEqual([answer.headers.get("content-type"), await answer.text()], ["text/x-kept", "a"]);
+    }
+    for (const path of ["within", "within-copied", "within-synced"]) await storage.remove(path, { recursive: true });
+  });
+
   test("never takes a bucket for a file", async () => {
     const cli = await configured();
     assert.match(await cli.refused(64, "storage", "rm", "s3://bucket", ...config), /s3:\/\/bucket is a folder/);

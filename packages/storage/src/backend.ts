@@ -34,6 +34,8 @@ export interface ListCall extends CallOptions {
   readonly ordered?: boolean | undefined;
   /** How many requests may run at once. */
   readonly concurrency?: number | undefined;
+  /** The store is asked, whatever is kept of earlier listings. */
+  readonly refresh?: boolean | undefined;
 }
 
 export interface VersionCall extends CallOptions {

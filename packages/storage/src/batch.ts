@@ -1,6 +1,6 @@
 /** Many small requests in the body of one, as the object stores take them. */
 import { randomUUID } from "node:crypto";
-import type { StorageError } from "./errors.ts";
+import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
 import { type RetryPolicy, retry } from "./retry.ts";
 
 /** Numbers begin at 0; stores differ in how they want them written. */
@@ -38,6 +38,9 @@ export interface BatchFailure {
   readonly key: string;
   readonly error: StorageError;
 }
+
+export const noAnswer = (place: ErrorPlace) =>
+  new StorageError("network", `${describePlace(place)}: no answer in the batch`, place);
 
 /** Each of a batch has its own fate: those that may succeed later are sent again, and no others. */
 export async function retryFailures(

@@ -34,3 +34,34 @@ export interface KeyCapabilities {
   /** The longest part between slashes, in bytes of UTF-8. */
   readonly segment: number;
 }
+
+/** What the object stores of the clouds have in common. */
+export const objectStoreCapabilities: Capabilities = {
+  list: true,
+  write: true,
+  ranges: true,
+  versions: true,
+  readConditions: true,
+  writeConditions: true,
+  serverCopy: true,
+  presign: true,
+  metadata: true,
+  folders: false,
+  keys: { doubleSlash: true, trailingSlash: true, besideFolder: true, length: 1024, segment: 1024 },
+};
+
+/** What servers of plain files have in common. */
+export const fileServerCapabilities: Capabilities = {
+  list: true,
+  write: true,
+  ranges: true,
+  versions: false,
+  // Times have seconds: a file that is replaced within one by another of the same size is not noticed.
+  readConditions: false,
+  writeConditions: false,
+  serverCopy: false,
+  presign: false,
+  metadata: false,
+  folders: true,
+  keys: { doubleSlash: false, trailingSlash: false, besideFolder: false, length: 4095, segment: 255 },
+};

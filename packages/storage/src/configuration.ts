@@ -1,6 +1,6 @@
 /** A client_config checked against its table: every value, and where it came from. */
 import { StorageError } from "./errors.ts";
-import { type DefaultsPlace, fsspecDefaults } from "./fsspec-defaults.ts";
+import { type DefaultsPlace, fsspecDefaults, type NamedDefaults } from "./fsspec-defaults.ts";
 import {
   type ClientConfig,
   type Environment,
@@ -33,16 +33,17 @@ interface Question {
   readonly table: ParameterTable;
   readonly config: ClientConfig;
   readonly environment: Environment;
-  readonly defaults: readonly DefaultsPlace[];
+  readonly defaults: readonly NamedDefaults[];
 }
 
 export function resolveConfiguration<Table extends ParameterTable>(
-  scheme: string,
+  names: readonly string[],
   table: Table,
   config: ClientConfig,
   environment: Environment,
 ): Configuration<Table> {
-  const question = { scheme, table, config, environment, defaults: fsspecDefaults(scheme, environment) };
+  const defaults = fsspecDefaults(names, environment);
+  const question = { scheme: names[0] as string, table, config, environment, defaults };
   refuseUnknown(question);
   const found = new Map<string, FoundValue>();
   for (const key of Object.keys(table)) {
@@ -125,31 +126,56 @@ function lookUp(config: ClientConfig, source: string): unknown {
 }
 
 function findInEnvironment(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
-  const { scheme, environment } = question;
-  const named = sourcesOf(key, parameter).filter((name) => name.startsWith("$"));
-  const general = key.includes(".") ? [] : [`$FSSPEC_${scheme}_${key}`.toUpperCase()];
-  for (const name of [...named, ...general].map((source) => source.slice(1))) {
-    const text = environment[name];
-    if (text === undefined || text === "") continue;
-    const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
-    return { value, source: `environment ${name}` };
-  }
-  return findInDefaults(question, key, parameter) ?? parameter.elsewhere?.(environment);
+  const named = sourcesOf(key, parameter).filter((source) => source.startsWith("$"));
+  return (
+    firstOf(named, (source) => findInVariable(question, source.slice(1), parameter)) ??
+    firstOf(question.defaults, (defaults) => findInDefaults(question, defaults, key, parameter)) ??
+    parameter.elsewhere?.(question.environment)
+  );
 }
 
-/** What fsspec's variable for the whole scheme and its files hold; texts, where other types are wanted, are read. */
-function findInDefaults(question: Question, key: string, parameter: Parameter): FoundValue | undefined {
-  const sources = sourcesOf(key, parameter).filter((name) => !name.startsWith("$"));
-  for (const { name, values } of question.defaults) {
-    for (const source of sources) {
-      const given = lookUp(values, source);
-      if (given === undefined || given === null) continue;
-      const place = `${name}: ${source}`;
-      const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
-      return { value: check(question, place, parameter, value), source: name };
-    }
+function firstOf<T>(places: readonly T[], look: (place: T) => FoundValue | undefined): FoundValue | undefined {
+  for (const place of places) {
+    const found = look(place);
+    if (found) return found;
   }
   return undefined;
+}
+
+function findInVariable(question: Question, name: string, parameter: Parameter): FoundValue | undefined {
+  const text = question.environment[name];
+  if (text === undefined || text === "") return undefined;
+  const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
+  return { value, source: `environment ${name}` };
+}
+
+/** fsspec's variable for the parameter, then what its variable for the whole scheme and its files hold. */
+function findInDefaults(question: Question, { name, places }: NamedDefaults, key: string, parameter: Parameter) {
+  const sources = sourcesOf(key, parameter).filter((source) => !source.startsWith("$"));
+  return (
+    firstOf(sources, (source) => findInDefaultVariable(question, name, source, parameter)) ??
+    firstOf(places, (place) => firstOf(sources, (source) => findInPlace(question, place, source, parameter)))
+  );
+}
+
+/** A member of a dict stands in the variable of the dict. */
+function findInDefaultVariable(question: Question, name: string, source: string, parameter: Parameter) {
+  const [root = "", ...members] = source.split(".");
+  const variable = `FSSPEC_${name}_${root}`.toUpperCase();
+  if (members.length === 0) return findInVariable(question, variable, parameter);
+  const text = question.environment[variable];
+  if (!text) return undefined;
+  const values = { [root]: parseJson(question, variable, text) };
+  return findInPlace(question, { name: `environment ${variable}`, values }, source, parameter);
+}
+
+/** Texts, where other types are wanted, are read. */
+function findInPlace(question: Question, { name, values }: DefaultsPlace, source: string, parameter: Parameter) {
+  const given = lookUp(values, source);
+  if (given === undefined || given === null) return undefined;
+  const place = `${name}: ${source}`;
+  const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
+  return { value: check(question, place, parameter, value), source: name };
 }
 
 function parseJson({ scheme }: Question, name: string, text: string): unknown {
@@ -163,6 +189,7 @@ function parseJson({ scheme }: Question, name: string, text: string): unknown {
 const falseWords = ["false", "0", "f", "no", ""];
 
 function fromText(question: Question, name: string, types: readonly ParameterType[], text: string): unknown {
+  if (types.includes("boolean") && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
   if (types.includes("string")) return text;
   if (types.includes("boolean")) return !falseWords.includes(text.toLowerCase());
   if (types.includes("dict")) return parseJson(question, name, text);

@@ -21,6 +21,12 @@ export interface ErrorPlace {
   readonly key?: string;
 }
 
+/** How messages name it: `scheme://bucket/key`. The bucket of a web server is its origin already. */
+export function describePlace({ scheme, bucket = "", key }: ErrorPlace): string {
+  const root = bucket.includes("://") ? bucket : `${scheme}://${bucket}`;
+  return key ? `${root}/${key}` : root;
+}
+
 export interface ErrorDetails extends ErrorPlace {
   readonly requestId?: string | undefined;
   /** The HTTP status, where there was an answer. */

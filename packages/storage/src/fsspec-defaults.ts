@@ -5,14 +5,24 @@ import { StorageError } from "./errors.ts";
 import { parseIni } from "./ini.ts";
 import type { ClientConfig, Environment } from "./parameters.ts";
 
+/** What fsspec takes for one of a scheme's names. */
+export interface NamedDefaults {
+  readonly name: string;
+  readonly places: readonly DefaultsPlace[];
+}
+
 export interface DefaultsPlace {
   /** How explanations name it: `environment FSSPEC_S3`, `file /path`. */
   readonly name: string;
   readonly values: ClientConfig;
 }
 
-/** The strongest first. They may hold what only other programs take, since these read them, too. */
-export function fsspecDefaults(scheme: string, environment: Environment): DefaultsPlace[] {
+/** The strongest first: of a scheme's names the last. */
+export const fsspecDefaults = (names: readonly string[], environment: Environment): NamedDefaults[] =>
+  names.toReversed().map((name) => ({ name, places: placesOf(name, environment) }));
+
+/** They may hold what only other programs take, since these read them, too. */
+function placesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   const variable = `FSSPEC_${scheme.toUpperCase()}`;
   const text = environment[variable];
   const given = text ? [{ name: `environment ${variable}`, values: parseJson(scheme, variable, text) }] : [];

@@ -42,6 +42,7 @@ export { registerScheme } from "./registry.ts";
 export { defaultRetryPolicy, type RetryPolicy } from "./retry.ts";
 export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
 export type {
+  CopyFromOptions,
   GlobOptions,
   ListOptions,
   PresignOptions,

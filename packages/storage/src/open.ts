@@ -15,9 +15,8 @@ export interface OpenOptions {
 export function openStorage(uri: string, client_config: ClientConfig = {}, options: OpenOptions = {}): Storage {
   const scheme = findScheme(schemeOf(uri));
   const location = scheme.parse(uri);
-  const name = scheme.names[0] as string;
   const environment = options.environment ?? process.env;
-  const configuration = resolveConfiguration(name, scheme.parameters, client_config, environment);
+  const configuration = resolveConfiguration(scheme.names, scheme.parameters, client_config, environment);
   scheme.check?.(configuration, location);
   return new OpenedStorage(scheme, location, configuration);
 }

@@ -1,15 +1,20 @@
 /** A storage over a backend: paths relative to the opened URI, and all that is built alike for every kind. */
+import { isDeepStrictEqual } from "node:util";
 import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import type { Configuration } from "./configuration.ts";
+import { counted } from "./counted.ts";
 import { readObject, streamObject } from "./download.ts";
 import { Entries } from "./entries.ts";
+import { directoryEntry } from "./entry.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
 import { downloadFile, uploadFile } from "./local-file.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
+import { named } from "./schemes/file/errors.ts";
 import type {
+  CopyFromOptions,
   GlobOptions,
   ListOptions,
   PresignOptions,
@@ -21,7 +26,7 @@ import type {
   WriteOptions,
 } from "./storage.ts";
 import { writeObject } from "./upload.ts";
-import { folderOf, joinKey, type Location } from "./uri.ts";
+import { folderOf, isSamePlace, joinKey, type Location } from "./uri.ts";
 import { walkFolders } from "./walk.ts";
 import { runAll } from "./window.ts";
 
@@ -88,13 +93,13 @@ export class OpenedStorage implements Storage {
     const backend = await this.#backendFor(options);
     if (path === "" && this.#isBucket) {
       await this.#holdsAnything("", options);
-      return directory("");
+      return directoryEntry("");
     }
     try {
       return { ...(await backend.stat(this.#key(path), options)), path };
     } catch (error) {
       if (!isStorageError(error, "not_found") || options.version || !this.capabilities.list) throw error;
-      if (await this.#holdsAnything(folderOf(path), options)) return directory(folderOf(path));
+      if (await this.#holdsAnything(folderOf(path), options)) return directoryEntry(folderOf(path));
       throw error;
     }
   }
@@ -141,12 +146,13 @@ export class OpenedStorage implements Storage {
   }
 
   async download(path: string, file: string, options: ReadOptions = {}): Promise<number> {
-    return downloadFile(await this.#backendFor(options), this.#key(path), file, options);
+    const backend = await this.#backendFor(options);
+    return named(file, () => downloadFile(backend, this.#key(path), file, options));
   }
 
   async upload(file: string, path: string, options: WriteOptions = {}): Promise<Entry> {
     const backend = await this.#backendToWrite(options);
-    return { ...(await uploadFile(backend, file, this.#key(path), options)), path };
+    return { ...(await named(file, () => uploadFile(backend, file, this.#key(path), options))), path };
   }
 
   #backendToWrite(options: WriteOptions): Promise<Backend> {
@@ -157,11 +163,29 @@ export class OpenedStorage implements Storage {
 
   async copy(from: string, to: string, options: VersionCall = {}): Promise<void> {
     this.#need("write");
-    const backend = await this.#backendFor(options);
-    // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
-    if (from === to && options.version === undefined) return void (await backend.stat(this.#key(from), options));
-    if (backend.copy) return backend.copy(this.#key(from), this.#key(to), options);
-    await writeObject(backend, this.#key(to), streamObject(backend, this.#key(from), options), options);
+    await copyKey(await this.#backendFor(options), this.#key(from), this.#key(to), options);
+  }
+
+  async copyFrom(source: Storage, from: string, to: string, options: CopyFromOptions = {}): Promise<void> {
+    const { size, onBytes = () => {}, ...call } = options;
+    if (!this.#sharesStoreWith(source)) {
+      const content = counted(source.readStream(from, call), onBytes);
+      await this.write(to, content, size === undefined ? call : { ...call, size });
+      return;
+    }
+    this.#need("write");
+    await copyKey(await this.#backend(call), source.#key(from), this.#key(to), call);
+    onBytes(size ?? 0);
+  }
+
+  /** The same place with the same parameters: whoever may read there may let the store copy from there. */
+  #sharesStoreWith(source: Storage): source is OpenedStorage {
+    return (
+      this.capabilities.serverCopy &&
+      source instanceof OpenedStorage &&
+      isSamePlace(source.#location, this.#location) &&
+      isDeepStrictEqual(source.#configuration.values, this.#configuration.values)
+    );
   }
 
   async move(from: string, to: string, options: CallOptions = {}): Promise<void> {
@@ -294,7 +318,8 @@ export class OpenedStorage implements Storage {
 
   async *#batchesBelow(prefix: string, size: number, options: CallOptions): AsyncGenerator<string[]> {
     let batch: string[] = [];
-    for await (const entry of this.#listPrefix(prefix, true, options)) {
+    const call = { signal: options.signal, prefix, recursive: true, versions: false, refresh: true };
+    for await (const entry of this.list(call)) {
       batch.push(this.#key(entry.path));
       if (batch.length < size) continue;
       yield batch;
@@ -304,12 +329,9 @@ export class OpenedStorage implements Storage {
   }
 }
 
-const directory = (path: string): Entry => ({
-  path,
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type: "directory",
-});
+async function copyKey(backend: Backend, from: string, to: string, options: VersionCall): Promise<void> {
+  // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
+  if (from === to && options.version === undefined) return void (await backend.stat(from, options));
+  if (backend.copy) return backend.copy(from, to, options);
+  await writeObject(backend, to, streamObject(backend, from, options), options);
+}

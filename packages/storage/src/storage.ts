@@ -19,6 +19,8 @@ export interface ListOptions extends CallOptions {
   readonly ordered?: boolean;
   /** Requests at once; 16 when absent. */
   readonly concurrency?: number;
+  /** Ask the store, also where `cache_timeout` keeps listings. */
+  readonly refresh?: boolean;
 }
 
 export type GlobOptions = Pick<ListOptions, "signal" | "concurrency">;
@@ -37,6 +39,13 @@ export interface WriteOptions extends WriteCall {
   readonly concurrency?: number;
   /** Bytes of one part; when absent, what the configuration says. */
   readonly partSize?: number;
+}
+
+export interface CopyFromOptions extends CallOptions {
+  /** Of the object, where it is known. */
+  readonly size?: number;
+  /** Bytes that have just moved; all at once where the store copies by itself. */
+  readonly onBytes?: (bytes: number) => void;
 }
 
 export interface RemoveOptions extends VersionCall {
@@ -80,6 +89,8 @@ export interface Storage {
   /** From a file of this machine, of which no more is in memory than is on its way. */
   upload(file: string, path: string, options?: WriteOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
+  /** From another storage, of whatever kind. Within one store the store copies; else the bytes pass through here. */
+  copyFrom(source: Storage, from: string, to: string, options?: CopyFromOptions): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;
   /** Removing what is not there succeeds. */
   remove(path: string, options?: RemoveOptions): Promise<void>;

@@ -1,6 +1,5 @@
 /** Making one tree like another, of whatever kinds of storage the two are. */
 import type { CallOptions, Entry } from "./backend.ts";
-import { counted } from "./counted.ts";
 import type { Storage } from "./storage.ts";
 import { runAll } from "./window.ts";
 
@@ -26,7 +25,7 @@ export interface SyncAction {
 
 /**
  * Copies files that are absent in the target, or differ in size, or are newer in the source. Where the target can make
- * many changes as one, it does.
+ * many changes as one, it does; where both are of one store, the store copies.
  */
 export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
   const call = { signal: options.signal, message: "Synchronise" };
@@ -35,15 +34,16 @@ export async function syncTrees(source: Storage, target: Storage, options: SyncO
 
 async function syncInto(source: Storage, target: Storage, options: SyncOptions): Promise<void> {
   const present = new Map<string, Entry>();
-  const call = { recursive: true, signal: options.signal } as const;
+  const call = { recursive: true, refresh: true, signal: options.signal } as const;
   for await (const entry of target.list(call)) present.set(entry.path, entry);
+  const moving = { signal: options.signal, ...(options.onBytes && { onBytes: options.onBytes }) };
   const act = (action: SyncAction, run: () => Promise<unknown>) => perform(options, action, run);
   await runAll(source.list(call), options.concurrency ?? 8, async (entry) => {
     const { path, size } = entry;
     const there = present.get(path);
     present.delete(path);
     if (there && !options.all && isSame(entry, there)) return act({ kind: "keep", path, size }, async () => {});
-    await act({ kind: "copy", path, size }, () => copyFile(source, target, entry, options));
+    await act({ kind: "copy", path, size }, () => target.copyFrom(source, path, path, { ...moving, size }));
   });
   if (!options.remove) return;
   await runAll(present.values(), options.concurrency ?? 8, ({ path, size }) =>
@@ -60,13 +60,4 @@ function isSame(source: Entry, target: Entry): boolean {
   if (source.size !== target.size) return false;
   if (source.etag !== "" && source.etag === target.etag) return true;
   return (source.last_modified ?? 0) <= (target.last_modified ?? 0);
-}
-
-async function copyFile(
-  source: Storage,
-  target: Storage,
-  { path, size }: Entry,
-  { signal, onBytes = () => {} }: SyncOptions,
-): Promise<void> {
-  await target.write(path, counted(source.readStream(path, { signal }), onBytes), { size, signal });
 }

@@ -38,6 +38,13 @@ export function parseBucketUri(uri: string): Location {
   return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
 }
 
+/** Whether keys of both mean the same. What stands before the path may name more than the bucket: an account, a user. */
+export function isSamePlace(one: Location, other: Location): boolean {
+  if (one.scheme !== other.scheme || one.bucket !== other.bucket) return false;
+  const before = ({ uri }: Location) => afterScheme(uri).split("/")[0];
+  return one.bucket === "" || before(one) === before(other);
+}
+
 /** The key of a path below the opened one. */
 export function joinKey(base: string, path: string): string {
   if (path === "") return base;

@@ -4,7 +4,9 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, isStorageError, openStorage, type Storage } from "@millrace/storage";
+import { parameters } from "../src/schemes/az/parameters.ts";
 import { rejectsWith } from "./conformance.ts";
+import { proofsOf } from "./support/proofs.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
 import { recordingSession } from "./support/recording-session.ts";
 
@@ -17,6 +19,8 @@ after(async () => {
   Object.assign(process.env, environment);
   for (const cleanup of cleanups.reverse()) await cleanup();
 });
+
+const { proves, provesAll } = proofsOf(parameters);
 
 const key = Buffer.from("a key").toString("base64");
 const quiet = { assume_container_exists: true };
@@ -63,13 +67,13 @@ const refusedBecause = (config: ClientConfig, message: RegExp) =>
   );
 
 describe("the account of az://", () => {
-  it("account_name is the first part of the host", async () => {
+  proves("account_name", "is the first part of the host", async () => {
     const { session, storage } = through({ account_name: "acct", anon: true });
     await storage.read("a b");
     assert.equal(session.requests[0]?.url, "https://acct.blob.core.windows.net/container/a%20b");
   });
 
-  it("account_name comes from the environment, and from the longer form of the URI", async () => {
+  proves("account_name", "comes from the environment, and from the longer form of the URI", async () => {
     const first = through({ anon: true }, { AZURE_STORAGE_ACCOUNT_NAME: "env" });
     await first.storage.read("a");
     assert.equal(first.session.requests[0]?.url, "https://env.blob.core.windows.net/container/a");
@@ -78,7 +82,7 @@ describe("the account of az://", () => {
     assert.equal(second.session.requests[0]?.url, "https://inuri.blob.core.windows.net/container/folder/a");
   });
 
-  it("account_name is needed, unless there is a connection string, or a domain and nobody asks", async () => {
+  proves("account_name", "is needed, unless there is a connection string, or a domain and nobody asks", async () => {
     refusedBecause({ account_key: key }, /account_name or connection_string is missing/);
     refusedBecause({ account_key: key, account_host: "h" }, /account_name is missing beside account_host/);
     const { session, storage } = through({ account_host: "files.example", anon: true });
@@ -86,7 +90,7 @@ describe("the account of az://", () => {
     assert.equal(session.requests[0]?.url, "https://files.example/container/a");
   });
 
-  it("account_host is the host, and account_name still signs", async () => {
+  proves("account_host", "is the host, and account_name still signs", async () => {
     const config = { account_name: "acct", account_host: "acct.blob.core.example", account_key: key };
     const { session, storage } = through(config);
     await storage.read("a");
@@ -94,7 +98,7 @@ describe("the account of az://", () => {
     assert.match(session.requests[0]?.headers["authorization"] ?? "", /^SharedKey acct:/);
   });
 
-  it("connection_string goes before all others", async () => {
+  proves("connection_string", "goes before all others", async () => {
     const { server, storage } = await against({
       account_name: "other",
       sas_token: "sig=x",
@@ -106,7 +110,7 @@ describe("the account of az://", () => {
     assert.match(server.requests[0]?.headers.authorization ?? "", /^SharedKey acct:/);
   });
 
-  it("connection_string may come from the environment, where it yields to what is given", async () => {
+  proves("connection_string", "may come from the environment, where it yields to what is given", async () => {
     const server = await serve();
     const variables = {
       AZURE_STORAGE_CONNECTION_STRING: `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`,
@@ -118,7 +122,7 @@ describe("the account of az://", () => {
     assert.match(session.requests[0]?.url ?? "", /^https:\/\/given\./);
   });
 
-  it("connection_string may name a protocol and a suffix, or the emulator", async () => {
+  proves("connection_string", "may name a protocol and a suffix, or the emulator", async () => {
     const { session, storage } = through({
       connection_string: `DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=${key};EndpointSuffix=core.example`,
     });
@@ -140,7 +144,7 @@ describe("the right of az://", () => {
     return { header: headers["authorization"], query: new URL(url).searchParams };
   };
 
-  it("account_key signs, also from the environment", async () => {
+  proves("account_key", "signs, also from the environment", async () => {
     assert.match((await authorizationOf({ account_key: key })).header ?? "", /^SharedKey acct:.{44}$/);
     const variables = { AZURE_STORAGE_ACCOUNT_KEY: key, AZURE_STORAGE_ACCOUNT_NAME: "acct" };
     const { session, storage } = through({}, variables);
@@ -148,19 +152,26 @@ describe("the right of az://", () => {
     assert.match(session.requests[0]?.headers["authorization"] ?? "", /^SharedKey acct:/);
   });
 
-  it("sas_token goes into the query, with or without its question mark; where there is a key it signs instead", async () => {
-    for (const sas_token of ["sv=1&sig=a%2Bb", "?sv=1&sig=a%2Bb"]) {
-      const { header, query } = await authorizationOf({ sas_token });
-      assert.deepEqual([header, query.get("sv"), query.get("sig")], [undefined, "1", "a+b"]);
-    }
-    const both = await authorizationOf({ sas_token: "sv=1&sig=x", account_key: key });
-    assert.deepEqual([both.header?.slice(0, 9), both.query.get("sig")], ["SharedKey", null]);
-    const { session, storage } = through({}, { AZURE_STORAGE_SAS_TOKEN: "sig=e", AZURE_STORAGE_ACCOUNT_NAME: "acct" });
-    await storage.read("a");
-    assert.match(session.requests[0]?.url ?? "", /\?sig=e$/);
-  });
+  proves(
+    "sas_token",
+    "goes into the query, with or without its question mark; where there is a key it signs instead",
+    async () => {
+      for (const sas_token of ["sv=1&sig=a%2Bb", "?sv=1&sig=a%2Bb"]) {
+        const { header, query } = await authorizationOf({ sas_token });
+        assert.deepEqual([header, query.get("sv"), query.get("sig")], [undefined, "1", "a+b"]);
+      }
+      const both = await authorizationOf({ sas_token: "sv=1&sig=x", account_key: key });
+      assert.deepEqual([both.header?.slice(0, 9), both.query.get("sig")], ["SharedKey", null]);
+      const { session, storage } = through(
+        {},
+        { AZURE_STORAGE_SAS_TOKEN: "sig=e", AZURE_STORAGE_ACCOUNT_NAME: "acct" },
+      );
+      await storage.read("a");
+      assert.match(session.requests[0]?.url ?? "", /\?sig=e$/);
+    },
+  );
 
-  it("credential may be a signature, a key, or what gives tokens, and goes before the others", async () => {
+  proves("credential", "may be a signature, a key, or what gives tokens, and goes before the others", async () => {
     assert.equal((await authorizationOf({ credential: "?sig=x", account_key: key })).query.get("sig"), "x");
     assert.match((await authorizationOf({ credential: key })).header ?? "", /^SharedKey acct:/);
     const scopes: string[] = [];
@@ -173,7 +184,7 @@ describe("the right of az://", () => {
     refusedBecause({ ...account, credential: {} }, /^credential: expected/);
   });
 
-  it("credential is asked again when the store refuses its token", async () => {
+  proves("credential", "is asked again when the store refuses its token", async () => {
     let asked = 0;
     const getToken = async () => {
       asked += 1;
@@ -188,47 +199,63 @@ describe("the right of az://", () => {
     );
   });
 
-  it("client_id, client_secret and tenant_id are exchanged for a token, by way of request_session", async () => {
-    const principal = { client_id: "client", client_secret: "hush", tenant_id: "tenant" };
-    for (const [config, variables] of [
-      [principal, {}],
-      [
-        {},
-        {
-          AZURE_STORAGE_ACCOUNT_NAME: "acct",
-          AZURE_STORAGE_CLIENT_ID: "client",
-          AZURE_STORAGE_CLIENT_SECRET: "hush",
-          AZURE_STORAGE_TENANT_ID: "tenant",
-        },
-      ],
-    ] as const) {
-      const name = Object.keys(variables).length > 0 ? {} : account;
-      const { session, storage } = through({ ...name, ...config }, variables);
-      await storage.read("a");
-      const exchange = session.requests.find(({ method }) => method === "POST") ?? assert.fail();
-      const form = new URLSearchParams(exchange.body);
-      assert.match(exchange.url, /^https:\/\/login\.microsoftonline\.com\/tenant\//);
-      assert.deepEqual([form.get("client_id"), form.get("client_secret")], ["client", "hush"]);
-      assert.equal(session.requests.at(-1)?.headers["authorization"], "Bearer exchanged");
-    }
-    refusedBecause({ ...account, client_id: "c", tenant_id: "t" }, /a service principal needs client_secret, too/);
-    assert.match((await authorizationOf({ ...principal, account_key: key })).header ?? "", /^SharedKey/);
-  });
+  proves(
+    ["client_id", "client_secret", "tenant_id"],
+    "are exchanged for a token, by way of request_session",
+    async () => {
+      const principal = { client_id: "client", client_secret: "hush", tenant_id: "tenant" };
+      for (const [config, variables] of [
+        [principal, {}],
+        [
+          {},
+          {
+            AZURE_STORAGE_ACCOUNT_NAME: "acct",
+            AZURE_STORAGE_CLIENT_ID: "client",
+            AZURE_STORAGE_CLIENT_SECRET: "hush",
+            AZURE_STORAGE_TENANT_ID: "tenant",
+          },
+        ],
+      ] as const) {
+        const name = Object.keys(variables).length > 0 ? {} : account;
+        const { session, storage } = through({ ...name, ...config }, variables);
+        await storage.read("a");
+        const exchange = session.requests.find(({ method }) => method === "POST") ?? assert.fail();
+        const form = new URLSearchParams(exchange.body);
+        assert.match(exchange.url, /^https:\/\/login\.microsoftonline\.com\/tenant\//);
+        assert.deepEqual([form.get("client_id"), form.get("client_secret")], ["client", "hush"]);
+        assert.equal(session.requests.at(-1)?.headers["authorization"], "Bearer exchanged");
+      }
+      refusedBecause({ ...account, client_id: "c", tenant_id: "t" }, /a service principal needs client_secret, too/);
+      assert.match((await authorizationOf({ ...principal, account_key: key })).header ?? "", /^SharedKey/);
+    },
+  );
 
-  it("anon sends nothing, unless another right is given", async () => {
+  proves("anon", "sends nothing, unless another right is given", async () => {
     assert.equal((await authorizationOf({ anon: true })).header, undefined);
     assert.match((await authorizationOf({ anon: true, account_key: key })).header ?? "", /^SharedKey/);
   });
 
-  it("anon unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked", async () => {
-    assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "yes" })).header, undefined);
-    Object.assign(process.env, { AZURE_TENANT_ID: "tenant", AZURE_CLIENT_ID: "client", AZURE_CLIENT_SECRET: "hush" });
-    assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "0" })).header, "Bearer exchanged");
-    assert.equal((await authorizationOf({})).header, "Bearer exchanged");
-    for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
-  });
+  proves(
+    "anon",
+    "unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked",
+    async () => {
+      assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "yes" })).header, undefined);
+      Object.assign(process.env, { AZURE_TENANT_ID: "tenant", AZURE_CLIENT_ID: "client", AZURE_CLIENT_SECRET: "hush" });
+      assert.equal((await authorizationOf({}, { AZURE_STORAGE_ANON: "0" })).header, "Bearer exchanged");
+      assert.equal((await authorizationOf({})).header, "Bearer exchanged");
+      for (const name of ["AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET"]) delete process.env[name];
+    },
+  );
 
-  it("request_session is used for every request, and must be able to send them", () => {
+  proves("request_session", "is used for every request, and must be able to send them", async () => {
+    const { session, storage } = through({ ...account, anon: true });
+    await storage.read("a");
+    await storage.write("a", "x");
+    await storage.remove("a");
+    assert.deepEqual(
+      session.requests.map(({ method }) => method),
+      ["GET", "PUT", "DELETE"],
+    );
     refusedBecause({ ...account, anon: true, request_session: {} }, /^request_session: expected/);
   });
 });
@@ -240,7 +267,7 @@ describe("transfers of az://", () => {
   const blocksOf = ({ requests }: RecordingServer) =>
     requests.filter(({ query }) => query.get("comp") === "block").map(({ body }) => body.length);
 
-  it("blocksize is the size of a block, and of a range", async () => {
+  proves("blocksize", "is the size of a block, and of a range", async () => {
     const { server, storage } = await against({ blocksize: 4, max_concurrency: 2 });
     await storage.write("a", stream(10));
     assert.deepEqual(blocksOf(server).sort(), [2, 4, 4]);
@@ -269,21 +296,25 @@ describe("transfers of az://", () => {
     );
   });
 
-  it("max_concurrency is how many blocks move at once", async () => {
+  proves("max_concurrency", "is how many blocks move at once", async () => {
     let most = 0;
     const waiting: (() => void)[] = [];
+    // Answers when as many as may be are there, and a look that was sent after them has shown that no more were.
+    const answerAll = async () => {
+      for (const _ of [1, 2]) await storage.stat("b");
+      for (const answer of waiting.splice(0)) answer();
+    };
     const { storage } = await against({ blocksize: 1, max_concurrency: 3 }, (request, ...rest) => {
       if (request.query.get("comp") !== "block") return ok(request, ...rest);
       waiting.push(() => ok(request, ...rest));
       most = Math.max(most, waiting.length);
-      // Answers when as many as may be are there: with fewer it would never answer.
-      if (waiting.length === 3) for (const answer of waiting.splice(0)) answer();
+      if (waiting.length === 3) void answerAll();
     });
     await storage.write("a", stream(12));
     assert.equal(most, 3);
   });
 
-  it("timeout is told to the server, in transfers only", async () => {
+  proves("timeout", "is told to the server, in transfers only", async () => {
     const { server, storage } = await against({ timeout: 7 });
     await storage.read("a");
     await storage.write("a", "x");
@@ -295,7 +326,7 @@ describe("transfers of az://", () => {
     );
   });
 
-  it("connection_timeout ends the wait for a connection", async () => {
+  proves("connection_timeout", "ends the wait for a connection", async () => {
     // It takes connections, and says nothing: the greeting of TLS has no answer.
     const silent = createServer(() => {}).listen(0, "127.0.0.1");
     await once(silent, "listening");
@@ -305,23 +336,70 @@ describe("transfers of az://", () => {
     silent.close();
   });
 
-  it("read_timeout ends the wait for an answer", async () => {
+  proves("read_timeout", "ends the wait for an answer", async () => {
     const { storage } = await against({ read_timeout: 1 }, () => {});
     await assert.rejects(storage.read("a"), { code: "network", message: /Headers Timeout/i });
   });
 });
 
 describe("the other parameters of az://", () => {
-  it("version_aware lists versions and reads those that are named; without it a version is an error", async () => {
-    const aware = await against({ version_aware: true });
-    await Array.fromAsync(aware.storage.list());
-    await aware.storage.read("a", { version: "v" });
-    assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
-    assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
-    const { server, storage } = await against({ version_aware: false });
-    await Array.fromAsync(storage.list());
-    assert.equal(server.requests[0]?.query.get("include"), null);
-    await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
+  proves(
+    "version_aware",
+    "lists versions and reads those that are named; without it a version is an error",
+    async () => {
+      const aware = await against({ version_aware: true });
+      await Array.fromAsync(aware.storage.list());
+      await aware.storage.read("a", { version: "v" });
+      assert.equal(aware.server.requests[0]?.query.get("include"), "versions");
+      assert.equal(aware.server.requests[1]?.query.get("versionid"), "v");
+      const { server, storage } = await against({ version_aware: false });
+      await Array.fromAsync(storage.list());
+      assert.equal(server.requests[0]?.query.get("include"), null);
+      await assert.rejects(storage.read("a", { version: "v" }), { code: "config", message: /version_aware/ });
+    },
+  );
+
+  /** A blob of 26 bytes, of which ranges are answered. */
+  const alphabet: Answer = (request, response) => {
+    const bytes = Buffer.from("abcdefghijklmnopqrstuvwxyz");
+    const blob = { etag: '"e"', "last-modified": "Thu, 01 Jan 2026 00:00:00 GMT" };
+    if (request.method === "HEAD") {
+      response.writeHead(200, { ...blob, "content-length": bytes.length }).end();
+      return;
+    }
+    const [start = 0, end = 0] =
+      /=(\d+)-(\d+)/
+        .exec(request.headers.range ?? "")
+        ?.slice(1)
+        .map(Number) ?? [];
+    const part = bytes.subarray(start, end + 1);
+    const range = { "content-range": `bytes ${start}-${start + part.length - 1}/${bytes.length}` };
+    response.writeHead(206, { ...blob, ...range, "content-length": part.length }).end(part);
+  };
+  const rangesAsked = async (config: ClientConfig) => {
+    const { server, storage } = await against({ blocksize: 4, max_concurrency: 1, ...config }, alphabet);
+    const file = await storage.open("a");
+    for (const [offset, length] of [
+      [12, 2],
+      [10, 5],
+      [12, 2],
+    ] as const)
+      await file.read(offset, length);
+    return server.requests.flatMap(({ headers }) => headers.range ?? []);
+  };
+
+  proves("default_cache_type", "names the cache of opened files: bytes unless it is said, none for null", async () => {
+    assert.deepEqual(await rangesAsked({}), ["bytes=12-17", "bytes=10-11"], "what is kept grows on either side");
+    assert.deepEqual(await rangesAsked({ default_cache_type: "readahead" }), ["bytes=12-17", "bytes=10-18"]);
+    assert.deepEqual(await rangesAsked({ default_cache_type: "blockcache" }), ["bytes=12-15", "bytes=8-11"]);
+    assert.deepEqual(await rangesAsked({ default_cache_type: null }), ["bytes=12-13", "bytes=10-14", "bytes=12-13"]);
+    refusedBecause({ default_cache_type: "byte" }, /did you mean bytes\?/);
+  });
+
+  proves("default_fill_cache", "changes nothing: the original never reads it", async () => {
+    const asked = await rangesAsked({});
+    for (const default_fill_cache of [true, false]) assert.deepEqual(await rangesAsked({ default_fill_cache }), asked);
+    refusedBecause({ default_fill_cache: "no" }, /^default_fill_cache: expected boolean/);
   });
 
   const missing: Answer = (request, response, count) =>
@@ -329,14 +407,14 @@ describe("the other parameters of az://", () => {
       ? response.writeHead(404, { "x-ms-error-code": "ContainerNotFound", "x-ms-request-id": "R1" }).end()
       : ok(request, response, count);
 
-  it("assume_container_exists unset warns when the container cannot be looked at, and goes on", async () => {
+  proves("assume_container_exists", "unset warns when the container cannot be looked at, and goes on", async () => {
     const warned = once(process, "warning");
     const { storage } = await against({ assume_container_exists: null }, missing);
     assert.equal(await storage.readText("a"), "ok");
     assert.match(String((await warned)[0]), /taken to exist: az:\/\/container: ContainerNotFound/);
   });
 
-  it("assume_container_exists false is an error, each time; true does not look", async () => {
+  proves("assume_container_exists", "false is an error, each time; true does not look", async () => {
     const strict = await against({ assume_container_exists: false }, missing);
     for (const _ of [1, 2]) await assert.rejects(strict.storage.read("a"), { code: "config", requestId: "R1" });
     const trusting = await against({ assume_container_exists: true }, missing);
@@ -344,7 +422,7 @@ describe("the other parameters of az://", () => {
     assert.equal(trusting.server.requests.length, 1);
   });
 
-  it("assume_container_exists false looks once when it is there", async () => {
+  proves("assume_container_exists", "false looks once when it is there", async () => {
     const { server, storage } = await against({ assume_container_exists: false });
     for (const _ of [1, 2]) await storage.read("a");
     assert.deepEqual(
@@ -352,6 +430,8 @@ describe("the other parameters of az://", () => {
       ["HEAD", "GET", "GET"],
     );
   });
+
+  provesAll();
 
   it("are all explained, with where they came from and secrets masked", () => {
     const config = {

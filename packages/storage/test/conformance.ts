@@ -3,12 +3,19 @@
  * wrong although its kind can is named by the caller, so that nothing is passed over in silence.
  */
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { randomBytes, randomUUID } from "node:crypto";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type Capabilities, type Entry, type ErrorCode, isStorageError, type Storage } from "@millrace/storage";
+import {
+  type Capabilities,
+  type Entry,
+  type ErrorCode,
+  isStorageError,
+  openStorage,
+  type Storage,
+} from "@millrace/storage";
 import { type OddKey, oddKeys } from "./support/odd-keys.ts";
 
 export interface Subject {
@@ -35,7 +42,9 @@ export function conformance(name: string, subject: Subject, skip: false | string
     };
     const scope = { subject, put, storage: () => storage };
     readingRules(scope);
+    downloadRules(scope);
     if (subject.capabilities.write) writingRules(scope);
+    if (subject.capabilities.write) uploadRules(scope);
     if (subject.capabilities.write && subject.capabilities.list) changingRules(scope);
     if (subject.capabilities.list) listingRules(scope);
     if (subject.capabilities.list) patternRules(scope);
@@ -227,6 +236,17 @@ function changingRules({ storage }: Scope): void {
     await rejectsWith("not_found", storage().copy("changing/absent", "changing/absent"));
   });
 
+  it("copies from a storage of another kind, and to it, and within itself", async () => {
+    const other = openStorage(`memory://conformance-${randomUUID()}`);
+    await other.write("there", "copied over");
+    await storage().copyFrom(other, "there", "changing/over/elsewhere");
+    await storage().copyFrom(storage(), "changing/over/elsewhere", "changing/over/itself");
+    await other.copyFrom(storage(), "changing/over/itself", "back");
+    assert.equal(await other.readText("back"), "copied over");
+    await other.remove("", { recursive: true });
+    await other.close();
+  });
+
   it("moves an object", async () => {
     await storage().write("changing/here", "moved");
     await storage().move("changing/here", "changing/moved/there");
@@ -260,6 +280,103 @@ function changingRules({ storage }: Scope): void {
     await storage().remove("changing/tree", { recursive: true });
     const left = await pathsOf(storage().list({ prefix: "changing/tree", recursive: true }));
     assert.deepEqual(left, ["changing/treehouse"]);
+  });
+}
+
+/** A folder of this machine for the tests of a suite. */
+function localFolder(): { file(name: string): string; names(): Promise<string[]> } {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-storage-local-"));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+  return {
+    file: (name) => join(folder, name),
+    names: async () => (await readdir(folder, { recursive: true })).sort(),
+  };
+}
+
+const isOurs = (error: unknown) => isStorageError(error) || assert.fail(`not a StorageError: ${error}`);
+
+function downloadRules({ storage, put }: Scope): void {
+  const { file, names } = localFolder();
+
+  it("downloads an object over what was there, and makes missing folders", async () => {
+    const bytes = randomBytes(300_000);
+    await put("downloading/whole", bytes);
+    await mkdir(file("new"));
+    await writeFile(file("new/whole"), "longer than nothing, and old");
+    for (const name of ["new/whole", "deep/er/whole"]) {
+      assert.equal(await storage().download("downloading/whole", file(name)), bytes.length);
+      assert.ok(bytes.equals(await readFile(file(name))));
+    }
+    assert.deepEqual(await names(), ["deep", "deep/er", "deep/er/whole", "new", "new/whole"]);
+  });
+
+  it("downloads an empty object", async () => {
+    await put("downloading/empty", "");
+    assert.equal(await storage().download("downloading/empty", file("empty")), 0);
+    assert.equal((await readFile(file("empty"))).length, 0);
+  });
+
+  it("downloads a range, and many side by side, each to its place", async () => {
+    const bytes = randomBytes(1_000_003);
+    await put("downloading/ranges", bytes);
+    const options = { concurrency: 5, blockSize: 100_000 };
+    await storage().download("downloading/ranges", file("ranges"), options);
+    assert.ok(bytes.equals(await readFile(file("ranges"))));
+    const part = { ...options, start: 150_001, end: 777_777 };
+    assert.equal(await storage().download("downloading/ranges", file("ranges"), part), 777_777 - 150_001);
+    assert.ok(bytes.subarray(150_001, 777_777).equals(await readFile(file("ranges"))));
+  });
+
+  it("leaves the file as it was, and nothing beside it, when a download fails or is stopped", async () => {
+    await put("downloading/stopped", randomBytes(300_000));
+    await writeFile(file("kept"), "old");
+    const there = await names();
+    await rejectsWith("not_found", storage().download("downloading/none", file("kept")));
+    const signal = AbortSignal.abort(new Error("enough"));
+    await assert.rejects(async () => storage().download("downloading/stopped", file("kept"), { signal }), /enough/);
+    await rejectsWith("invalid", storage().download("downloading/stopped", file("kept"), { start: 2, end: 1 }));
+    assert.equal(await readFile(file("kept"), "utf8"), "old");
+    assert.deepEqual(await names(), there);
+  });
+
+  it("downloads neither onto a folder nor below a file", async () => {
+    await put("downloading/misplaced", "1");
+    await mkdir(file("folder"));
+    await writeFile(file("plain"), "1");
+    const there = await names();
+    await assert.rejects(storage().download("downloading/misplaced", file("folder")), isOurs);
+    await assert.rejects(storage().download("downloading/misplaced", file("plain/below")), isOurs);
+    assert.deepEqual(await names(), there);
+  });
+}
+
+function uploadRules({ storage }: Scope): void {
+  const { file } = localFolder();
+  const upload = async (name: string, bytes: Uint8Array, options = {}) => {
+    await writeFile(file(name), bytes);
+    const entry = await storage().upload(file(name), `uploading/${name}`, options);
+    assert.deepEqual([entry.path, entry.size], [`uploading/${name}`, bytes.length]);
+    assert.ok(Buffer.from(bytes).equals(await storage().read(`uploading/${name}`)));
+  };
+
+  it("uploads a file over what was there, and an empty one", async () => {
+    await upload("file", randomBytes(300_000));
+    await upload("file", randomBytes(100));
+    await upload("file", Buffer.alloc(0));
+  });
+
+  it("uploads a big file in parts", async () => {
+    await upload("big", randomBytes(11 * 1024 * 1024 + 1), { partSize: 5 * 1024 * 1024, concurrency: 3 });
+  });
+
+  it("uploads nothing of a file that is not there, or is a folder", async () => {
+    await mkdir(file("folder"));
+    await rejectsWith("not_found", storage().upload(file("none"), "uploading/none"));
+    await assert.rejects(storage().upload(file("folder"), "uploading/none"), isOurs);
+    assert.equal(await storage().exists("uploading/none"), false);
   });
 }
 

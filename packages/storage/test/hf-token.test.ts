@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe } from "node:test";
 import { type ClientConfig, openStorage } from "@millrace/storage";
+import { parameters } from "../src/schemes/hf/parameters.ts";
+import { proofsOf } from "./support/proofs.ts";
 import { type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
 
+const { proves, provesAll } = proofsOf(parameters);
 let server: RecordingServer;
 let home: string;
 before(async () => {
@@ -45,12 +48,12 @@ const explainedSource = (config: ClientConfig, environment: Record<string, strin
     .explainConfig()
     .find(({ key }) => key === "token");
 
-describe("the hub's token", () => {
-  it("is the one that was given, before any other", async () => {
+describe("the hub's credentials", () => {
+  proves("token", "is the one that was given, before any other", async () => {
     assert.equal(await tokenSent({ token: "given" }, { HF_TOKEN: "variable" }), "given");
   });
 
-  it("is else the saved one: of the environment, the file that it names, or the one at home", async () => {
+  proves("token", "is else the saved one: of the environment, the file that it names, or the one at home", async () => {
     const places: [Record<string, string>, string | undefined][] = [
       [{ HF_TOKEN: "variable", HUGGING_FACE_HUB_TOKEN: "older", HF_HOME: home }, "variable"],
       [{ HUGGING_FACE_HUB_TOKEN: "older", HF_HOME: home }, "older"],
@@ -64,16 +67,16 @@ describe("the hub's token", () => {
     for (const [environment, expected] of places) assert.equal(await tokenSent({}, environment), expected);
   });
 
-  it("is none where it is false", async () => {
+  proves("token", "is none where it is false", async () => {
     assert.equal(await tokenSent({ token: false }, { HF_TOKEN: "variable" }), undefined);
   });
 
-  it("is the saved one where it is true, and must be there", async () => {
+  proves("token", "is the saved one where it is true, and must be there", async () => {
     assert.equal(await tokenSent({ token: true }, { HF_TOKEN: "variable" }), "variable");
     await assert.rejects(tokenSent({ token: true }), /token is true, but no token is saved/);
   });
 
-  it("is not taken from where it is saved when that is switched off, unless it is asked for", async () => {
+  proves("token", "is not taken from where it is saved when that is switched off, unless it is asked for", async () => {
     for (const word of ["1", "true", "YES", "on"]) {
       const environment = { HF_TOKEN: "variable", HF_HUB_DISABLE_IMPLICIT_TOKEN: word };
       assert.equal(await tokenSent({}, environment), undefined);
@@ -82,7 +85,7 @@ describe("the hub's token", () => {
     assert.equal(await tokenSent({}, { HF_TOKEN: "variable", HF_HUB_DISABLE_IMPLICIT_TOKEN: "0" }), "variable");
   });
 
-  it("is explained with its place, and masked", () => {
+  proves("token", "is explained with its place, and masked", () => {
     const told = explainedSource({}, { HF_HOME: home });
     assert.deepEqual([told?.source, told?.value], [`file ${join(home, "token")}`, "********"]);
     assert.equal(explainedSource({}, { HF_TOKEN: "variable" })?.source, "environment HF_TOKEN");
@@ -91,7 +94,7 @@ describe("the hub's token", () => {
 });
 
 describe("the hub's address", () => {
-  it("is the one that was given, else that of the environment", async () => {
+  proves("endpoint", "is the one that was given, else that of the environment", async () => {
     const endpoint = (config: ClientConfig, environment: Record<string, string>) =>
       openStorage("hf://datasets/team/name", config, { environment: { HOME: "/nowhere", ...environment } });
     const count = server.requests.length;
@@ -102,4 +105,6 @@ describe("the hub's address", () => {
       ["/datasets/team/name/resolve/main/a", "/mirror/datasets/team/name/resolve/main/a"],
     );
   });
+
+  provesAll();
 });

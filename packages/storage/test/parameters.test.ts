@@ -2,7 +2,14 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ClientConfig, isStorageError, openStorage } from "@millrace/storage";
 import { resolveConfiguration } from "../src/configuration.ts";
-import { type Environment, type ParameterTable, parameterKeys } from "../src/parameters.ts";
+import {
+  type Environment,
+  type Parameter,
+  type ParameterTable,
+  parameterKeys,
+  sourcesOf,
+  typesOf,
+} from "../src/parameters.ts";
 import { parameters as az } from "../src/schemes/az/parameters.ts";
 import { parameters as gs } from "../src/schemes/gs/parameters.ts";
 import { parameters as hf } from "../src/schemes/hf/parameters.ts";
@@ -116,6 +123,72 @@ describe("the tables of parameters", () => {
   });
 });
 
+/** Values that a parameter takes, two that differ, for those that take only some. */
+const samples: Readonly<Record<string, readonly [unknown, unknown]>> = {
+  access: ["read_only", "read_write"],
+  consistency: ["size", "md5"],
+  default_cache_type: ["mmap", "all"],
+  client_kwargs: [{ region_name: "one" }, { region_name: "two" }],
+  config_kwargs: [{ read_timeout: 7 }, { read_timeout: 8 }],
+  kwargs: [{ profile: "one" }, { profile: "two" }],
+  session_kwargs: [{ limit: 7 }, { limit: 8 }],
+};
+const samplesOfType: Readonly<Record<string, readonly [unknown, unknown]>> = {
+  boolean: [true, false],
+  integer: [7, 8],
+  number: [7.5, 8.5],
+  string: ["one", "two"],
+  dict: [{ a: "one" }, { a: "two" }],
+  object: [{ a: 1 }, { a: 2 }],
+};
+
+/** What was found, where: the place is a source as tables write it. */
+function placed(source: string, value: unknown): [ClientConfig, Environment] {
+  if (source.startsWith("$")) {
+    return [{}, { [source.slice(1)]: typeof value === "object" ? JSON.stringify(value) : String(value) }];
+  }
+  const config = source.split(".").reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
+  return [config as ClientConfig, {}];
+}
+
+const sourceText = (source: string) =>
+  source.startsWith("$") ? `environment ${source.slice(1)}` : `client_config.${source}`;
+
+describe("every parameter", () => {
+  for (const [scheme, [table]] of Object.entries(documented)) {
+    for (const key of parameterKeys(table)) {
+      const parameter = table[key] as Parameter;
+      const type = typesOf(parameter)[0] as string;
+      const [strong, weak] = samples[key] ?? samplesOfType[type] ?? assert.fail(type);
+      // Objects are made by programs: no variable holds one.
+      const general = type === "object" ? [] : [`$FSSPEC_${scheme}_${key}`.toUpperCase()];
+      const sources = [...sourcesOf(key, parameter), ...general];
+
+      it(`${key} of ${scheme}:// is shown by explainConfig, with its place: ${sources.join(", ")}`, () => {
+        for (const source of ["default", ...sources]) {
+          const [config, environment] = source === "default" ? [{}, {}] : placed(source, strong);
+          const shown = resolveConfiguration([scheme], table, config, environment).explain();
+          const found = shown.find((each) => each.key === key) ?? assert.fail("it is not shown");
+          const value = source === "default" ? parameter.default : strong;
+          const masked = parameter.secret && typeof value !== "boolean" && value !== null ? "********" : value;
+          assert.deepEqual([found.value, found.source], [masked, source === "default" ? source : sourceText(source)]);
+        }
+      });
+
+      for (const [index, source] of sources.slice(1).entries()) {
+        const stronger = sources[index] as string;
+        it(`${key} of ${scheme}:// is taken from ${stronger} before ${source}`, () => {
+          const [config, environment] = placed(stronger, strong);
+          const [weakConfig, weakEnvironment] = placed(source, weak);
+          const both = { ...weakConfig, ...config };
+          const resolved = resolveConfiguration([scheme], table, both, { ...weakEnvironment, ...environment });
+          assert.deepEqual([resolved.values[key], resolved.sourceOf(key)], [strong, sourceText(stronger)]);
+        });
+      }
+    }
+  }
+});
+
 describe("a client_config", () => {
   it("with an unknown key is refused, with a suggestion", () => {
     refusedBecause({ endpoint: "x" }, /^endpoint is not a parameter of s3:\/\//);
@@ -178,6 +251,26 @@ describe("a parameter's value", () => {
     assert.deepEqual(found["anon"], { value: true, source: "environment FSSPEC_S3" });
   });
 
+  it("comes from the variables of each name that a kind has, the last one first", () => {
+    const found = (uri: string, environment: Environment) =>
+      openStorage(uri, {}, { environment })
+        .explainConfig()
+        .find(({ key }) => key === "version_aware")?.source;
+    assert.equal(found("gs://b", { FSSPEC_GCS_VERSION_AWARE: "1" }), "environment FSSPEC_GCS_VERSION_AWARE");
+    assert.equal(found("gcs://b", { FSSPEC_GS_VERSION_AWARE: "1" }), "environment FSSPEC_GS_VERSION_AWARE");
+    const both = { FSSPEC_GS_VERSION_AWARE: "0", FSSPEC_GCS: '{"version_aware": true}' };
+    assert.equal(found("gs://b", both), "environment FSSPEC_GCS");
+    const name = { AZURE_STORAGE_ACCOUNT_NAME: "a" };
+    assert.equal(found("az://c", { ...name, FSSPEC_ABFS_VERSION_AWARE: "1" }), "environment FSSPEC_ABFS_VERSION_AWARE");
+    assert.equal(found("s3://b", { FSSPEC_S3A_VERSION_AWARE: "1" }), "environment FSSPEC_S3A_VERSION_AWARE");
+  });
+
+  it("that is a member of a dict comes from the dict's variable, too", () => {
+    const environment = { FSSPEC_S3_CLIENT_KWARGS: '{"region_name": "far"}' };
+    const expected = { value: "far", source: "environment FSSPEC_S3_CLIENT_KWARGS" };
+    assert.deepEqual(explained({}, environment)["client_kwargs.region_name"], expected);
+  });
+
   it("never mixes credentials that were given with those of the environment", () => {
     const environment = { AWS_ACCESS_KEY_ID: "e", AWS_SECRET_ACCESS_KEY: "e", AWS_SESSION_TOKEN: "e" };
     const found = explained({ key: "k", secret: "s" }, environment);
@@ -187,13 +280,14 @@ describe("a parameter's value", () => {
 
   it("given here beats a connection string of the environment", () => {
     const environment = { AZURE_STORAGE_CONNECTION_STRING: "from the environment" };
-    const { values } = resolveConfiguration("az", az, { account_name: "a", account_key: "k" }, environment);
+    const { values } = resolveConfiguration(["az"], az, { account_name: "a", account_key: "k" }, environment);
     assert.deepEqual([values.connection_string, values.account_key], [null, "k"]);
-    assert.equal(resolveConfiguration("az", az, {}, environment).values.connection_string, "from the environment");
+    assert.equal(resolveConfiguration(["az"], az, {}, environment).values.connection_string, "from the environment");
   });
 
   it("of anon on az is false for the words that mean so, and true for any other", () => {
-    const anon = (AZURE_STORAGE_ANON: string) => resolveConfiguration("az", az, {}, { AZURE_STORAGE_ANON }).values.anon;
+    const anon = (AZURE_STORAGE_ANON: string) =>
+      resolveConfiguration(["az"], az, {}, { AZURE_STORAGE_ANON }).values.anon;
     assert.deepEqual(["false", "0", "f", "F", "1", "yes"].map(anon), [false, false, false, false, true, true]);
   });
 

@@ -1,8 +1,11 @@
 /** Every parameter of `s3://` has an effect that can be seen: on the wire, to a server of our own, or in the result. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { S3Client } from "@aws-sdk/client-s3";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
@@ -190,12 +193,21 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   requester_pays: [
-    "says so with listings, too",
+    "says so with every call",
     async () => {
       for (const requester_pays of [true, false]) {
-        const { server, storage } = await against({ ...keys, requester_pays });
+        const { server, storage } = await against({ ...keys, requester_pays }, object);
+        await Array.fromAsync(storage.list());
         await Array.fromAsync(storage.list({ recursive: true }));
-        assert.equal(server.requests[0]?.headers["x-amz-request-payer"], requester_pays ? "requester" : undefined);
+        await storage.read("a");
+        await storage.stat("a");
+        await storage.write("a", "x");
+        await storage.write("a", Buffer.alloc(6 * 1024 * 1024), { partSize: 5 * 1024 * 1024 });
+        await storage.remove("a");
+        await storage.copy("a", "b").catch(() => {});
+        const said = new Set(server.requests.map(({ headers }) => headers["x-amz-request-payer"]));
+        assert.deepEqual([...said], [requester_pays ? "requester" : undefined]);
+        assert.ok(server.requests.length >= 11);
       }
     },
   ],
@@ -326,11 +338,22 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
     },
   ],
   kwargs: [
-    "take a profile and nothing else",
+    "take a profile, which signs, and nothing else",
     async () => {
+      const folder = await mkdtemp(join(tmpdir(), "millrace-storage-profile-"));
+      cleanups.push(() => rm(folder, { recursive: true }));
+      const file = join(folder, "credentials");
+      await writeFile(file, "[work]\naws_access_key_id = of-work\naws_secret_access_key = s\n");
+      const before = process.env["AWS_SHARED_CREDENTIALS_FILE"];
+      process.env["AWS_SHARED_CREDENTIALS_FILE"] = file;
+      cleanups.push(() => {
+        if (before === undefined) delete process.env["AWS_SHARED_CREDENTIALS_FILE"];
+        else process.env["AWS_SHARED_CREDENTIALS_FILE"] = before;
+      });
+      const { server, storage } = await against({ kwargs: { profile: "work" } });
+      await storage.read("a");
+      assert.equal(signerOf(server)?.[0], "of-work");
       assert.throws(() => opened({ kwargs: { profil: "x" } }), /did you mean profile\?/);
-      const shown = opened({ kwargs: { profile: "work" } }).explainConfig();
-      assert.equal(shown.find(({ key }) => key === "kwargs.profile")?.value, "work");
     },
   ],
   session: [

@@ -47,9 +47,13 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
   const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
-  // Nobody may be typing: without this, Ctrl-C would wait for the next bytes.
-  const content = piped ? addAbortSignal(signal, process.stdin) : source.readStream("", { signal });
-  await target.write(path, counting(content, progress), { ...(isSized(entry) ? { size: entry.size } : {}), signal });
+  if (piped) {
+    // Nobody may be typing: without this, Ctrl-C would wait for the next bytes.
+    await target.write(path, counting(addAbortSignal(signal, process.stdin), progress), { signal });
+  } else {
+    const size = isSized(entry) ? { size: entry.size } : {};
+    await target.copyFrom(source, "", path, { ...size, signal, onBytes: (bytes) => progress.moved(bytes) });
+  }
   progress.ended();
   return progress.done;
 }

@@ -1,4 +1,4 @@
-/** Python packages that tests run, servers, fsspec and the hub's client, in one virtualenv that is built once below .cache. */
+/** Python packages that tests run, servers, fsspec with the clouds' file systems and the hub's client, in one virtualenv that is built once below .cache. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
@@ -11,6 +11,9 @@ const place = join(cache, "storage-python");
 
 const requirements = [
   "fsspec==2026.9.0",
+  "s3fs==2026.9.0",
+  "gcsfs==2026.10.1",
+  "adlfs==2026.8.0",
   "huggingface_hub==2.4.0",
   "pyftpdlib==2.2.0",
   "pyOpenSSL==26.4.0",

@@ -19,7 +19,7 @@ const pageSize = 17;
 const newHttp = () => createHttpClient({ connections: 16, connectTimeout: 10, readTimeout: 30 });
 
 export async function listAzInSmallPages(container: string, prefix: string, config: ClientConfig): Promise<string[]> {
-  const configuration = resolveConfiguration("az", az, config, {});
+  const configuration = resolveConfiguration(["az"], az, config, {});
   const account = accountOf(configuration, { uri: "", scheme: "az", bucket: container, path: "" });
   const client = new AzClient(account, container, configuration, newHttp(), defaultRetryPolicy);
   return pathsOf(
@@ -29,7 +29,7 @@ export async function listAzInSmallPages(container: string, prefix: string, conf
 }
 
 export async function listGsInSmallPages(bucket: string, prefix: string, config: ClientConfig): Promise<string[]> {
-  const configuration = resolveConfiguration("gs", gs, config, {});
+  const configuration = resolveConfiguration(["gs"], gs, config, {});
   const client = new GsClient(bucket, configuration, newHttp(), defaultRetryPolicy);
   return pathsOf(
     listPages((call) => fetchGsPage(client, { limit: pageSize, ...call }), prefix, {}),

@@ -1,6 +1,7 @@
 /** What an error answer of Azure Blob Storage means. */
-import { type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
+import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { errorOfAnswer, errorOfStatus, type Said } from "../../http-errors.ts";
 import { elementText } from "../../xml.ts";
 
 /** Words that say more than the status does. */
@@ -11,7 +12,6 @@ const words: Readonly<Record<string, ErrorCode>> = {
   SourceConditionNotMet: "precondition",
   BlobNotFound: "not_found",
   ContainerNotFound: "not_found",
-  CannotVerifyCopySource: "not_found",
   AuthenticationFailed: "permission",
   AuthorizationFailure: "permission",
   InsufficientAccountPermissions: "permission",
@@ -19,17 +19,6 @@ const words: Readonly<Record<string, ErrorCode>> = {
   PublicAccessNotPermitted: "permission",
   ServerBusy: "throttled",
   OperationTimedOut: "network",
-};
-
-const statuses: Readonly<Record<number, ErrorCode>> = {
-  304: "precondition",
-  401: "permission",
-  403: "permission",
-  404: "not_found",
-  408: "network",
-  412: "precondition",
-  429: "throttled",
-  503: "throttled",
 };
 
 /** The error of an answer whose body has been read. */
@@ -40,30 +29,16 @@ export function toStorageError(
   known: Pick<ErrorDetails, "retryable"> = {},
 ): StorageError {
   const word = answer.header("x-ms-error-code") ?? elementText(body, "Code") ?? "";
-  // The message repeats the request id and the time on further lines.
-  const said = (elementText(body, "Message") ?? "").split("\n")[0] ?? "";
-  return errorOf(answer.status, word, said, place, {
-    requestId: answer.header("x-ms-request-id"),
-    retryAfter: parseRetryAfter(answer.header("retry-after")),
-    ...known,
-  });
+  return errorOfAnswer(answer, place, saidOf(word, body), { requestId: answer.header("x-ms-request-id"), ...known });
 }
 
-export function errorOf(
-  status: number,
-  word: string,
-  said: string,
-  place: ErrorPlace,
-  details: ErrorDetails = {},
-): StorageError {
-  // 404 and 403 of the source of a copy have the same word.
-  const code = (word === "CannotVerifyCopySource" ? statuses[status] : undefined) ?? words[word] ?? statuses[status];
-  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
-  const reason = [word || `HTTP ${status}`, said].filter(Boolean).join(": ");
-  return new StorageError(code ?? "failed", `${where}: ${reason}`, {
-    ...place,
-    status,
-    ...(code === undefined ? { retryable: status >= 500 } : {}),
-    ...details,
-  });
-}
+/** The error of one answer in a batch. */
+export const errorOf = (status: number, word: string, body: string, place: ErrorPlace): StorageError =>
+  errorOfStatus(status, place, saidOf(word, body));
+
+/** The message repeats the request id and the time on further lines. */
+const saidOf = (word: string, body: string): Said => ({
+  code: words[word],
+  word,
+  message: (elementText(body, "Message") ?? "").split("\n")[0] ?? "",
+});

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
+import { blankEntry } from "../../entry.ts";
 import { decodeText } from "../../xml.ts";
 
 const opening = 0x3c;
@@ -124,13 +125,3 @@ const encodedName = 'Name Encoded="true"';
 
 const usualDate = "Fri, 02 Jan 2026 03:04:05 GMT";
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-
-const blankEntry = (type: Entry["type"]): Entry => ({
-  path: "",
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type,
-});

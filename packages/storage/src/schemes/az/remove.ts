@@ -1,8 +1,8 @@
 /** Removing one blob, and many with one call. */
 
 import type { CallOptions, VersionCall } from "../../backend.ts";
-import { type BatchAnswer, type BatchFailure, batchBody, parseBatch, retryFailures } from "../../batch.ts";
-import { isStorageError, StorageError } from "../../errors.ts";
+import { type BatchAnswer, type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
+import { isStorageError } from "../../errors.ts";
 import { elementText } from "../../xml.ts";
 import type { AzClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
@@ -62,9 +62,8 @@ async function partOf(client: AzClient, key: string): Promise<string> {
 
 function failureOf(client: AzClient, key: string, answer: BatchAnswer | undefined): BatchFailure[] {
   const place = client.place(key);
-  const where = `az://${client.container}/${key}`;
-  if (!answer) return [{ key, error: new StorageError("network", `${where}: no answer in the batch`, place) }];
+  if (!answer) return [{ key, error: noAnswer(place) }];
   if (answer.status < 300 || answer.status === 404) return [];
   const word = /^x-ms-error-code:\s*(\S+)/im.exec(answer.head)?.[1] ?? elementText(answer.body, "Code") ?? "";
-  return [{ key, error: errorOf(answer.status, word, elementText(answer.body, "Message") ?? "", place) }];
+  return [{ key, error: errorOf(answer.status, word, answer.body, place) }];
 }

@@ -1,4 +1,5 @@
 /** `az://container/path`: Azure Blob Storage; also `abfs://container@account.host/path`, which names the account. */
+import { objectStoreCapabilities } from "../../capabilities.ts";
 import { StorageError } from "../../errors.ts";
 import { defineScheme } from "../../scheme.ts";
 import { type Location, parseBucketUri } from "../../uri.ts";
@@ -8,19 +9,7 @@ import { parameters } from "./parameters.ts";
 export const azScheme = defineScheme({
   names: ["az", "abfs", "abfss"],
   parameters,
-  capabilities: {
-    list: true,
-    write: true,
-    ranges: true,
-    versions: true,
-    readConditions: true,
-    writeConditions: true,
-    serverCopy: true,
-    presign: true,
-    metadata: true,
-    folders: false,
-    keys: { doubleSlash: true, trailingSlash: true, besideFolder: true, length: 1024, segment: 1024 },
-  },
+  capabilities: objectStoreCapabilities,
   parse,
   check: (configuration, location) => {
     accountOf(configuration, location);

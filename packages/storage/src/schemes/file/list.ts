@@ -2,6 +2,7 @@
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import type { Entry, ListCall } from "../../backend.ts";
+import { directoryEntry } from "../../entry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { compareKeys } from "../../key-order.ts";
 import { mapInOrder } from "../../window.ts";
@@ -53,7 +54,7 @@ async function readFolder(folder: string): Promise<Dirent[]> {
 
 /** Nothing where the file has gone since, or is a link to nowhere. */
 async function look(path: string): Promise<Entry | undefined> {
-  if (path.endsWith("/")) return folderEntry(path);
+  if (path.endsWith("/")) return directoryEntry(path);
   try {
     return await statFile(path, {});
   } catch (error) {
@@ -61,13 +62,3 @@ async function look(path: string): Promise<Entry | undefined> {
     throw error;
   }
 }
-
-const folderEntry = (path: string): Entry => ({
-  path,
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type: "directory",
-});

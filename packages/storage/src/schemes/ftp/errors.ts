@@ -1,6 +1,6 @@
 /** What an answer of an FTP server means. Servers say 550 of most things: the words tell more. */
 import { FTPError } from "basic-ftp";
-import { type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
+import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
 const codes: Readonly<Record<number, ErrorCode>> = {
   421: "throttled",
@@ -16,7 +16,7 @@ const codes: Readonly<Record<number, ErrorCode>> = {
 
 export function toStorageError(error: unknown, place: ErrorPlace): unknown {
   if (isStorageError(error) || !(error instanceof Error)) return error;
-  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
+  const where = describePlace(place);
   const details = { ...place, cause: error };
   if (error instanceof FTPError) {
     const denied =

@@ -2,6 +2,7 @@
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { checkTreePath, etagOfTime } from "../../tree-path.ts";
 import type { Pool } from "./pool.ts";
@@ -37,7 +38,7 @@ export async function listFolder(client: Client, folder: string): Promise<Entry[
 
 /** A list for people has no exact times: they are asked for, file by file. Links count where they lead to files. */
 async function entryOf(client: Client, key: string, info: FileInfo): Promise<Entry | undefined> {
-  if (info.type === FileType.Directory) return folderEntry(key);
+  if (info.type === FileType.Directory) return directoryEntry(`${key}/`);
   if (info.type === FileType.File && info.modifiedAt) return fileEntry(key, info.size, info.modifiedAt);
   try {
     if (info.type === FileType.File) return fileEntry(key, info.size, await client.lastMod(pathOf(key)));
@@ -62,7 +63,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
   const { message } = await client.send(`MLST ${pathOf(key)}`);
   const facts = /^[ ](\S*;) /m.exec(message)?.[1]?.toLowerCase() ?? "";
   const fact = (name: string) => new RegExp(`(?:^|;)${name}=([^;]*);`).exec(facts)?.[1] ?? "";
-  if (/dir$/.test(fact("type"))) return folderEntry(key);
+  if (/dir$/.test(fact("type"))) return directoryEntry(`${key}/`);
   return fileEntry(key, Number(fact("size")), parseTime(fact("modify")));
 }
 
@@ -79,21 +80,8 @@ function parseTime(text: string): Date | null {
 }
 
 const fileEntry = (key: string, size: number, modified: Date | null): Entry => ({
-  path: key,
+  ...blankEntry("file", key),
   size,
   etag: etagOfTime(modified, size),
-  version: "",
-  is_latest: true,
   last_modified: modified,
-  type: "file",
-});
-
-const folderEntry = (key: string): Entry => ({
-  path: `${key}/`,
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type: "directory",
 });

@@ -2,6 +2,7 @@
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { sequentialTransfer } from "../../sequential-upload.ts";
 import { moveFile, removeFile, removeTree } from "./change.ts";
 import { listTree, statFile } from "./list.ts";
 import type { parameters } from "./parameters.ts";
@@ -9,20 +10,10 @@ import { Pool } from "./pool.ts";
 import { readFile } from "./read.ts";
 import { beginUpload, putFile } from "./write.ts";
 
-const mebibyte = 1024 * 1024;
-
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const pool = new Pool(location, configuration, defaultRetryPolicy);
   return {
-    transfer: {
-      partSize: 4 * mebibyte,
-      minimumPart: 1,
-      maximumParts: Number.POSITIVE_INFINITY,
-      wholeUpTo: 8 * mebibyte,
-      concurrency: 1,
-      partsInOrder: true,
-      retry: defaultRetryPolicy,
-    },
+    transfer: sequentialTransfer(defaultRetryPolicy),
     list: (prefix, call) => listTree(pool, prefix, call),
     stat: (key, call) => statFile(pool, key, call),
     read: (key, call) => readFile(pool, key, call),

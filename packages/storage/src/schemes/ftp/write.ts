@@ -3,20 +3,14 @@ import { PassThrough } from "node:stream";
 import { type Client, FTPError } from "basic-ftp";
 import { abortable } from "../../abortable.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
+import { putAtOnce } from "../../sequential-upload.ts";
 import { foldersOf, temporaryKey } from "../../tree-path.ts";
 import { toStorageError } from "./errors.ts";
 import { checkPath, pathOf, statFile } from "./list.ts";
 import type { Pool } from "./pool.ts";
 
 export async function putFile(pool: Pool, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
-  const upload = await beginUpload(pool, key, call);
-  try {
-    await upload.put(1, bytes);
-    return await upload.finish();
-  } catch (error) {
-    await upload.abort().catch(() => {});
-    throw error;
-  }
+  return putAtOnce(await beginUpload(pool, key, call), bytes);
 }
 
 /** The connection is busy with the file until it is finished. */

@@ -1,6 +1,7 @@
 /** What an error answer of Google Cloud Storage means. */
-import { type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
+import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { errorOfAnswer, errorOfStatus, type Said } from "../../http-errors.ts";
 
 /** Reasons that say more than the status does. */
 const reasons: Readonly<Record<string, ErrorCode>> = {
@@ -10,18 +11,7 @@ const reasons: Readonly<Record<string, ErrorCode>> = {
   backendError: "throttled",
 };
 
-const statuses: Readonly<Record<number, ErrorCode>> = {
-  304: "precondition",
-  401: "permission",
-  403: "permission",
-  404: "not_found",
-  408: "network",
-  412: "precondition",
-  429: "throttled",
-  503: "throttled",
-};
-
-interface Said {
+interface Described {
   readonly message?: string;
   readonly errors?: readonly { readonly reason?: string }[];
 }
@@ -33,31 +23,24 @@ export function toStorageError(
   place: ErrorPlace,
   known: Pick<ErrorDetails, "retryable"> = {},
 ): StorageError {
-  return errorOf(answer.status, body, place, {
-    requestId: answer.header("x-guploader-uploadid") ?? answer.header("x-goog-request-id"),
-    retryAfter: parseRetryAfter(answer.header("retry-after")),
-    ...known,
-  });
+  const requestId = answer.header("x-guploader-uploadid") ?? answer.header("x-goog-request-id");
+  return errorOfAnswer(answer, place, saidOf(body), { requestId, ...known });
 }
 
-export function errorOf(status: number, body: string, place: ErrorPlace, details: ErrorDetails = {}): StorageError {
-  const said = parse(body);
-  const reason = said.errors?.[0]?.reason ?? "";
-  const code = reasons[reason] ?? statuses[status] ?? "failed";
-  const words = [reason || `HTTP ${status}`, said.message ?? ""].filter(Boolean).join(": ");
-  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
-  return new StorageError(code, `${where}: ${words}`, {
-    ...place,
-    status,
-    ...(code === "failed" ? { retryable: status >= 500 } : {}),
-    ...details,
-  });
+/** The error of one answer in a batch. */
+export const errorOf = (status: number, body: string, place: ErrorPlace): StorageError =>
+  errorOfStatus(status, place, saidOf(body));
+
+function saidOf(body: string): Said {
+  const { message = "", errors } = parse(body);
+  const word = errors?.[0]?.reason ?? "";
+  return { code: reasons[word], word, message };
 }
 
 /** Some errors are plain text, or XML. */
-function parse(body: string): Said {
+function parse(body: string): Described {
   try {
-    return (JSON.parse(body) as { error?: Said }).error ?? {};
+    return (JSON.parse(body) as { error?: Described }).error ?? {};
   } catch {
     return { message: body.slice(0, 200).trim() };
   }

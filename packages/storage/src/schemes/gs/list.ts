@@ -1,5 +1,5 @@
 /** Pages of objects and of their generations. */
-import type { Entry } from "../../backend.ts";
+import { directoryEntry } from "../../entry.ts";
 import type { Page, PageCall } from "../../listing.ts";
 import type { GsClient } from "./client.ts";
 import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
@@ -15,7 +15,7 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
   const query = queryOf(call);
   const list = await client.sendForJson<ObjectList>({ method: "GET", path, key: "", query, signal: call.signal });
   const entries = (list.items ?? []).map(toEntry);
-  for (const prefix of list.prefixes ?? []) entries.push(folder(prefix));
+  for (const prefix of list.prefixes ?? []) entries.push(directoryEntry(prefix));
   return { entries: entries.filter(({ path: found }) => found !== call.startAfter), next: list.nextPageToken };
 }
 
@@ -30,13 +30,3 @@ function queryOf(call: PageCall): Record<string, string> {
   if (call.token !== undefined) query["pageToken"] = call.token;
   return query;
 }
-
-const folder = (path: string): Entry => ({
-  path,
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type: "directory",
-});

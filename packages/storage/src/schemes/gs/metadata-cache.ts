@@ -1,5 +1,9 @@
-/** `cache_timeout`: listings and metadata that are kept for a while, until something is changed through the same storage. */
-import type { Backend, Entry, ListCall, Upload, VersionCall } from "../../backend.ts";
+/**
+ * `cache_timeout`: listings that are kept, and answer for the objects in them, until something is changed through the
+ * same storage or turns out to be out of date.
+ */
+import type { Backend, Content, Entry, ListCall, ReadCall, Upload, VersionCall } from "../../backend.ts";
+import { isStorageError } from "../../errors.ts";
 
 /** Entries that are kept at most, of all listings together. */
 const mostEntries = 100_000;
@@ -22,6 +26,7 @@ export function withMetadataCache(backend: Backend, seconds: number, now: () => 
     ...backend,
     list: (prefix, call) => listThrough(cache, backend, prefix, call),
     stat: (key, call) => statThrough(cache, backend, key, call),
+    read: (key, call) => readThrough(cache, backend, key, call),
     put: (key, bytes, call) => change(backend.put(key, bytes, call)),
     upload: async (key, call) => clearingUpload(await backend.upload(key, call), change),
     remove: (key, call) => change(backend.remove(key, call)),
@@ -74,15 +79,30 @@ class MetadataCache {
   }
 }
 
+/** An object that was listed is known; any other is asked for, and not kept, as in the original. */
 async function statThrough(cache: MetadataCache, backend: Backend, key: string, call: VersionCall): Promise<Entry> {
-  const name = JSON.stringify(["stat", key, call.version]);
-  const [kept] = cache.get(name) ?? [];
-  if (kept) return { ...kept };
-  const { changes } = cache;
-  const entry = await backend.stat(key, call);
-  cache.set(name, [{ ...entry }], changes);
-  return entry;
+  call.signal?.throwIfAborted();
+  const folder = key.slice(0, key.lastIndexOf("/") + 1);
+  for (const ordered of [false, true]) {
+    const listed = cache.get(nameOf(folder, { delimiter: "/", ordered })) ?? [];
+    const kept = listed.find(({ path, version }) => path === key && (!call.version || call.version === version));
+    if (kept) return { ...kept };
+  }
+  return backend.stat(key, call);
 }
+
+/** Whoever asks for an object that is no longer so has been told by what is kept here. */
+async function readThrough(cache: MetadataCache, backend: Backend, key: string, call: ReadCall): Promise<Content> {
+  try {
+    return await backend.read(key, call);
+  } catch (error) {
+    if (isStorageError(error, "precondition", "not_found")) cache.clear();
+    throw error;
+  }
+}
+
+const nameOf = (prefix: string, { delimiter, startAfter, versions = false, ordered = false }: ListCall) =>
+  JSON.stringify([prefix, delimiter, startAfter, versions, ordered]);
 
 /** Entries are copied in and out: whoever gets one may change it. */
 async function* listThrough(
@@ -91,8 +111,8 @@ async function* listThrough(
   prefix: string,
   call: ListCall,
 ): AsyncGenerator<Entry[]> {
-  const name = JSON.stringify(["list", prefix, call.delimiter, call.startAfter, call.versions, call.ordered]);
-  const kept = cache.get(name);
+  const name = nameOf(prefix, call);
+  const kept = call.refresh ? undefined : cache.get(name);
   if (kept) {
     call.signal?.throwIfAborted();
     yield kept.map((entry) => ({ ...entry }));

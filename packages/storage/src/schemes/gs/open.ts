@@ -27,8 +27,8 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     proxy: values["session_kwargs.proxy"] ?? undefined,
   });
   const backend = backendOf(new GsClient(location.bucket, configuration, http, defaultRetryPolicy));
-  const { cache_timeout } = values;
-  return cache_timeout !== null && cache_timeout > 0 ? withMetadataCache(backend, cache_timeout) : backend;
+  const seconds = values.cache_timeout ?? Number.POSITIVE_INFINITY;
+  return seconds > 0 ? withMetadataCache(backend, seconds) : backend;
 }
 
 const backendOf = (client: GsClient): Backend => ({

@@ -34,9 +34,7 @@ export const parameters = {
     type: "number",
     default: null,
     effect: "emulated",
-    reason:
-      "unset nothing is kept, where the original keeps listings for ever: a stale listing is worse than a slow one",
-    help: "Seconds that listings and metadata are kept, Infinity for ever; 0 or less, or unset: not at all. What is changed here is forgotten.",
+    help: "Seconds that listings are kept; 0 or less: not at all; unset: as long as the storage is open. Changes made through it are seen.",
   },
   secure_serialize: {
     type: "boolean",

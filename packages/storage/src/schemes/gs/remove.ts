@@ -1,8 +1,8 @@
 /** Removing one object, and many with one call. */
 
 import type { CallOptions, VersionCall } from "../../backend.ts";
-import { type BatchFailure, batchBody, parseBatch, retryFailures } from "../../batch.ts";
-import { isStorageError, StorageError } from "../../errors.ts";
+import { type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
+import { isStorageError } from "../../errors.ts";
 import { encodeQuery } from "../../url-encoding.ts";
 import type { GsClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
@@ -40,6 +40,6 @@ async function removeBatch(
     if (one && (one.status < 300 || one.status === 404)) return [];
     const place = client.place(key);
     if (one) return [{ key, error: errorOf(one.status, one.body, place) }];
-    return [{ key, error: new StorageError("network", `gs://${client.bucket}/${key}: no answer in the batch`, place) }];
+    return [{ key, error: noAnswer(place) }];
   });
 }

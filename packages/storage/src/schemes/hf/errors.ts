@@ -1,6 +1,7 @@
 /** What an error answer of the hub means. */
-import { type ErrorCode, type ErrorPlace, StorageError } from "../../errors.ts";
+import type { ErrorCode, ErrorPlace, StorageError } from "../../errors.ts";
 import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
+import { errorOfAnswer } from "../../http-errors.ts";
 
 /** Codes of its header, which say more than the status: a repository that one may not see is answered with 401. */
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -11,34 +12,16 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   DisabledRepo: "permission",
 };
 
-const statuses: Readonly<Record<number, ErrorCode>> = {
-  401: "permission",
-  403: "permission",
-  404: "not_found",
-  408: "network",
-  410: "not_found",
-  412: "precondition",
-  429: "throttled",
-  503: "throttled",
-};
-
 export const isEntryMissing = (answer: HttpAnswer) => answer.header("x-error-code") === "EntryNotFound";
 
 /** Reads the body away: what it says is kept in the message. */
 export async function toStorageError(answer: HttpAnswer, place: ErrorPlace): Promise<StorageError> {
-  const { status } = answer;
   const body = await answer.text();
-  const word = answer.header("x-error-code") || `HTTP ${status}`;
-  const code = codes[word] ?? statuses[status] ?? "failed";
-  const said = answer.header("x-error-message") ?? messageIn(body);
-  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
-  return new StorageError(code, `${where}: ${[word, said].filter(Boolean).join(": ")}`, {
-    ...place,
-    status,
-    requestId: answer.header("x-request-id") ?? answer.header("x-amz-cf-id"),
-    retryAfter: parseRetryAfter(answer.header("retry-after")) ?? untilNextWindow(answer.header("ratelimit")),
-    ...(code === "failed" ? { retryable: status >= 500 } : {}),
-  });
+  const word = answer.header("x-error-code") ?? "";
+  const said = { code: codes[word], word, message: answer.header("x-error-message") ?? messageIn(body) };
+  const retryAfter = parseRetryAfter(answer.header("retry-after")) ?? untilNextWindow(answer.header("ratelimit"));
+  const requestId = answer.header("x-request-id") ?? answer.header("x-amz-cf-id");
+  return errorOfAnswer(answer, place, said, { requestId, retryAfter });
 }
 
 function messageIn(body: string): string {

@@ -1,6 +1,7 @@
 /** Trees of the hub: what lies in a folder, and what is known of one path. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
 import type { HubClient } from "./client.ts";
 import { checkPath } from "./repository.ts";
@@ -57,12 +58,14 @@ export async function statFile(client: HubClient, key: string, call: VersionCall
 /** The ETag is the hash of the content: of git's blob, or the SHA-256 where it is kept beside git. */
 export const etagOf = ({ lfs, oid }: TreeItem) => lfs?.oid ?? oid;
 
-const toEntry = (item: TreeItem): Entry => ({
-  path: item.type === "directory" ? `${item.path}/` : item.path,
-  size: item.type === "directory" ? 0 : item.size,
-  etag: item.type === "directory" ? "" : etagOf(item),
-  version: item.type === "directory" ? "" : (item.lastCommit?.id ?? ""),
-  is_latest: true,
-  last_modified: item.lastCommit && item.type === "file" ? new Date(item.lastCommit.date) : null,
-  type: item.type,
-});
+function toEntry(item: TreeItem): Entry {
+  if (item.type === "directory") return directoryEntry(`${item.path}/`);
+  const { lastCommit, size, path } = item;
+  return {
+    ...blankEntry("file", path),
+    size,
+    etag: etagOf(item),
+    version: lastCommit?.id ?? "",
+    last_modified: lastCommit ? new Date(lastCommit.date) : null,
+  };
+}

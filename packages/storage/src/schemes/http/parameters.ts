@@ -1,4 +1,5 @@
 /** What `http://` and `https://` take. */
+import { httpParameters } from "../../http-parameters.ts";
 import type { ParameterTable } from "../../parameters.ts";
 
 export const parameters = {
@@ -9,25 +10,5 @@ export const parameters = {
     secret: true,
     help: "Headers of every request, such as Authorization.",
   },
-  block_size: {
-    type: "integer",
-    default: 5 * 1024 * 1024,
-    minimum: 1,
-    effect: "emulated",
-    help: "Bytes of one range.",
-  },
-  max_concurrency: {
-    type: "integer",
-    default: 1,
-    minimum: 1,
-    effect: "emulated",
-    help: "Ranges of one object that are read at once.",
-  },
-  connection_timeout: { type: "number", default: 60, effect: "native", help: "Seconds to wait for a connection." },
-  read_timeout: {
-    type: "number",
-    default: 60,
-    effect: "native",
-    help: "Seconds to wait for an answer, and between its pieces.",
-  },
+  ...httpParameters,
 } as const satisfies ParameterTable;

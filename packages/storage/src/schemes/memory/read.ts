@@ -1,5 +1,6 @@
 /** Looking at objects in memory, and reading them. */
 import type { Content, Entry, ListCall, ReadCall } from "../../backend.ts";
+import { directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
 import { compareKeys } from "../../key-order.ts";
 import type { MemoryObject, MemoryObjects } from "./open.ts";
@@ -42,17 +43,7 @@ export async function* listObjects(objects: MemoryObjects, prefix: string, call:
     if (startAfter !== undefined && compareKeys(key, startAfter) <= 0) continue;
     const end = delimiter === undefined ? -1 : key.indexOf(delimiter, prefix.length);
     const path = end < 0 ? key : key.slice(0, end + (delimiter as string).length);
-    entries.set(path, end < 0 ? statObject(objects, key) : folder(path));
+    entries.set(path, end < 0 ? statObject(objects, key) : directoryEntry(path));
   }
   yield [...entries.values()];
 }
-
-const folder = (path: string): Entry => ({
-  path,
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type: "directory",
-});

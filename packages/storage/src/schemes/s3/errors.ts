@@ -1,6 +1,7 @@
 /** What an error answer of S3 means. */
-import { type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
+import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { errorOfAnswer } from "../../http-errors.ts";
 import { elementText } from "../../xml.ts";
 
 /** Codes that say more than the status does. */
@@ -30,35 +31,19 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   RequestTimeTooSkewed: "permission",
 };
 
-const statuses: Readonly<Record<number, ErrorCode>> = {
-  401: "permission",
-  403: "permission",
-  404: "not_found",
-  409: "failed",
-  412: "precondition",
-  429: "throttled",
-  503: "throttled",
-};
-
-/** The error of an answer whose body has been read. Failures inside the store are worth another try. */
+/** The error of an answer whose body has been read. */
 export function toStorageError(
   answer: HttpAnswer,
   body: string,
   place: ErrorPlace,
   known: Pick<ErrorDetails, "retryable"> = {},
 ): StorageError {
-  const { status } = answer;
   const word = elementText(body, "Code") ?? "";
-  const code = codes[word] ?? statuses[status] ?? "failed";
-  const said = elementText(body, "Message") ?? "";
-  const reason = [word || `HTTP ${status}`, said].filter(Boolean).join(": ");
-  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
-  return new StorageError(code, `${where}: ${reason}`, {
-    ...place,
-    status,
+  const said = { code: codes[word], word, message: elementText(body, "Message") ?? "" };
+  return errorOfAnswer(answer, place, said, {
     requestId: answer.header("x-amz-request-id") ?? elementText(body, "RequestId"),
-    retryAfter: parseRetryAfter(answer.header("retry-after")),
-    ...(code === "failed" ? { retryable: status >= 500 || word === "InternalError" } : {}),
+    // It may come with the status of a success.
+    ...(word === "InternalError" ? { retryable: true } : {}),
     ...known,
   });
 }

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { decodeText } from "../../xml.ts";
 
 const opening = 0x3c;
@@ -134,7 +135,7 @@ class PageReader {
     this.#skipTag();
     const start = this.#at;
     this.#findTag();
-    return { ...blankEntry("directory"), path: this.#key(start, this.#at) };
+    return directoryEntry(this.#key(start, this.#at));
   }
 
   #text(start: number, end: number): string {
@@ -193,13 +194,3 @@ const withoutNull = (version: string) => (version === "null" ? "" : version);
 
 /** Encoded text has no entities. */
 export const decodeKey = (text: string) => decodeURIComponent(text.replaceAll("+", "%20"));
-
-const blankEntry = (type: Entry["type"]): Entry => ({
-  path: "",
-  size: 0,
-  etag: "",
-  version: "",
-  is_latest: true,
-  last_modified: null,
-  type,
-});

@@ -1,5 +1,5 @@
 /** What an error of SSH or of its file transfer means. */
-import { type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
+import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
 /** Statuses of the protocol. */
 const statuses: Readonly<Record<number, ErrorCode>> = {
@@ -26,7 +26,7 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
   if (isStorageError(error) || !(error instanceof Error)) return error;
   const { level, code, message } = error as SshError;
   const details = { ...place, cause: error };
-  const where = `${place.scheme}://${place.bucket}${place.key ? `/${place.key}` : ""}`;
+  const where = describePlace(place);
   if (level === "client-authentication") return new StorageError("permission", `${where}: ${message}`, details);
   if (/privateKey/.test(message)) return new StorageError("config", `the private key: ${message}`, details);
   if (typeof code === "number") return new StorageError(statuses[code] ?? "failed", `${where}: ${message}`, details);

@@ -2,6 +2,7 @@
 import type { FileEntryWithStats, Stats } from "ssh2";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { listFolders } from "../../directory-listing.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { isStorageError } from "../../errors.ts";
 import { etagOfTime } from "../../tree-path.ts";
 import { readNames, statPath } from "./files.ts";
@@ -42,15 +43,8 @@ async function entryOf(
 }
 
 export function toEntry(key: string, stats: Pick<Stats, "size" | "mtime" | "isDirectory" | "isFile">): Entry {
-  const isFolder = stats.isDirectory();
+  if (stats.isDirectory()) return directoryEntry(`${key}/`);
   const modified = new Date(stats.mtime * 1000);
-  return {
-    path: isFolder ? `${key}/` : key,
-    size: isFolder ? 0 : stats.size,
-    etag: isFolder ? "" : etagOfTime(modified, stats.size),
-    version: "",
-    is_latest: true,
-    last_modified: isFolder ? null : modified,
-    type: isFolder ? "directory" : "file",
-  };
+  const known = { size: stats.size, etag: etagOfTime(modified, stats.size), last_modified: modified };
+  return { ...blankEntry("file", key), ...known };
 }

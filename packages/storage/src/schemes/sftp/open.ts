@@ -2,6 +2,7 @@
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { sequentialTransfer } from "../../sequential-upload.ts";
 import { moveFile, removeFile, removeTree } from "./change.ts";
 import { listTree } from "./list.ts";
 import { connectionOf } from "./login.ts";
@@ -10,20 +11,10 @@ import { readFile, statFile } from "./read.ts";
 import { Session } from "./session.ts";
 import { beginUpload, putFile } from "./write.ts";
 
-const mebibyte = 1024 * 1024;
-
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const session = new Session(location.bucket, () => connectionOf(location, configuration), defaultRetryPolicy);
   return {
-    transfer: {
-      partSize: 4 * mebibyte,
-      minimumPart: 1,
-      maximumParts: Number.POSITIVE_INFINITY,
-      wholeUpTo: 8 * mebibyte,
-      concurrency: 1,
-      partsInOrder: true,
-      retry: defaultRetryPolicy,
-    },
+    transfer: sequentialTransfer(defaultRetryPolicy),
     list: (prefix, call) => listTree(session, prefix, call),
     stat: (key, call) => statFile(session, key, call),
     read: (key, call) => readFile(session, key, call),

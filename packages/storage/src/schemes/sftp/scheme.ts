@@ -1,4 +1,5 @@
 /** `sftp://[user@]host[:port]/path`: files of another machine, over SSH. */
+import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parseServerUri } from "../../server-uri.ts";
 import { parameters } from "./parameters.ts";
@@ -6,20 +7,7 @@ import { parameters } from "./parameters.ts";
 export const sftpScheme = defineScheme({
   names: ["sftp", "ssh"],
   parameters,
-  capabilities: {
-    list: true,
-    write: true,
-    ranges: true,
-    versions: false,
-    // Times have seconds: a file that is replaced within one by another of the same size is not noticed.
-    readConditions: false,
-    writeConditions: false,
-    serverCopy: false,
-    presign: false,
-    metadata: false,
-    folders: true,
-    keys: { doubleSlash: false, trailingSlash: false, besideFolder: false, length: 4095, segment: 255 },
-  },
+  capabilities: fileServerCapabilities,
   parse: parseServerUri,
   load: () => import("./open.ts"),
 });

@@ -2,6 +2,7 @@
 import type { SFTPWrapper } from "ssh2";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { putAtOnce } from "../../sequential-upload.ts";
 import { checkTreePath, foldersOf, temporaryKey } from "../../tree-path.ts";
 import { runAll } from "../../window.ts";
 import { closeFile, makeFolder, openFile, removePath, renamePath, replacePath, writeAt } from "./files.ts";
@@ -9,14 +10,7 @@ import { statFile } from "./read.ts";
 import type { Connection, Session } from "./session.ts";
 
 export async function putFile(session: Session, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
-  const upload = await beginUpload(session, key, call);
-  try {
-    await upload.put(1, bytes);
-    return await upload.finish();
-  } catch (error) {
-    await upload.abort().catch(() => {});
-    throw error;
-  }
+  return putAtOnce(await beginUpload(session, key, call), bytes);
 }
 
 export async function beginUpload(session: Session, key: string, call: WriteCall): Promise<Upload> {

@@ -1,31 +1,18 @@
 /** What an error answer of a WebDAV server means. */
-import { type ErrorCode, type ErrorPlace, StorageError } from "../../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
-
-const codes: Readonly<Record<number, ErrorCode>> = {
-  401: "permission",
-  403: "permission",
-  404: "not_found",
-  408: "network",
-  410: "not_found",
-  412: "precondition",
-  423: "permission",
-  429: "throttled",
-  503: "throttled",
-};
+import type { ErrorPlace, StorageError } from "../../errors.ts";
+import type { HttpAnswer } from "../../http.ts";
+import { errorOfAnswer, type Said } from "../../http-errors.ts";
 
 /** The parent of what is to be written is missing. */
 export const conflict = 409;
 
+const locked = 423;
+const noRoom = 507;
+
 export function toStorageError(answer: HttpAnswer, place: ErrorPlace): StorageError {
-  const { status } = answer;
-  const code = codes[status] ?? "failed";
-  const word = status === 423 ? "locked by somebody" : `HTTP ${status}`;
-  return new StorageError(code, `${place.scheme}://${place.bucket}/${place.key}: ${word}`, {
-    ...place,
-    status,
+  const said: Said = answer.status === locked ? { code: "permission", word: "locked by somebody" } : {};
+  return errorOfAnswer(answer, place, said, {
     requestId: answer.header("x-request-id"),
-    retryAfter: parseRetryAfter(answer.header("retry-after")),
-    ...(code === "failed" ? { retryable: status >= 500 && status !== 507 } : {}),
+    ...(answer.status === noRoom ? { retryable: false } : {}),
   });
 }

@@ -1,4 +1,5 @@
 /** What `webdav://` and `webdavs://` take. The names are ours. */
+import { httpParameters } from "../../http-parameters.ts";
 import type { ParameterTable } from "../../parameters.ts";
 
 export const parameters = {
@@ -25,25 +26,5 @@ export const parameters = {
     help: "Whether the certificate is checked, or a file with the certificates that are trusted.",
   },
   max_connections: { type: "integer", default: 16, minimum: 1, effect: "native", help: "Connections at once." },
-  block_size: {
-    type: "integer",
-    default: 5 * 1024 * 1024,
-    minimum: 1,
-    effect: "emulated",
-    help: "Bytes of one range.",
-  },
-  max_concurrency: {
-    type: "integer",
-    default: 1,
-    minimum: 1,
-    effect: "emulated",
-    help: "Ranges of one file that are read at once.",
-  },
-  connection_timeout: { type: "number", default: 60, effect: "native", help: "Seconds to wait for a connection." },
-  read_timeout: {
-    type: "number",
-    default: 60,
-    effect: "native",
-    help: "Seconds to wait for an answer, and between its pieces.",
-  },
+  ...httpParameters,
 } as const satisfies ParameterTable;

@@ -1,5 +1,6 @@
 /** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
 import type { CallOptions, Entry } from "../../backend.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { etagOfTime } from "../../tree-path.ts";
 import { decodeText } from "../../xml.ts";
 import type { DavClient } from "./client.ts";
@@ -25,16 +26,15 @@ function parseProperties(xml: string): Entry[] {
 
 function toEntry(response: string): Entry {
   const path = keyOf(textOf(response, "href") ?? "");
-  const blank = { version: "", is_latest: true } as const;
   if (/<(?:[\w.-]+:)?collection[\s/>]/.test(response)) {
     const folder = path === "" || path.endsWith("/") ? path : `${path}/`;
-    return { path: folder, size: 0, etag: "", ...blank, last_modified: null, type: "directory" };
+    return directoryEntry(folder);
   }
   const size = Number(textOf(response, "getcontentlength") ?? 0);
   const modified = textOf(response, "getlastmodified");
   const last_modified = modified === undefined ? null : new Date(modified);
   const etag = bare(textOf(response, "getetag")) || etagOfTime(last_modified, size);
-  return { path, size, etag, ...blank, last_modified, type: "file" };
+  return { ...blankEntry("file", path), size, etag, last_modified };
 }
 
 export const bare = (etag: string | undefined) => (etag ?? "").replaceAll('"', "");

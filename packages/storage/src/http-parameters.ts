@@ -1,0 +1,26 @@
+/** What every plain web server takes: how its files are read, and how long it is waited for. */
+import type { ParameterTable } from "./parameters.ts";
+
+export const httpParameters = {
+  block_size: {
+    type: "integer",
+    default: 5 * 1024 * 1024,
+    minimum: 1,
+    effect: "emulated",
+    help: "Bytes of one range.",
+  },
+  max_concurrency: {
+    type: "integer",
+    default: 1,
+    minimum: 1,
+    effect: "emulated",
+    help: "Ranges of one file that are read at once.",
+  },
+  connection_timeout: { type: "number", default: 60, effect: "native", help: "Seconds to wait for a connection." },
+  read_timeout: {
+    type: "number",
+    default: 60,
+    effect: "native",
+    help: "Seconds to wait for an answer, and between its pieces.",
+  },
+} as const satisfies ParameterTable;

@@ -1,0 +1,95 @@
+/** Copies between storages: within one store the store makes them, seen by a server of our own. */
+import assert from "node:assert/strict";
+import { afterEach, describe, it } from "node:test";
+import { type ClientConfig, openStorage, type Storage, syncTrees } from "@millrace/storage";
+import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** A store that has one object, `from/a`, and takes whatever it is sent. */
+const answer: Answer = ({ method, query, headers }, response) => {
+  if (query.has("list-type")) {
+    const name = query.get("prefix")?.startsWith("from/") ? "from/a" : "";
+    const contents = name ? `<Contents><Key>${name}</Key><Size>2</Size><ETag>"e"</ETag></Contents>` : "";
+    response.end(`<ListBucketResult>${contents}</ListBucketResult>`);
+  } else if (headers["x-amz-copy-source"]) response.end('<CopyObjectResult><ETag>"e"</ETag></CopyObjectResult>');
+  else
+    response
+      .writeHead(200, { etag: '"e"', "content-length": method === "PUT" ? 0 : 2 })
+      .end(method === "GET" ? "ok" : "");
+};
+
+async function serve(): Promise<RecordingServer> {
+  const server = await startRecordingServer(answer);
+  cleanups.push(() => server.stop());
+  return server;
+}
+
+const keys = { key: "k", secret: "s" };
+
+function opened(uri: string, config: ClientConfig): Storage {
+  const storage = openStorage(uri, config, { environment: {} });
+  cleanups.push(() => storage.close());
+  return storage;
+}
+
+/** What was asked but listings: methods, and where a copy was to come from. */
+const asked = ({ requests }: RecordingServer) =>
+  requests
+    .filter(({ query }) => !query.has("list-type"))
+    .map(({ method, path, headers }) => [method, path, headers["x-amz-copy-source"]].filter(Boolean).join(" "));
+
+describe("a copy between two storages", () => {
+  it("is made by the store where both are of one bucket, with the same parameters", async () => {
+    const server = await serve();
+    const config = { ...keys, endpoint_url: server.url };
+    const moved: number[] = [];
+    const options = { size: 2, onBytes: (bytes: number) => moved.push(bytes) };
+    await opened("s3://bucket/to", config).copyFrom(opened("s3://bucket/from", config), "a", "b", options);
+    assert.deepEqual(asked(server), ["HEAD /bucket/from/a", "PUT /bucket/to/b /bucket/from/a"]);
+    assert.deepEqual(moved, [2]);
+  });
+
+  it("passes through here where the bucket or a parameter differs", async () => {
+    const server = await serve();
+    const config = { ...keys, endpoint_url: server.url };
+    const source = opened("s3://bucket/from", config);
+    await opened("s3://other/to", config).copyFrom(source, "a", "b");
+    await opened("s3://bucket/to", { ...config, key: "another" }).copyFrom(source, "a", "b");
+    const through = (bucket: string) => ["GET /bucket/from/a", `PUT /${bucket}/to/b`];
+    assert.deepEqual(asked(server), [...through("other"), ...through("bucket")]);
+  });
+
+  it("passes through here where only the account in the URI differs", async () => {
+    const seen: string[] = [];
+    const sendRequest = async ({ url, method }: { url: string; method: string }) => {
+      seen.push(`${method} ${new URL(url).host}`);
+      const headers = new Map([
+        ["etag", '"e"'],
+        ["content-length", "2"],
+      ]);
+      return { status: method === "PUT" ? 201 : 200, headers, bodyAsText: method === "PUT" ? "" : "ok" };
+    };
+    const config = { anon: true, assume_container_exists: true, request_session: { sendRequest } };
+    const source = opened("abfs://files@one.dfs.core.windows.net", config);
+    await opened("abfs://files@two.dfs.core.windows.net", config).copyFrom(source, "a", "b");
+    assert.deepEqual(seen, ["GET one.blob.core.windows.net", "PUT two.blob.core.windows.net"]);
+  });
+
+  it("onto itself changes nothing, and finds that something is there", async () => {
+    const server = await serve();
+    const config = { ...keys, endpoint_url: server.url };
+    await opened("s3://bucket", config).copyFrom(opened("s3://bucket/from", config), "a", "from/a");
+    assert.deepEqual(asked(server), ["HEAD /bucket/from/a"]);
+  });
+
+  it("is made by the store when trees of one bucket are synchronised", async () => {
+    const server = await serve();
+    const config = { ...keys, endpoint_url: server.url };
+    await syncTrees(opened("s3://bucket/from", config), opened("s3://bucket/to", config));
+    assert.deepEqual(asked(server), ["HEAD /bucket/from/a", "PUT /bucket/to/a /bucket/from/a"]);
+  });
+});

@@ -1,0 +1,146 @@
+/** Downloads and uploads that fail on the way, with a store of our own that fails when it is told to. */
+import assert from "node:assert/strict";
+import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "node:test";
+import {
+  type Backend,
+  defaultRetryPolicy,
+  openStorage,
+  registerScheme,
+  StorageError,
+  type Upload,
+} from "@millrace/storage";
+import { memoryScheme } from "../src/schemes/memory/scheme.ts";
+
+const size = 400_000;
+const entry = { path: "a", size, etag: "e", version: "", is_latest: true, last_modified: null, type: "file" } as const;
+
+/** What the store does instead of serving and taking bytes. */
+let onPiece: (number: number) => void | Promise<void>;
+let onPart: (part: number) => void | Promise<void>;
+let taken: Buffer[];
+let state: "none" | "begun" | "finished" | "aborted";
+
+const upload: Upload = {
+  async put(part, bytes) {
+    await onPart(part);
+    taken[part - 1] = Buffer.from(bytes);
+  },
+  async finish() {
+    state = "finished";
+    return { ...entry };
+  },
+  async abort() {
+    state = "aborted";
+  },
+};
+
+async function* pieces(start: number, end: number): AsyncGenerator<Uint8Array> {
+  for (let at = start, number = 1; at < end; at += 50_000, number += 1) {
+    await onPiece(number);
+    yield Buffer.alloc(Math.min(50_000, end - at), "n");
+  }
+}
+
+const backend = {
+  transfer: {
+    ...{ partSize: 100_000, minimumPart: 1, maximumParts: 1000, wholeUpTo: 1000, concurrency: 2 },
+    retry: { ...defaultRetryPolicy, attempts: 1 },
+  },
+  read: async (_key, { start = 0, end = size }) => ({
+    entry: { ...entry },
+    start,
+    end: Math.min(end, size),
+    body: pieces(start, Math.min(end, size)),
+  }),
+  async upload() {
+    state = "begun";
+    return upload;
+  },
+  close: async () => {},
+} satisfies Partial<Backend> as unknown as Backend;
+
+registerScheme({ ...memoryScheme, names: ["failing"], load: async () => ({ open: () => backend }) });
+
+const failure = new StorageError("permission", "no longer");
+
+describe("a file on its way", () => {
+  let folder: string;
+  let file: string;
+  const storage = openStorage("failing://");
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-storage-way-"));
+    file = join(folder, "file");
+    [onPiece, onPart, taken, state] = [() => {}, () => {}, [], "none"];
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  it("is not seen in its place before it is whole", async () => {
+    await writeFile(file, "old");
+    onPiece = async () => assert.equal(await readFile(file, "utf8"), "old");
+    assert.equal(await storage.download("a", file), size);
+    assert.deepEqual(await readdir(folder), ["file"]);
+    assert.equal((await readFile(file)).length, size);
+  });
+
+  for (const number of [1, 2]) {
+    it(`leaves nothing when the store fails at piece ${number} of a range`, async () => {
+      await writeFile(file, "old");
+      onPiece = (at) => {
+        if (at === number) throw failure;
+      };
+      await assert.rejects(storage.download("a", file), failure);
+      assert.deepEqual(await readdir(folder), ["file"]);
+      assert.equal(await readFile(file, "utf8"), "old");
+    });
+  }
+
+  it("leaves nothing when its download is stopped in the middle, which says why", async () => {
+    const stop = new AbortController();
+    onPiece = (at) => {
+      if (at !== 2) return;
+      stop.abort(new Error("enough"));
+      stop.signal.throwIfAborted();
+    };
+    await assert.rejects(storage.download("a", file, { signal: stop.signal }), /enough/);
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  it("is uploaded as it was opened, when another takes its place meanwhile", async () => {
+    await writeFile(file, Buffer.alloc(250_000, "o"));
+    onPart = async (part) => {
+      if (part !== 1) return;
+      await writeFile(join(folder, "other"), "other");
+      await rename(join(folder, "other"), file);
+    };
+    await storage.upload(file, "a");
+    assert.ok(Buffer.concat(taken).equals(Buffer.alloc(250_000, "o")));
+    assert.equal(state, "finished");
+  });
+
+  it("is not uploaded when it becomes shorter meanwhile, and what was begun is taken back", async () => {
+    await writeFile(file, Buffer.alloc(950_000, "o"));
+    onPart = async (part) => {
+      if (part === 1) await truncate(file, 10);
+    };
+    await assert.rejects(storage.upload(file, "a"), /shorter/);
+    assert.equal(state, "aborted");
+  });
+
+  it("is taken back when the store fails at a part, or the upload is stopped", async () => {
+    await writeFile(file, Buffer.alloc(950_000, "o"));
+    onPart = (part) => {
+      if (part === 3) throw failure;
+    };
+    await assert.rejects(storage.upload(file, "a"), failure);
+    assert.equal(state, "aborted");
+    const stop = new AbortController();
+    onPart = (part) => {
+      if (part === 3) stop.abort(new Error("enough"));
+    };
+    await assert.rejects(storage.upload(file, "a", { signal: stop.signal }), /enough/);
+    assert.equal(state, "aborted");
+  });
+});
