@@ -48,8 +48,6 @@ export interface ReadCall extends VersionCall {
   /** The byte after the last; the end of the object when absent, or when the object ends before. */
   readonly end?: number | undefined;
   readonly ifMatch?: string | undefined;
-  /** Much is expected: a backend that has a faster way for much takes it. */
-  readonly long?: boolean | undefined;
 }
 
 /** An object, or part of one, on its way. Whoever gets it reads the body to its end, or ends the iteration. */

@@ -1,20 +1,21 @@
-/** Long answers over direct connections, which are kept for a while and used again. */
+/** Answers over direct connections, which are kept for a while and used again. */
 import { DirectBody } from "./direct-body.ts";
-import { DirectConnection } from "./direct-connection.ts";
+import { DirectConnection, type DirectHead } from "./direct-connection.ts";
 import { DirectLease } from "./direct-lease.ts";
 import type { HttpRequest, HttpSettings } from "./http.ts";
-import { type AnswerHead, requestHead } from "./http-head.ts";
+import { requestHead } from "./http-head.ts";
 import { Slots } from "./slots.ts";
 
 /** Milliseconds; servers that close sooner are noticed. */
 const keptFor = 4000;
 
 export interface DirectAnswer {
-  readonly head: AnswerHead;
+  readonly head: DirectHead;
   readonly body: DirectBody;
 }
 
 interface Host {
+  readonly url: URL;
   readonly slots: Slots;
   /** The one used last is at the end. */
   readonly idle: DirectConnection[];
@@ -31,17 +32,16 @@ export class DirectHttp {
 
   /** Undefined: the request, or its answer, is none for this way, and must be asked in the ordinary one. */
   async send({ method, origin, path, headers, signal }: HttpRequest): Promise<DirectAnswer | undefined> {
-    const url = new URL(origin);
-    const text = requestHead(method, path, url.host, headers);
-    if (text === undefined) return undefined;
     const host = this.#host(origin);
+    const text = requestHead(method, path, host.url.host, headers);
+    if (text === undefined) return undefined;
     await host.slots.acquire(signal);
     const lease = new DirectLease(signal, (kept) => {
       if (kept?.rest(keptFor)) host.idle.push(kept);
       host.slots.release();
     });
     try {
-      const head = await this.#ask(url, host, lease, text);
+      const head = await this.#ask(host, lease, text);
       if (head) return { head, body: new DirectBody(lease, head) };
     } catch (error) {
       lease.end(false);
@@ -52,7 +52,7 @@ export class DirectHttp {
   }
 
   /** A kept connection may have been closed by the server meanwhile: then the next one is tried, at last a new one. */
-  async #ask(url: URL, host: Host, lease: DirectLease, text: string): Promise<AnswerHead | undefined> {
+  async #ask(host: Host, lease: DirectLease, text: string): Promise<DirectHead | undefined> {
     for (let kept = host.idle.pop(); kept; kept = host.idle.pop()) {
       try {
         return await lease.use(kept).ask(text);
@@ -61,11 +61,11 @@ export class DirectHttp {
         lease.signal?.throwIfAborted();
       }
     }
-    return lease.use(this.#connect(url, host)).ask(text);
+    return lease.use(this.#connect(host)).ask(text);
   }
 
-  #connect(url: URL, host: Host): DirectConnection {
-    const connection = new DirectConnection(url, this.#settings, () => {
+  #connect(host: Host): DirectConnection {
+    const connection = new DirectConnection(host.url, this.#settings, () => {
       this.#connections.delete(connection);
       const index = host.idle.indexOf(connection);
       if (index >= 0) host.idle.splice(index, 1);
@@ -77,7 +77,7 @@ export class DirectHttp {
   #host(origin: string): Host {
     const known = this.#hosts.get(origin);
     if (known) return known;
-    const host = { slots: new Slots(this.#settings.connections), idle: [] };
+    const host = { url: new URL(origin), slots: new Slots(this.#settings.connections), idle: [] };
     this.#hosts.set(origin, host);
     return host;
   }

@@ -29,7 +29,7 @@ export interface Landing {
 export async function readInto(backend: Backend, key: string, options: ReadOptions, landing: Landing): Promise<number> {
   checkRange(options);
   const { start = 0 } = options;
-  const first = await openFirst(backend, key, { ...options, long: true });
+  const first = await openFirst(backend, key, options);
   let bytes = 0;
   await readRanges(backend, key, options, first, async (body, range) => {
     for (let at = range.start; at < range.end; ) {
@@ -77,7 +77,7 @@ async function readRanges(
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
   checkRange(options);
-  const first = await openFirst(backend, key, { ...options, long: true });
+  const first = await openFirst(backend, key, options);
   if (first.end >= wantedEnd(first, options)) {
     yield* new SteadyBody(backend, key, options, first).pieces();
     return;

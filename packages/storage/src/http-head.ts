@@ -4,8 +4,8 @@ import type { HttpHeaders } from "./http-body.ts";
 export interface AnswerHead {
   readonly status: number;
   readonly headers: HttpHeaders;
-  /** Bytes of the body. */
-  readonly length: number;
+  /** Bytes of the body; undefined where it comes in chunks. */
+  readonly length: number | undefined;
   /** Whether the connection can be used again. */
   readonly keptAlive: boolean;
 }
@@ -19,25 +19,34 @@ export function requestHead(
   host: string,
   headers: Readonly<Record<string, string>>,
 ): string | undefined {
-  const all = { host, ...headers, connection: "keep-alive" };
-  const lines = [`${method} ${path} HTTP/1.1`, ...Object.entries(all).map(([name, value]) => `${name}: ${value}`)];
-  return lines.some((line) => forbidden.test(line)) ? undefined : `${lines.join("\r\n")}\r\n\r\n`;
+  let [written, text] = [path, `${method} ${path} HTTP/1.1\r\nconnection: keep-alive\r\n`];
+  if (headers["host"] === undefined) text += `host: ${host}\r\n`;
+  for (const name in headers) {
+    written += name + headers[name];
+    text += `${name}: ${headers[name]}\r\n`;
+  }
+  return forbidden.test(written) ? undefined : `${text}\r\n`;
 }
 
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?$/;
 const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
 
-/** Undefined where the length of the body is not told in advance, or anything is odd. */
+/** Undefined where only the end of the connection would tell where the body ends, or anything is odd. */
 export function parseHead(text: string): AnswerHead | undefined {
   const [first = "", ...lines] = text.split("\r\n");
   const status = Number(statusLine.exec(first)?.[1]);
   const headers = parseHeaders(lines);
-  if (Number.isNaN(status) || !headers || headers["transfer-encoding"] !== undefined) return undefined;
-  const length = headers["content-length"];
-  const bare = status === 204 || status === 304;
-  if (!bare && (typeof length !== "string" || !/^\d{1,15}$/.test(length))) return undefined;
-  const keptAlive = !/\bclose\b/i.test(String(headers["connection"] ?? ""));
-  return { status, headers, length: bare ? 0 : Number(length), keptAlive };
+  const length = headers && lengthOf(status, headers);
+  if (Number.isNaN(status) || length === undefined) return undefined;
+  const keptAlive = !/\bclose\b/i.test(String(headers?.["connection"] ?? ""));
+  return { status, headers: headers ?? {}, length: length === "chunked" ? undefined : length, keptAlive };
+}
+
+function lengthOf(status: number, headers: HttpHeaders): number | "chunked" | undefined {
+  const { "content-length": length, "transfer-encoding": encoding } = headers;
+  if (status === 204 || status === 304) return 0;
+  if (encoding !== undefined) return encoding === "chunked" && length === undefined ? "chunked" : undefined;
+  return typeof length === "string" && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
 }
 
 function parseHeaders(lines: readonly string[]): Record<string, string | string[]> | undefined {

@@ -29,8 +29,8 @@ export interface HttpRequest {
   /** A stream needs its length in the headers, and a new one for every attempt. */
   readonly body?: Uint8Array | Readable | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Much is expected: it is read on a connection that puts it straight into the reader's buffers. */
-  readonly long?: boolean | undefined;
+  /** Read on a connection that puts the body straight into the reader's buffers: for content, without a body of its own. */
+  readonly isDirect?: boolean | undefined;
 }
 
 export interface HttpAnswer {
@@ -76,8 +76,8 @@ export function createHttpClient(settings: HttpSettings): HttpClient {
     proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
   const direct = proxy === undefined ? new DirectHttp(settings) : undefined;
   return {
-    async send({ long, ...request }, place) {
-      const answer = long && direct && (await sendDirectly(direct, request, place));
+    async send({ isDirect, ...request }, place) {
+      const answer = isDirect && direct && (await sendDirectly(direct, request, place));
       return answer || send(agent, request, place);
     },
     async close() {

@@ -102,7 +102,7 @@ export async function reopen(
 ): Promise<Content> {
   const { etag, version } = first.entry;
   const pin = { version: call.version ?? (version || undefined), ifMatch: etag || undefined };
-  const content = await backend.read(key, { ...call, ...pin, start, end, long: true });
+  const content = await backend.read(key, { ...call, ...pin, start, end });
   if (content.entry.etag !== etag || content.start !== start) {
     throw new StorageError("precondition", `${key} was replaced while it was read`, { key });
   }

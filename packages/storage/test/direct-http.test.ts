@@ -1,4 +1,4 @@
-/** Long answers: against a server of our own that says, byte by byte, what a test wants it to say. */
+/** Direct connections: against a server of our own that says, byte by byte, what a test wants it to say. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
@@ -11,7 +11,7 @@ const content = randomBytes(3_000_000);
 const head = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${content.length}\r\nETag: "e"\r\n\r\n`);
 const whole = [head, content];
 
-describe("a long answer", { timeout: 60_000 }, () => {
+describe("an answer on a direct connection", { timeout: 60_000 }, () => {
   let server: Server;
   let client: HttpClient;
   let origin: string;
@@ -50,7 +50,10 @@ describe("a long answer", { timeout: 60_000 }, () => {
   });
 
   const ask = (signal?: AbortSignal) =>
-    client.send({ method: "GET", origin, path: "/a", headers: { "x-y": "z" }, long: true, signal }, { scheme: "s3" });
+    client.send(
+      { method: "GET", origin, path: "/a", headers: { "x-y": "z" }, isDirect: true, signal },
+      { scheme: "s3" },
+    );
 
   it("fills buffers of any size, one after another, to the last byte", async () => {
     answers = [whole];
@@ -66,7 +69,7 @@ describe("a long answer", { timeout: 60_000 }, () => {
     assert.equal(await fill(Buffer.alloc(10)), 0);
     assert.match(
       asked[0] ?? "",
-      /^GET \/a HTTP\/1\.1\r\nhost: 127\.0\.0\.1:\d+\r\nx-y: z\r\nconnection: keep-alive\r\n\r\n$/,
+      /^GET \/a HTTP\/1\.1\r\nconnection: keep-alive\r\nhost: 127\.0\.0\.1:\d+\r\nx-y: z\r\n\r\n$/,
     );
   });
 
@@ -110,13 +113,29 @@ describe("a long answer", { timeout: 60_000 }, () => {
     assert.ok(content.equals(await (await ask()).bytes()));
   });
 
-  it("of unknown length is read in the ordinary way", async () => {
-    const chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-    answers = [[Buffer.from(chunked)]];
-    const answer = await ask();
-    assert.equal(answer.fill, undefined);
-    assert.equal(await answer.text(), "abc");
-    assert.equal(asked.length, 2);
+  it("in chunks is read as any other while it is short, and leaves its connection for the next", async () => {
+    const chunked =
+      "HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2;x=y\r\nde\r\n0\r\nx: y\r\n\r\n";
+    answers = [[Buffer.from(chunked)], Array.from(Buffer.from(chunked), (byte) => Buffer.from([byte]))];
+    for (let count = 0; count < 2; count += 1) {
+      const answer = await ask();
+      assert.deepEqual([answer.status, await answer.text()], [404, "abcde"]);
+    }
+    assert.deepEqual([connected, asked.length], [1, 2]);
+  });
+
+  it("in chunks that is long, or that ends with the connection, is read in the ordinary way", async () => {
+    const chunks = [`${content.length.toString(16)}\r\n`, content.toString("latin1"), "\r\n0\r\n\r\n"].join("");
+    answers = [[Buffer.from(`HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`, "latin1")]];
+    assert.ok(content.equals(await (await ask()).bytes()));
+    answers = [[Buffer.from("HTTP/1.1 200 OK\r\n\r\nabc"), "end"]];
+    assert.equal(await (await ask()).text(), "abc");
+    assert.equal(asked.length, 4);
+  });
+
+  it("whose chunks are none is an error", async () => {
+    answers = [[Buffer.from("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnone\r\n")]];
+    await assert.rejects(ask(), { code: "network", message: /not in chunks/ });
   });
 
   it("that breaks off gives what there is, and then says so", async () => {
@@ -171,6 +190,7 @@ describe("the head of an answer", () => {
       ["HTTP/1.1 100 Continue", "Content-Length: 1"],
       ["HTTP/1.1 200 OK"],
       ["HTTP/1.1 200 OK", "Content-Length: 1", "Transfer-Encoding: chunked"],
+      ["HTTP/1.1 200 OK", "Transfer-Encoding: gzip, chunked"],
       ["HTTP/1.1 200 OK", "Content-Length: 1", "Content-Length: 2"],
       ["HTTP/1.1 200 OK", "Content-Length: -1"],
       ["HTTP/1.1 200 OK", "Content-Length: 1e3"],

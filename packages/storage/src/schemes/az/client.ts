@@ -20,7 +20,7 @@ export interface AzRequest extends CallOptions {
   /** A transfer of content: the server may be given a time for it. */
   readonly transfer?: true;
   /** See HttpRequest. */
-  readonly long?: boolean | undefined;
+  readonly isDirect?: boolean | undefined;
 }
 
 /** Has blob versions, encoded names in listings, and blocks of 4,000 MiB; every later service has it, too. */
@@ -115,10 +115,10 @@ export class AzClient {
     const { timeout } = this.configuration.values;
     const query = { ...request.query, ...(request.transfer && timeout !== null ? { timeout: String(timeout) } : {}) };
     const headers = await this.signed(request, query);
-    const { method, body, signal, long } = request;
+    const { method, body, signal, isDirect } = request;
     const path = this.path(request.key) + this.#fullQuery(query);
     const origin = this.#origin;
-    return this.#http.send({ method, origin, path, headers, body, signal, long }, this.place(request.key));
+    return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.place(request.key));
   }
 
   #fullQuery(query: Readonly<Record<string, string>>): string {

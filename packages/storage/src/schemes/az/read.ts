@@ -15,9 +15,9 @@ export async function readBlob(client: AzClient, key: string, call: ReadCall): P
   const headers: Record<string, string> = { ...rangeHeader(call) };
   if (call.ifMatch !== undefined) headers["if-match"] = `"${call.ifMatch}"`;
   const query = versionQuery(call);
-  const { signal, long } = call;
+  const { signal } = call;
   try {
-    const answer = await client.send({ method: "GET", key, query, headers, signal, transfer: true, long });
+    const answer = await client.send({ method: "GET", key, query, headers, signal, transfer: true, isDirect: true });
     return contentOf(answer, toEntry(key, answer), call);
   } catch (error) {
     // The range lies beyond the end, as every range of an empty blob does.

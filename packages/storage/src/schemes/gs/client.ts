@@ -21,7 +21,7 @@ export interface GsRequest extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /** See HttpRequest. */
-  readonly long?: boolean | undefined;
+  readonly isDirect?: boolean | undefined;
 }
 
 export class GsClient {
@@ -111,8 +111,8 @@ export class GsClient {
     const credentials = await this.#tokens?.get();
     const authorization = credentials?.token === undefined ? {} : { authorization: `Bearer ${credentials.token}` };
     const headers = { ...this.#headers, ...authorization, ...request.headers };
-    const { method, body, signal, long } = request;
-    const sent = { method, origin: this.endpoint, path: request.path + query, headers, body, signal, long };
+    const { method, body, signal, isDirect } = request;
+    const sent = { method, origin: this.endpoint, path: request.path + query, headers, body, signal, isDirect };
     return this.#http.send(sent, this.place(request.key));
   }
 }

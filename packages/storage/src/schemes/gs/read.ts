@@ -15,10 +15,10 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
   // As it is stored: else the store would unpack what was packed, and its size would be another.
   const headers = { ...rangeHeader(call), "accept-encoding": "gzip" };
   const query = { ...generationQuery(call), alt: "media" };
-  const { signal, long } = call;
+  const { signal } = call;
   try {
     const path = client.objectPath(key);
-    const answer = await client.send({ method: "GET", path, key, query, headers, signal, long });
+    const answer = await client.send({ method: "GET", path, key, query, headers, signal, isDirect: true });
     const entry = entryOfAnswer(key, answer);
     if (call.ifMatch === undefined || call.ifMatch === entry.etag) return contentOf(answer, entry, call);
     await answer.discard();

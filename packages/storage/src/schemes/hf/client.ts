@@ -20,7 +20,7 @@ export interface HubRequest extends CallOptions {
   /** Where the hub's own token must not go: addresses that are signed. */
   readonly isSigned?: true;
   /** See HttpRequest. */
-  readonly long?: boolean | undefined;
+  readonly isDirect?: boolean | undefined;
 }
 
 export interface HubAnswer {
@@ -137,7 +137,10 @@ export class HubClient {
     throw new StorageError("failed", `${request.url}: too many redirects`, this.place(request.key));
   }
 
-  #sendOnce({ method, headers, body, stream, signal, long, key, isSigned }: HubRequest, url: URL): Promise<HttpAnswer> {
+  #sendOnce(
+    { method, headers, body, stream, signal, isDirect, key, isSigned }: HubRequest,
+    url: URL,
+  ): Promise<HttpAnswer> {
     const { endpoint, token, http } = this.#settings;
     const isHub = url.origin === new URL(endpoint).origin && !isSigned;
     const sent: Record<string, string> = {
@@ -147,7 +150,7 @@ export class HubClient {
     };
     if (isHub && token !== undefined) sent["authorization"] = `Bearer ${token}`;
     const path = url.pathname + url.search;
-    const request = { method, origin: url.origin, path, headers: sent, body: stream?.() ?? body, signal, long };
+    const request = { method, origin: url.origin, path, headers: sent, body: stream?.() ?? body, signal, isDirect };
     return http.send(request, this.place(key));
   }
 

@@ -10,8 +10,8 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
   const revision = encodeURIComponent(call.version ?? client.name.revision);
   const url = await client.fileUrl(`/resolve/${revision}/${encodePath(checkPath(key))}`);
   try {
-    const { signal, long } = call;
-    const sent = await client.send({ method: "GET", url, key, headers: rangeHeader(call), signal, long });
+    const { signal } = call;
+    const sent = await client.send({ method: "GET", url, key, headers: rangeHeader(call), signal, isDirect: true });
     const entry = toEntry(key, sent);
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
       await sent.answer.discard();

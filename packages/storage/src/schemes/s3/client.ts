@@ -24,7 +24,7 @@ export interface S3Request extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
   /** See HttpRequest. */
-  readonly long?: boolean | undefined;
+  readonly isDirect?: boolean | undefined;
   /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
   readonly onAttempt?: (attempt: number) => void;
 }
@@ -113,9 +113,9 @@ export class S3Client {
     signable.headers["x-amz-content-sha256"] = hashOf(address, request.body);
     const headers = signer ? (await signer.sign(signable)).headers : signable.headers;
     const path = signable.path + encodeQuery(signable.query);
-    const { method, body, signal, long } = request;
+    const { method, body, signal, isDirect } = request;
     const { origin } = address;
-    return this.#http.send({ method, origin, path, headers, body, signal, long }, this.#place(request.key));
+    return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.#place(request.key));
   }
 
   #signable(request: S3Request, address: Address): Signable {

@@ -16,9 +16,9 @@ export async function readObject(client: S3Client, key: string, call: ReadCall):
   const headers: Record<string, string> = { ...rangeHeader(call) };
   if (call.ifMatch !== undefined) headers["if-match"] = `"${call.ifMatch}"`;
   const query = versionQuery(call);
-  const { signal, long } = call;
+  const { signal } = call;
   try {
-    const answer = await client.send({ call: "get", method: "GET", key, query, headers, signal, long });
+    const answer = await client.send({ call: "get", method: "GET", key, query, headers, signal, isDirect: true });
     return contentOf(answer, toEntry(key, answer), call);
   } catch (error) {
     // The range lies beyond the end, as every range of an empty object does.

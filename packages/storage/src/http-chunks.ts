@@ -1,0 +1,23 @@
+/** The chunks of a body whose length was not told before, put together when the last has come. */
+
+const chunkSize = /^([0-9a-f]{1,8})[ \t]*(;.*)?$/i;
+
+/** Undefined as long as there is more to come. */
+export function joinChunks(text: string): string | undefined {
+  const parts: string[] = [];
+  for (let at = 0; ; ) {
+    const lineEnd = text.indexOf("\r\n", at);
+    if (lineEnd < 0) return undefined;
+    const [, digits] = chunkSize.exec(text.slice(at, lineEnd)) ?? [];
+    if (digits === undefined) throw new Error("the answer is not in chunks, as it said");
+    const start = lineEnd + 2;
+    const end = start + Number.parseInt(digits, 16);
+    if (end === start) return hasEnded(text, start) ? parts.join("") : undefined;
+    if (text.length < end + 2) return undefined;
+    parts.push(text.slice(start, end));
+    at = end + 2;
+  }
+}
+
+/** After the last chunk there may be headers, which nobody reads, and an empty line. */
+const hasEnded = (text: string, at: number) => text.startsWith("\r\n", at) || text.includes("\r\n\r\n", at);
