@@ -17,13 +17,16 @@ const slack = 2500;
 
 /** Only those of this key that began between the two moments, on the store's clock, and that nobody has put a part in. */
 export async function removeLostUploads(client: S3Client, key: string, beginning: Beginning, own = ""): Promise<void> {
+  const sent = performance.now();
   const answer = await client.send({ call: "list", method: "GET", key: "", query: { uploads: "", prefix: key } });
-  const now = Date.parse(answer.header("date") ?? "") - performance.now();
+  // Told at some moment between: an answer may have been long on its way.
+  const received = performance.now();
+  const told = Date.parse(answer.header("date") ?? "");
   const xml = await answer.text();
   for (const { start, end } of elements(xml, "Upload")) {
     const uploadId = elementText(xml, "UploadId", start, end) ?? "";
-    const begun = Date.parse(elementText(xml, "Initiated", start, end) ?? "") - now;
-    const isLost = begun >= beginning.asked - slack && begun <= beginning.answered + slack;
+    const age = told - Date.parse(elementText(xml, "Initiated", start, end) ?? "");
+    const isLost = received - age >= beginning.asked - slack && sent - age <= beginning.answered + slack;
     if (!isLost || uploadId === own || elementText(xml, "Key", start, end) !== key) continue;
     if (await isEmpty(client, key, uploadId)) await abortUpload(client, key, uploadId);
   }
