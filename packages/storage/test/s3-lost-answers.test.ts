@@ -20,12 +20,17 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
   let storage: Storage;
   /** The first request of this kind is carried out, and its answer lost. */
   let lose: (request: ProxiedRequest) => boolean = () => false;
+  let breakOff: (request: ProxiedRequest) => boolean = () => false;
   let isLate: (request: ProxiedRequest) => boolean = () => false;
   const Bucket = "lossy-bucket";
   before(async () => {
     server = await startVersitygw();
     await server.makeBucket(Bucket);
     proxy = await startFaultProxy(server.port, (request) => {
+      if (breakOff(request)) {
+        breakOff = () => false;
+        return { kind: "break", at: 0.5, how: "reset" };
+      }
       if (isLate(request)) return { kind: "late", pause: 4000 };
       if (!lose(request)) return undefined;
       lose = () => false;
@@ -93,6 +98,13 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
     isLate = isListOfUploads;
     await storage.write("late", twoParts);
     isLate = () => false;
+    assert.deepEqual(await uploadsLeft(), []);
+  });
+
+  it("an upload that was begun twice is found although the answer that names it breaks off at first", async () => {
+    lose = isBeginning;
+    breakOff = isListOfUploads;
+    await storage.write("broken", twoParts);
     assert.deepEqual(await uploadsLeft(), []);
   });
 

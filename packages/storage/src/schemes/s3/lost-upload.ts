@@ -3,6 +3,7 @@
  * Nobody else would clear them away, and what they hold is paid for.
  */
 import { isStorageError } from "../../errors.ts";
+import { retry } from "../../retry.ts";
 import { elements, elementText } from "../../xml.ts";
 import type { S3Client } from "./client.ts";
 
@@ -17,12 +18,7 @@ const slack = 2500;
 
 /** Only those of this key that began between the two moments, on the store's clock, and that nobody has put a part in. */
 export async function removeLostUploads(client: S3Client, key: string, beginning: Beginning, own = ""): Promise<void> {
-  const sent = performance.now();
-  const answer = await client.send({ call: "list", method: "GET", key: "", query: { uploads: "", prefix: key } });
-  // Told at some moment between: an answer may have been long on its way.
-  const received = performance.now();
-  const told = Date.parse(answer.header("date") ?? "");
-  const xml = await answer.text();
+  const { sent, received, told, xml } = await listUploads(client, key);
   for (const { start, end } of elements(xml, "Upload")) {
     const uploadId = elementText(xml, "UploadId", start, end) ?? "";
     const age = told - Date.parse(elementText(xml, "Initiated", start, end) ?? "");
@@ -30,6 +26,19 @@ export async function removeLostUploads(client: S3Client, key: string, beginning
     if (!isLost || uploadId === own || elementText(xml, "Key", start, end) !== key) continue;
     if (await isEmpty(client, key, uploadId)) await abortUpload(client, key, uploadId);
   }
+}
+
+/**
+ * With the time that the store told, and the moments between which it did so: an answer may have been long on its way.
+ * Where the answer breaks off it is asked for again: nobody else would look for what is lost.
+ */
+function listUploads(client: S3Client, key: string) {
+  return retry(client.retryPolicy, undefined, async () => {
+    const sent = performance.now();
+    const answer = await client.send({ call: "list", method: "GET", key: "", query: { uploads: "", prefix: key } });
+    const received = performance.now();
+    return { sent, received, told: Date.parse(answer.header("date") ?? ""), xml: await answer.text() };
+  });
 }
 
 async function isEmpty(client: S3Client, key: string, uploadId: string): Promise<boolean> {
@@ -41,7 +50,8 @@ async function isEmpty(client: S3Client, key: string, uploadId: string): Promise
 export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
-    await answer.discard();
+    // It is done, whatever becomes of the rest of the answer.
+    await answer.discard().catch(() => {});
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
   }
