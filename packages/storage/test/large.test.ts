@@ -11,7 +11,6 @@ import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
 import { startAzurite } from "./support/azurite.ts";
-import { startFakeGcsServer, whyNoFakeGcsServer } from "./support/fake-gcs-server.ts";
 import { whyNoNginx } from "./support/nginx.ts";
 import { keysInFolder, startPreparedStore } from "./support/prepared-store.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "./support/versitygw.ts";
@@ -212,44 +211,39 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
   });
 });
 
-/** Their test servers hold objects in memory, or in files that they copy: no more than shows that 32 bits are not the limit. */
-const clouds = {
-  "az://": async () => {
+/**
+ * azurite is slow: no more than shows that 32 bits are not the limit. fake-gcs-server copies all that it has for each
+ * piece that it gets, so that even this would take it most of an hour: gs:// is not tried.
+ */
+const skipAz = isLong ? false : "only in the long form (MILLRACE_LONG_TESTS=1)";
+
+describe("an object of az:// of more bytes than 32 bits count with a sign", {
+  skip: skipAz,
+  timeout: 1_200_000,
+}, () => {
+  it("is written from a stream, and read by ranges and as a stream", async () => {
+    const size = 2_200 * megabyte;
+    const folder = await mkdtemp(join(tmpdir(), "millrace-large-"));
     const server = await startAzurite();
-    return { server, uri: "az://container", config: { connection_string: server.connection_string } };
-  },
-  "gs://": async () => {
-    const server = await startFakeGcsServer();
-    return { server, uri: "gs://bucket", config: { endpoint_url: server.endpoint_url, token: "t", project: "p" } };
-  },
-};
-
-const skipClouds = isLong ? await whyNoFakeGcsServer() : "only in the long form (MILLRACE_LONG_TESTS=1)";
-
-describe("an object of more bytes than 32 bits count with a sign", { skip: skipClouds, timeout: 1_200_000 }, () => {
-  for (const [scheme, start] of Object.entries(clouds)) {
-    it(`is written to ${scheme} from a stream, and read by ranges and as a stream`, async () => {
-      const size = 2_200 * megabyte;
-      const folder = await mkdtemp(join(tmpdir(), "millrace-large-"));
-      const { server, uri, config } = await start();
-      try {
-        await makeSparse(join(folder, "big"), size);
-        const storage = openStorage(uri, config);
-        await storage.createBucket();
-        const { written } = await inLittleMemory<{ written: number }>(`
-          const target = ${opened(uri, config)};
-          const { size } = await target.write("streamed", ${opened(folder)}.readStream("big"));
-          await target.close();
-          return { written: size };`);
-        assert.equal(written, size);
-        await hasMarks(storage, "streamed", size);
-        const { bytes } = await inLittleMemory<{ bytes: number }>(countStream(opened(uri, config), "streamed"));
-        assert.equal(bytes, size);
-        await storage.close();
-      } finally {
-        await server.stop();
-        await rm(folder, { recursive: true, force: true });
-      }
-    });
-  }
+    const config = { connection_string: server.connection_string, max_concurrency: 4 };
+    const storage = openStorage("az://container", config);
+    try {
+      await makeSparse(join(folder, "big"), size);
+      await storage.createBucket();
+      const { written } = await inLittleMemory<{ written: number }>(`
+        const target = ${opened("az://container", config)};
+        const { size } = await target.write("streamed", ${opened(folder)}.readStream("big"));
+        await target.close();
+        return { written: size };`);
+      assert.equal(written, size);
+      await hasMarks(storage, "streamed", size);
+      const source = opened("az://container", config);
+      const { bytes } = await inLittleMemory<{ bytes: number }>(countStream(source, "streamed"));
+      assert.equal(bytes, size);
+    } finally {
+      await storage.close();
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
 });
