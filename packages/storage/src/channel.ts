@@ -1,7 +1,6 @@
 /**
- * A bounded queue between producers and one consumer: who is faster waits for the other. It iterates by hand: the
- * requests of an asynchronous generator hold on to those that came after them, with all that they brought, until the
- * garbage of old objects is collected.
+ * A bounded queue between producers and one consumer: who is faster waits for the other. It iterates by hand: with an
+ * asynchronous generator in this place some listings of a million keys kept many pages that nobody needed any more.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #items: T[] = [];

@@ -1,7 +1,6 @@
 /**
- * Requests for pages that can be stopped together, each by a signal of its own. On one that they share every listener
- * would keep those that came after it, with the bytes of their pages, until the garbage of old objects is collected:
- * with many requests at once that was half of the memory of a listing.
+ * Requests for pages that can be stopped together, each by a signal of its own. With one signal for all, a listing of a
+ * million keys took a third more memory: it seems that listeners that are gone keep those that came after them.
  */
 import type { FetchPage } from "./listing.ts";
 
