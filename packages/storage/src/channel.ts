@@ -1,6 +1,8 @@
-/** A bounded queue between producers and one consumer: who is faster waits for the other. */
-
-export class Channel<T> {
+/**
+ * A bounded queue between producers and one consumer: who is faster waits for the other. It iterates by hand: with an
+ * asynchronous generator in this place some listings of a million keys kept many pages that nobody needed any more.
+ */
+export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #items: T[] = [];
   #room: (() => void)[] = [];
   #arrival: (() => void) | undefined;
@@ -32,28 +34,32 @@ export class Channel<T> {
     for (const resume of this.#room.splice(0)) resume();
   }
 
-  /** Nothing is there: more producers are needed, but not all at once, who would then all bring something together. */
+  /** Nothing is there: all producers are needed, since some may have nothing more to bring. */
   #nextArrival(): Promise<void> {
-    for (const resume of this.#room.splice(0, 2)) resume();
+    for (const resume of this.#room.splice(0)) resume();
     return new Promise<void>((resolve) => {
       this.#arrival = resolve;
     });
   }
 
-  /** Leaving the iteration closes the channel, so that producers stop. */
-  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-    try {
-      for (;;) {
-        if (this.#items.length > 0) {
-          const item = this.#items.shift() as T;
-          if (this.#items.length < this.#capacity) this.#room.shift()?.();
-          yield item;
-        } else if (this.#closed) break;
-        else await this.#nextArrival();
-      }
-      if (this.#failure) throw this.#failure.error;
-    } finally {
-      this.close();
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async next(): Promise<IteratorResult<T, undefined>> {
+    while (this.#items.length === 0) {
+      if (!this.#closed) await this.#nextArrival();
+      else if (this.#failure) throw this.#failure.error;
+      else return { done: true, value: undefined };
     }
+    const value = this.#items.shift() as T;
+    if (this.#items.length < this.#capacity) this.#room.shift()?.();
+    return { done: false, value };
+  }
+
+  /** Leaving the iteration closes the channel, so that producers stop. */
+  async return(): Promise<IteratorResult<T, undefined>> {
+    this.close();
+    return { done: true, value: undefined };
   }
 }

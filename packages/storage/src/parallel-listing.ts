@@ -7,6 +7,8 @@ import { Channel } from "./channel.ts";
 import { compareKeys } from "./key-order.ts";
 import type { FetchPage, Page, PageCall } from "./listing.ts";
 import { findSplit } from "./listing-split.ts";
+import { PagePlaces } from "./page-places.ts";
+import { type StoppablePages, stoppablePages } from "./stoppable-pages.ts";
 
 /** Keys after `after` up to and including `until`, of which the listing has come as far as `after`. */
 interface KeyRange {
@@ -17,18 +19,14 @@ interface KeyRange {
   splitting: boolean;
 }
 
-interface Work {
-  readonly fetch: FetchPage;
+interface Work extends StoppablePages {
   readonly call: PageCall;
   readonly pages: Channel<Entry[]>;
+  readonly places: PagePlaces;
   readonly ranges: Set<KeyRange>;
-  readonly stop: AbortController;
   /** Workers without work, waiting for a range that can be split. */
   readonly idle: (() => void)[];
 }
-
-/** Pages that may wait for a caller who is slow, before no more are asked for. */
-const pagesAhead = 4;
 
 const firstPatience = 1;
 const laterPatience = 16;
@@ -39,21 +37,30 @@ export async function* listInParallel(fetch: FetchPage, call: PageCall, width: n
   const after = endOf(first) ?? call.startAfter ?? call.prefix;
   yield first.entries;
   if (first.next === undefined) return;
-  const work = startWork(fetch, call);
+  const work = startWork(fetch, call, width);
   const range: KeyRange = { after, until: undefined, patience: firstPatience, splitting: false };
   void followRange(work, range, first.next).then(() => stealUntilDone(work));
   for (let worker = 1; worker < width; worker += 1) void stealUntilDone(work);
   try {
-    yield* work.pages;
+    for await (const page of work.pages) {
+      work.places.give();
+      yield page;
+    }
   } finally {
-    work.stop.abort();
+    work.stop();
   }
 }
 
-function startWork(fetch: FetchPage, call: PageCall): Work {
-  const stop = new AbortController();
-  const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
-  return { fetch, call: { ...call, signal }, pages: new Channel(pagesAhead), ranges: new Set(), stop, idle: [] };
+function startWork(fetch: FetchPage, call: PageCall, width: number): Work {
+  const pages = new Channel<Entry[]>(Number.POSITIVE_INFINITY);
+  return {
+    ...stoppablePages(fetch, call.signal),
+    call,
+    pages,
+    places: new PagePlaces(width),
+    ranges: new Set(),
+    idle: [],
+  };
 }
 
 /** Lists a range to its end, which a thief may bring nearer meanwhile. */
@@ -61,14 +68,8 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
   work.ranges.add(range);
   let next = token;
   try {
-    do {
-      const start = next === undefined ? { startAfter: range.after } : { token: next };
-      const page = await work.fetch({ ...work.call, startAfter: undefined, ...start });
-      next = advance(range, page) ? page.next : undefined;
-      await work.pages.push(page.entries);
-      range.patience -= 1;
-      wake(work);
-    } while (next !== undefined && !work.pages.closed);
+    do next = await takePage(work, range, next);
+    while (next !== undefined && !work.pages.closed);
   } catch (error) {
     work.pages.close({ error });
   } finally {
@@ -76,6 +77,22 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
     if (work.ranges.size === 0) work.pages.close();
     wake(work);
   }
+}
+
+/**
+ * Fetches one page, and returns where the next one begins. A function of its own, so that nobody holds on to the page
+ * while the next one is on its way: with many at once that is most of the memory that a listing takes.
+ */
+async function takePage(work: Work, range: KeyRange, token: string | undefined): Promise<string | undefined> {
+  await work.places.take();
+  if (work.pages.closed) return undefined;
+  const start = token === undefined ? { startAfter: range.after } : { token };
+  const page = await work.fetch({ ...work.call, startAfter: undefined, ...start });
+  const next = advance(range, page) ? page.next : undefined;
+  await work.pages.push(page.entries);
+  range.patience -= 1;
+  wake(work);
+  return next;
 }
 
 /** Drops what lies beyond the range's end, and says whether the range goes on. */

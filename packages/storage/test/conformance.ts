@@ -22,6 +22,8 @@ export interface Subject {
   readonly capabilities: Capabilities;
   /** Keys that this server cannot keep although others of its kind can: when it learns to, the suite fails. */
   readonly refusedKeys?: readonly (keyof typeof oddKeys)[];
+  /** It refuses a write over an object also when its ETag is the expected one. */
+  readonly neverMatches?: true;
   /** Opens an empty place of its own. */
   open(): Promise<Storage>;
   /** Puts an object there by another way, for kinds that cannot be written. */
@@ -501,23 +503,35 @@ async function keepsKey({ subject, storage, put }: Scope, name: string, odd: Odd
   const folder = `keys/${name.replaceAll(/\W/g, "-")}/`;
   const path = folder + odd.key(folder.length);
   const content = odd.empty ? "" : name;
+  const beside = odd.beside === undefined ? [] : [folder + odd.beside];
+  for (const other of beside) await put(other, "beside");
   await put(path, content);
   assert.equal(await storage().readText(path), content);
   assert.equal((await storage().stat(path)).size, content.length);
   if (!subject.capabilities.list) return;
-  assert.deepEqual(await pathsOf(storage().list({ prefix: folder, recursive: true })), [path]);
+  assert.deepEqual(await pathsOf(storage().list({ prefix: folder, recursive: true })), [path, ...beside]);
   if (!odd.empty) await storage().copy(path, `${folder}copy`);
   if (!odd.empty) assert.equal(await storage().readText(`${folder}copy`), content);
   await storage().remove(folder.slice(0, -1), { recursive: true });
   assert.equal(await storage().exists(path), false);
 }
 
-function conditionRules({ storage }: Scope): void {
+function conditionRules({ subject, storage }: Scope): void {
   it("writes only where nothing is, when told to", async () => {
     await storage().write("conditions/new", "first", { ifNoneMatch: "*" });
     await rejectsWith("precondition", storage().write("conditions/new", "second", { ifNoneMatch: "*" }));
     assert.equal(await storage().readText("conditions/new"), "first");
   });
+
+  if (subject.neverMatches) {
+    it("cannot write over the expected object only, on this server", async () => {
+      const { etag } = await storage().write("conditions/never", "first");
+      await rejectsWith("precondition", storage().write("conditions/never", "second", { ifMatch: etag }));
+      await rejectsWith("precondition", storage().write("conditions/never", "third", { ifMatch: "another" }));
+      assert.equal(await storage().readText("conditions/never"), "first");
+    });
+    return;
+  }
 
   it("writes only over the expected object, when told to", async () => {
     const { etag } = await storage().write("conditions/known", "first");

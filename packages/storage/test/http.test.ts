@@ -20,7 +20,7 @@ conformance(
   {
     capabilities: httpScheme.capabilities,
     // A folder of files stands behind it.
-    refusedKeys: ["a slash at the end", "a key of the greatest length"],
+    refusedKeys: ["a slash at the end", "a key that others take for their folder", "a key of the greatest length"],
     open: async () => openStorage(server.url),
     async put(path, bytes) {
       const file = join(server.root, path);

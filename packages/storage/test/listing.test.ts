@@ -63,6 +63,32 @@ describe("a listing with many requests at once", () => {
     assert.ok(calls.every(({ startAfter }) => startAfter === undefined || startAfter.startsWith("data/")));
   });
 
+  it("has every key for a caller who is slow", async () => {
+    const keys = shapes["many small folders"] as string[];
+    const { fetch } = storeOf(keys, 20);
+    const paths: string[] = [];
+    for await (const page of listPages(fetch, "data/", { concurrency: 8 })) {
+      for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+      paths.push(...page.map(({ path }) => path));
+    }
+    assert.deepEqual(paths.sort(), keys.toSorted());
+  });
+
+  it("has as many requests on their way as it may, where the store is slow", async () => {
+    const { fetch } = storeOf(shapes["many small folders"] as string[], 20);
+    let running = 0;
+    let most = 0;
+    const slow: FetchPage = async (call) => {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      running -= 1;
+      return fetch(call);
+    };
+    await listed(slow, "data/", { concurrency: 8 });
+    assert.equal(most, 8);
+  });
+
   it("costs one request when one page is enough", async () => {
     const { fetch, calls } = storeOf(["data/a", "data/b"], 20);
     await listed(fetch, "data/");

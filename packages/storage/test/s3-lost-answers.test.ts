@@ -11,6 +11,7 @@ const skip = await whyNoVersitygw();
 
 const isBeginning = ({ method, url }: ProxiedRequest) => method === "POST" && url.includes("?uploads=");
 const isCompletion = ({ method, url }: ProxiedRequest) => method === "POST" && url.includes("uploadId=");
+const isListOfUploads = ({ method, url }: ProxiedRequest) => method === "GET" && url.includes("uploads=");
 const isPut = ({ method, url }: ProxiedRequest) => method === "PUT" && !url.includes("?");
 
 describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () => {
@@ -19,11 +20,18 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
   let storage: Storage;
   /** The first request of this kind is carried out, and its answer lost. */
   let lose: (request: ProxiedRequest) => boolean = () => false;
+  let breakOff: (request: ProxiedRequest) => boolean = () => false;
+  let isLate: (request: ProxiedRequest) => boolean = () => false;
   const Bucket = "lossy-bucket";
   before(async () => {
     server = await startVersitygw();
     await server.makeBucket(Bucket);
     proxy = await startFaultProxy(server.port, (request) => {
+      if (breakOff(request)) {
+        breakOff = () => false;
+        return { kind: "break", at: 0.5, how: "reset" };
+      }
+      if (isLate(request)) return { kind: "late", pause: 4000 };
       if (!lose(request)) return undefined;
       lose = () => false;
       return { kind: "lose" };
@@ -82,6 +90,21 @@ describe("when the answer to a write is lost", { skip, timeout: 120_000 }, () =>
     lose = isBeginning;
     await storage.write("begun", twoParts);
     assert.ok(twoParts.equals(await storage.read("begun")));
+    assert.deepEqual(await uploadsLeft(), []);
+  });
+
+  it("an upload that was begun twice is found although the store's clock is told late", async () => {
+    lose = isBeginning;
+    isLate = isListOfUploads;
+    await storage.write("late", twoParts);
+    isLate = () => false;
+    assert.deepEqual(await uploadsLeft(), []);
+  });
+
+  it("an upload that was begun twice is found although the answer that names it breaks off at first", async () => {
+    lose = isBeginning;
+    breakOff = isListOfUploads;
+    await storage.write("broken", twoParts);
     assert.deepEqual(await uploadsLeft(), []);
   });
 

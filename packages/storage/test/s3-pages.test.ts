@@ -47,6 +47,11 @@ describe("a page of a listing", () => {
     }
   });
 
+  it("may hold encoded keys of which XML encoded some letters again", () => {
+    const xml = `<R><EncodingType>url</EncodingType><Contents><Key>a&apos;b%26c&amp;d</Key></Contents></R>`;
+    assert.equal(entriesOf(xml)[0]?.path, "a'b&c&d");
+  });
+
   it("may hold keys as they are, with entities", () => {
     assert.equal(entriesOf("<R><Contents><Key>a&amp;b%2F&lt;é🌊</Key></Contents></R>")[0]?.path, "a&b%2F<é🌊");
   });

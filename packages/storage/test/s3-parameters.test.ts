@@ -417,7 +417,7 @@ describe("config_kwargs of s3://", () => {
   it("read_timeout ends waiting for an answer", { timeout: 60_000 }, async () => {
     const config_kwargs = { read_timeout: 0.05, retries: onlyOnce };
     const { storage } = await against({ ...keys, config_kwargs }, () => {});
-    assert.deepEqual(await causeOf(storage.read("a")), ["network", "UND_ERR_HEADERS_TIMEOUT"]);
+    assert.deepEqual(await causeOf(storage.read("a")), ["network", "ETIMEDOUT"]);
   });
 
   it("connect_timeout ends waiting for a connection", { timeout: 60_000 }, async () => {
@@ -425,7 +425,7 @@ describe("config_kwargs of s3://", () => {
     cleanups.push(() => network.restore());
     const config_kwargs = { connect_timeout: 0.05, retries: onlyOnce };
     const storage = opened({ ...keys, endpoint_url: "http://127.0.0.1:9", config_kwargs });
-    assert.deepEqual(await causeOf(storage.read("a")), ["network", "UND_ERR_CONNECT_TIMEOUT"]);
+    assert.deepEqual(await causeOf(storage.read("a")), ["network", "ETIMEDOUT"]);
   });
 
   it("retries.max_attempts, and AWS_MAX_ATTEMPTS, say how often a call is made", async () => {

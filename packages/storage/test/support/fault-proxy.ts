@@ -9,6 +9,8 @@ export type Fault =
   | { readonly kind: "answer"; readonly status: number; readonly code: string }
   /** The connection is reset before the store hears of it. */
   | { readonly kind: "refuse" }
+  /** The answer comes so many milliseconds after the store gave it. */
+  | { readonly kind: "late"; readonly pause: number }
   /** The store does what it was asked for, and nobody hears of it. */
   | { readonly kind: "lose" }
   /** The body breaks off at this share of it, by a reset or by an end that looks like one. */
@@ -79,6 +81,7 @@ async function relay(
   if (fault?.kind === "answer") return refuse(response, fault.status, fault.code);
   const answer = await askStore(body);
   if (fault?.kind === "lose") return reset(response);
+  if (fault?.kind === "late") await pause(fault.pause);
   response.writeHead(answer.incoming.statusCode ?? 502, answer.incoming.rawHeaders);
   if (fault?.kind === "break") await breakOff(response, answer.body, fault);
   else if (fault?.kind === "slow") await slowly(response, answer.body, fault.pause);

@@ -7,6 +7,8 @@ export interface OddKey {
   isPossible(keys: KeyCapabilities): boolean;
   /** Some servers take such a key for a folder, and no content for it. */
   readonly empty?: true;
+  /** Another key that is there at the same time. */
+  readonly beside?: string;
 }
 
 const always = (key: string): OddKey => ({ key: () => key, isPossible: () => true });
@@ -27,6 +29,11 @@ export const oddKeys = {
   "a decomposed letter": always("e\u0301"),
   "a letter beyond the basic plane": always("🌊"),
   "a double slash": { key: () => "a//b", isPossible: (keys) => keys.doubleSlash },
+  "a key that others take for their folder": {
+    key: () => "x",
+    beside: "x/y",
+    isPossible: (keys) => keys.besideFolder,
+  },
   "a slash at the end": { key: () => "a/", isPossible: (keys) => keys.trailingSlash, empty: true },
   "a key of the greatest length": {
     key: (folder) => "k".repeat(1024 - room - folder),

@@ -41,7 +41,7 @@ export async function startServer(
   process.once("exit", killed);
   const stop = async () => {
     process.off("exit", killed);
-    await end(child);
+    await endProcess(child);
     await rm(folder, { recursive: true, force: true });
   };
   try {
@@ -53,7 +53,7 @@ export async function startServer(
   return { port, folder, pid: child.pid, stop };
 }
 
-async function end(child: ChildProcess): Promise<void> {
+export async function endProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = once(child, "exit");
   child.kill("SIGTERM");
@@ -62,7 +62,7 @@ async function end(child: ChildProcess): Promise<void> {
   clearTimeout(impatient);
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as { port: number };
@@ -72,7 +72,7 @@ async function freePort(): Promise<number> {
 }
 
 async function waitForPort(port: number, child: ChildProcess): Promise<void> {
-  for (let attempt = 0; attempt < 600; attempt += 1) {
+  for (let attempt = 0; attempt < 1200; attempt += 1) {
     if (child.exitCode !== null) throw new Error(`it ended with ${child.exitCode}.`);
     if (await answers(port)) return;
     await pause(50);

@@ -3,6 +3,7 @@
  * Nobody else would clear them away, and what they hold is paid for.
  */
 import { isStorageError } from "../../errors.ts";
+import { retry } from "../../retry.ts";
 import { elements, elementText } from "../../xml.ts";
 import type { S3Client } from "./client.ts";
 
@@ -17,16 +18,27 @@ const slack = 2500;
 
 /** Only those of this key that began between the two moments, on the store's clock, and that nobody has put a part in. */
 export async function removeLostUploads(client: S3Client, key: string, beginning: Beginning, own = ""): Promise<void> {
-  const answer = await client.send({ call: "list", method: "GET", key: "", query: { uploads: "", prefix: key } });
-  const now = Date.parse(answer.header("date") ?? "") - performance.now();
-  const xml = await answer.text();
+  const { sent, received, told, xml } = await listUploads(client, key);
   for (const { start, end } of elements(xml, "Upload")) {
     const uploadId = elementText(xml, "UploadId", start, end) ?? "";
-    const begun = Date.parse(elementText(xml, "Initiated", start, end) ?? "") - now;
-    const isLost = begun >= beginning.asked - slack && begun <= beginning.answered + slack;
+    const age = told - Date.parse(elementText(xml, "Initiated", start, end) ?? "");
+    const isLost = received - age >= beginning.asked - slack && sent - age <= beginning.answered + slack;
     if (!isLost || uploadId === own || elementText(xml, "Key", start, end) !== key) continue;
     if (await isEmpty(client, key, uploadId)) await abortUpload(client, key, uploadId);
   }
+}
+
+/**
+ * With the time that the store told, and the moments between which it did so: an answer may have been long on its way.
+ * Where the answer breaks off it is asked for again: nobody else would look for what is lost.
+ */
+function listUploads(client: S3Client, key: string) {
+  return retry(client.retryPolicy, undefined, async () => {
+    const sent = performance.now();
+    const answer = await client.send({ call: "list", method: "GET", key: "", query: { uploads: "", prefix: key } });
+    const received = performance.now();
+    return { sent, received, told: Date.parse(answer.header("date") ?? ""), xml: await answer.text() };
+  });
 }
 
 async function isEmpty(client: S3Client, key: string, uploadId: string): Promise<boolean> {
@@ -38,7 +50,8 @@ async function isEmpty(client: S3Client, key: string, uploadId: string): Promise
 export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
-    await answer.discard();
+    // It is done, whatever becomes of the rest of the answer.
+    await answer.discard().catch(() => {});
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
   }

@@ -142,11 +142,13 @@ class PageReader {
     return decodeText(this.#bytes.toString("utf8", start, end));
   }
 
+  /** Encoded for a URL, and then for XML: some stores leave to XML what a URL may hold, such as an apostrophe. */
   #key(start: number, end: number): string {
     if (!this.#isEncoded) return this.#text(start, end);
     const text = this.#bytes.toString("latin1", start, end);
     for (let at = start; at < end; at += 1) {
-      if (this.#bytes[at] === percent || this.#bytes[at] === plus) return decodeKey(text);
+      const byte = this.#bytes[at];
+      if (byte === percent || byte === plus || byte === ampersand) return decodeKey(decodeText(text));
     }
     return text;
   }
@@ -192,5 +194,5 @@ const children = {
 
 const withoutNull = (version: string) => (version === "null" ? "" : version);
 
-/** Encoded text has no entities. */
+/** What was encoded for a URL; entities of XML are gone already. */
 export const decodeKey = (text: string) => decodeURIComponent(text.replaceAll("+", "%20"));

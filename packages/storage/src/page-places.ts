@@ -1,0 +1,47 @@
+/**
+ * Places for pages that are on their way, or wait for the caller. Where the network is slow there are as many as
+ * requests are allowed; where this process has no idle time, more requests would only take more memory: each of their
+ * pages would live longer, and V8 would take ever more room for what is young.
+ */
+import { type EventLoopUtilization, performance } from "node:perf_hooks";
+
+const fewest = 4;
+
+/** Share of the time in which this process works, beyond which it is the limit, not the network. */
+const busy = 0.8;
+
+export class PagePlaces {
+  readonly #most: number;
+  #allowed: number;
+  #taken = 0;
+  #before: EventLoopUtilization = performance.eventLoopUtilization();
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(most: number) {
+    this.#most = most;
+    this.#allowed = Math.min(most, fewest);
+  }
+
+  async take(): Promise<void> {
+    if (this.#taken < this.#allowed) this.#taken += 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** A page has gone to the caller. */
+  give(): void {
+    this.#taken -= 1;
+    this.#adapt();
+    while (this.#taken < this.#allowed && this.#waiting.length > 0) {
+      this.#taken += 1;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  #adapt(): void {
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, this.#before);
+    this.#before = now;
+    const wanted = this.#allowed + (utilization > busy ? -1 : 2);
+    this.#allowed = Math.min(this.#most, Math.max(fewest, wanted));
+  }
+}

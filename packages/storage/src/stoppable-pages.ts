@@ -1,0 +1,35 @@
+/**
+ * Requests for pages that can be stopped together, each by a signal of its own. With one signal for all, a listing of a
+ * million keys took a third more memory: it seems that listeners that are gone keep those that came after them.
+ */
+import type { FetchPage } from "./listing.ts";
+
+export interface StoppablePages {
+  readonly fetch: FetchPage;
+  /** Ends the requests that run; later ones fail at once. */
+  stop(): void;
+}
+
+export function stoppablePages(fetch: FetchPage, signal: AbortSignal | undefined): StoppablePages {
+  const running = new Set<AbortController>();
+  let isStopped = false;
+  const stop = () => {
+    isStopped = true;
+    signal?.removeEventListener("abort", stop);
+    for (const request of running) request.abort(signal?.reason);
+  };
+  signal?.addEventListener("abort", stop);
+  return {
+    stop,
+    async fetch(call) {
+      const request = new AbortController();
+      if (isStopped) request.abort(signal?.reason);
+      running.add(request);
+      try {
+        return await fetch({ ...call, signal: request.signal });
+      } finally {
+        running.delete(request);
+      }
+    },
+  };
+}
