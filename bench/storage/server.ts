@@ -37,7 +37,7 @@ export interface ServerKind {
 }
 
 export const serverKinds = (bytes: number): ServerKind[] => [
-  prepared("s3", preparedS3, { keys: 100_000, count: 10_000, bytes }),
+  prepared("s3", preparedS3, { keys: 200_000, count: 10_000, bytes }),
   prepared("gs", preparedGs, { keys: 100_000, count: 10_000, bytes }),
   // Fewer keys: the others would take minutes.
   prepared("az", preparedAz, { keys: 25_000, count: 10_000, bytes }, whyNoPreparedAz),

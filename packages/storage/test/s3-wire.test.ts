@@ -243,3 +243,27 @@ it("a listing of versions goes on after a page of delete marks", async () => {
   const paths = (await Array.fromAsync(storage.list({ recursive: true, versions: true }))).map(({ path }) => path);
   assert.deepEqual(paths, ["c"]);
 });
+
+describe("an upload in parts to s3://", () => {
+  it("whose completion had to be asked for twice is done when the object is there, not when the store says so", async () => {
+    let [completions, looks] = [0, 0];
+    const answer: Answer = ({ method, query }, response) => {
+      if (method === "PUT") return response.writeHead(200, { etag: '"0123456789abcdef0123456789abcdef"' }).end();
+      if (method === "POST" && query.has("uploads"))
+        return response.end("<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
+      if (method === "POST") {
+        completions += 1;
+        return (
+          completions > 1 &&
+          response.end("<CompleteMultipartUploadResult><ETag>e-2</ETag></CompleteMultipartUploadResult>")
+        );
+      }
+      looks += 1;
+      if (looks === 1) return response.writeHead(404).end();
+      return response.writeHead(200, { etag: looks === 2 ? '"of before"' : '"e-2"' }).end();
+    };
+    const { storage } = await against(answer, { ...keys, config_kwargs: { read_timeout: 0.3 } });
+    assert.equal((await storage.write("a", Buffer.alloc(6_000_000), { partSize: 5_300_000 })).etag, "e-2");
+    assert.deepEqual([completions, looks], [2, 3]);
+  });
+});

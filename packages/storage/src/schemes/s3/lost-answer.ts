@@ -1,7 +1,8 @@
 /** Writes that were carried out although their answer was lost: the repetition is refused, which is no failure. */
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";
-import { isStorageError } from "../../errors.ts";
+import { isStorageError, StorageError } from "../../errors.ts";
+import { type RetryPolicy, retry } from "../../retry.ts";
 import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
 
@@ -26,6 +27,29 @@ export async function unlessWritten(
     if (there?.etag !== etag()) throw error;
     return there;
   }
+}
+
+/** About two minutes. */
+const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
+
+/** After so many looks, another object in the place is one that somebody has written since. */
+const enoughLooks = 40;
+
+/** A store may say that an upload is complete while it still puts the parts together for a call that we gave up. */
+export function untilThere(
+  client: S3Client,
+  key: string,
+  written: Entry,
+  signal: AbortSignal | undefined,
+): Promise<Entry> {
+  return retry(patience, signal, async (look) => {
+    const there = await statObject(client, key, { signal }).catch((error: unknown) => {
+      if (!isStorageError(error, "not_found")) throw error;
+    });
+    if (there && (there.etag === written.etag || look >= enoughLooks)) return written;
+    const message = `s3://${client.bucket}/${key}: the store said that it is written, and it is not there`;
+    throw new StorageError("failed", message, { scheme: "s3", bucket: client.bucket, key, retryable: true });
+  });
 }
 
 export const etagOfBytes = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("hex");

@@ -3,7 +3,7 @@ import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { elementText, escapeText } from "../../xml.ts";
 import type { S3Client, S3Request } from "./client.ts";
-import { etagOfParts, unlessWritten } from "./lost-answer.ts";
+import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
 import { abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
@@ -71,7 +71,14 @@ export class MultipartUpload implements Upload {
 
   async finish(): Promise<Entry> {
     const etag = () => etagOfParts(this.#etags);
-    const entry = await unlessWritten(this.#client, this.#key, etag, (onAttempt) => this.#complete(onAttempt));
+    let attempts = 0;
+    const entry = await unlessWritten(this.#client, this.#key, etag, (onAttempt) =>
+      this.#complete((attempt) => {
+        attempts = attempt;
+        onAttempt(attempt);
+      }),
+    );
+    if (attempts > 1) await untilThere(this.#client, this.#key, entry, this.#call.signal);
     await this.#removeLost();
     return entry;
   }

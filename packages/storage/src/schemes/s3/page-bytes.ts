@@ -36,6 +36,7 @@ class PageReader {
   readonly #name: string;
   readonly #isEncoded: boolean;
   #at = 0;
+  #day = { digits: 0, time: 0 };
 
   constructor(bytes: Buffer, name: string) {
     this.#bytes = bytes;
@@ -170,9 +171,16 @@ class PageReader {
   /** `2026-01-02T03:04:05.678Z`, as all stores write it, is not worth a parser. */
   #date(start: number, end: number): Date {
     if (end - start !== usualDate) return new Date(this.#text(start, end));
-    const day = Date.UTC(this.#digits(start, 4), this.#digits(start + 5, 2) - 1, this.#digits(start + 8, 2));
+    const day = this.#dayOf(this.#digits(start, 4), this.#digits(start + 5, 2), this.#digits(start + 8, 2));
     const minutes = this.#digits(start + 11, 2) * 60 + this.#digits(start + 14, 2);
     return new Date(day + minutes * 60_000 + this.#digits(start + 17, 2) * 1000 + this.#digits(start + 20, 3));
+  }
+
+  /** Mostly the day of the entry before. */
+  #dayOf(year: number, month: number, day: number): number {
+    const digits = (year * 100 + month) * 100 + day;
+    if (digits !== this.#day.digits) this.#day = { digits, time: Date.UTC(year, month - 1, day) };
+    return this.#day.time;
   }
 
   #digits(start: number, count: number): number {
