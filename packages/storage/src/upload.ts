@@ -33,12 +33,23 @@ async function writeParts(
 ): Promise<Entry> {
   return inUpload(backend, key, options, (put) => {
     let number = 0;
-    return runAll(parts, widthOf(backend.transfer, options), (bytes) => {
+    return runAll(parts, widthOf(backend.transfer, options), async (bytes) => {
       number += 1;
-      return put(number, bytes);
+      if (number > backend.transfer.maximumParts) throw tooManyParts(backend.transfer, key);
+      await put(number, bytes);
     });
   });
 }
+
+/** Only for a stream of which nobody said how long it is. */
+const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
+  new StorageError(
+    "invalid",
+    `${key} needs more than ${maximumParts} parts: tell its size, or take a larger partSize`,
+    {
+      key,
+    },
+  );
 
 /** Begins an upload, lets `run` put its parts, and finishes it; the first failure stops the others, and nothing is left. */
 export async function inUpload(

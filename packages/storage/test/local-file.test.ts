@@ -46,7 +46,7 @@ async function* pieces(start: number, end: number): AsyncGenerator<Uint8Array> {
 
 const backend = {
   transfer: {
-    ...{ partSize: 100_000, minimumPart: 1, maximumParts: 1000, wholeUpTo: 1000, concurrency: 2 },
+    ...{ partSize: 100_000, minimumPart: 1, maximumParts: 20, wholeUpTo: 1000, concurrency: 2 },
     retry: { ...defaultRetryPolicy, attempts: 1 },
   },
   read: async (_key, { start = 0, end = size }) => ({
@@ -142,5 +142,19 @@ describe("a file on its way", () => {
     };
     await assert.rejects(storage.upload(file, "a", { signal: stop.signal }), /enough/);
     assert.equal(state, "aborted");
+  });
+
+  it("that needs more parts than the store takes is taken back, and said so; where its size is told it fits", async () => {
+    async function* stream(): AsyncGenerator<Uint8Array> {
+      for (let piece = 0; piece < 20; piece += 1) yield Buffer.alloc(1_000_000);
+    }
+    await assert.rejects(storage.write("a", stream()), {
+      code: "invalid",
+      message: /more than 20 parts: tell its size/,
+    });
+    assert.equal(state, "aborted");
+    taken = [];
+    await storage.write("a", stream(), { size: 20_000_000 });
+    assert.deepEqual([state, taken.length], ["finished", 20]);
   });
 });

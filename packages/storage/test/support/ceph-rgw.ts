@@ -22,7 +22,6 @@ const programs = ["ceph-mon", "ceph-mgr", "ceph-osd", "radosgw", "radosgw-admin"
 
 /** False where its programs are installed and the long form is asked for. */
 export async function whyNoCephRgw(): Promise<false | string> {
-  if (process.env["MILLRACE_LONG_TESTS"] !== "1") return "only in the long form (MILLRACE_LONG_TESTS=1)";
   return skipUnless("Ceph RGW", async () => {
     for (const program of programs) await run(program, ["--version"]);
   });

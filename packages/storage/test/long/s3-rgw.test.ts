@@ -1,11 +1,11 @@
-/** The rules of every storage on Ceph RGW, which keeps every key, and what only it offers. In the long form. */
+/** The rules of every storage on Ceph RGW, which keeps every key, and what only it offers. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { PutBucketAclCommand, PutBucketRequestPaymentCommand } from "@aws-sdk/client-s3";
 import { openStorage } from "@millrace/storage";
-import { s3Scheme } from "../src/schemes/s3/scheme.ts";
-import { conformance, pathsOf, rejectsWith } from "./conformance.ts";
-import { type CephServer, startCephRgw, whyNoCephRgw } from "./support/ceph-rgw.ts";
+import { s3Scheme } from "../../src/schemes/s3/scheme.ts";
+import { conformance, pathsOf, rejectsWith } from "../conformance.ts";
+import { type CephServer, startCephRgw, whyNoCephRgw } from "../support/ceph-rgw.ts";
 
 const skip = await whyNoCephRgw();
 let server: CephServer;
