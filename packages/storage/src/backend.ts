@@ -70,6 +70,8 @@ export interface WriteCall extends CallOptions {
   readonly ifMatch?: string | undefined;
   /** Only where there is no object yet. */
   readonly ifNoneMatch?: "*" | undefined;
+  /** How long it will be, where that is known. */
+  readonly size?: number | undefined;
 }
 
 /** An object that is written in parts. Nothing of it can be seen until `finish`; `abort` leaves nothing behind. */

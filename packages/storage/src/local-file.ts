@@ -2,11 +2,11 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Backend, Entry } from "./backend.ts";
+import type { Backend, Entry, Upload } from "./backend.ts";
 import { type Landing, readInto } from "./download.ts";
 import { Slots } from "./slots.ts";
 import type { ReadOptions, WriteOptions } from "./storage.ts";
-import { inUpload, partSizes, widthOf } from "./upload.ts";
+import { inUpload, partSizes } from "./upload.ts";
 import { runAll } from "./window.ts";
 
 /** Beside its place first, so that nobody sees half of it. Returns the number of bytes. */
@@ -85,20 +85,56 @@ export async function uploadFile(backend: Backend, file: string, key: string, op
   try {
     const { size } = await handle.stat();
     if (size <= backend.transfer.wholeUpTo) return await backend.put(key, await handle.readFile(), options);
-    const partSize = partSizes(backend.transfer, options, size)(1);
-    const unused: Buffer[] = [];
-    const width = widthOf(backend.transfer, options);
-    return await inUpload(backend, key, options, (put) =>
-      runAll(Array.from({ length: Math.ceil(size / partSize) }).keys(), width, async (index) => {
-        const buffer = unused.pop() ?? Buffer.allocUnsafeSlow(partSize);
-        const start = index * partSize;
-        await put(index + 1, await readFully(handle, buffer.subarray(0, Math.min(partSize, size - start)), start));
-        unused.push(buffer);
-      }),
+    const { transfer } = backend;
+    const parts = partsOfFile(handle, size, partSizes(transfer, options, size)(1));
+    const width = options.concurrency ?? transfer.concurrency;
+    return await inUpload(backend, key, { ...options, size }, (put) =>
+      transfer.partsInOrder ? putInOrder(parts, put) : putSideBySide(parts, put, width),
     );
   } finally {
     await handle.close();
   }
+}
+
+interface FileParts {
+  readonly count: number;
+  /** As long as a part. */
+  newBuffer(): Buffer;
+  /** Reads a part into a buffer, of which the last does not need all. */
+  read(index: number, buffer: Buffer): Promise<Buffer>;
+}
+
+const partsOfFile = (handle: FileHandle, size: number, partSize: number): FileParts => ({
+  count: Math.ceil(size / partSize),
+  newBuffer: () => Buffer.allocUnsafeSlow(partSize),
+  read(index, buffer) {
+    const start = index * partSize;
+    return readFully(handle, buffer.subarray(0, Math.min(partSize, size - start)), start);
+  },
+});
+
+async function putSideBySide(parts: FileParts, put: Upload["put"], width: number): Promise<void> {
+  const unused: Buffer[] = [];
+  await runAll(Array.from({ length: parts.count }).keys(), width, async (index) => {
+    const buffer = unused.pop() ?? parts.newBuffer();
+    await put(index + 1, await parts.read(index, buffer));
+    unused.push(buffer);
+  });
+}
+
+/** The next part is read while one is on its way. */
+async function putInOrder(parts: FileParts, put: Upload["put"]): Promise<void> {
+  let [current, next] = [parts.newBuffer(), parts.newBuffer()];
+  let sending = Promise.resolve();
+  for (let index = 0; index < parts.count; index += 1) {
+    const bytes = await parts.read(index, current);
+    await sending;
+    sending = put(index + 1, bytes);
+    // Met by the next part, or at the end.
+    sending.catch(() => {});
+    [current, next] = [next, current];
+  }
+  await sending;
 }
 
 async function readFully(handle: FileHandle, target: Buffer, position: number): Promise<Buffer> {

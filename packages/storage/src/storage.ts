@@ -33,8 +33,6 @@ export interface ReadOptions extends ReadCall {
 }
 
 export interface WriteOptions extends WriteCall {
-  /** Of a stream whose length is known: parts are then sized to fit. */
-  readonly size?: number;
   /** Parts at once; when absent, what the configuration says. */
   readonly concurrency?: number;
   /** Bytes of one part; when absent, what the configuration says. */

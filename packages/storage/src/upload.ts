@@ -12,11 +12,16 @@ export async function writeObject(
   options: WriteOptions,
 ): Promise<Entry> {
   const whole = wholeContent(content);
+  if (whole) checkSize(key, options, whole.length);
   if (whole && whole.length <= backend.transfer.wholeUpTo) return backend.put(key, whole, options);
   const parts = partsOf(content, partSizes(backend.transfer, options, whole?.length ?? options.size));
   const first = await parts.next();
   const second = await parts.next();
-  if (second.done) return backend.put(key, first.value ?? new Uint8Array(), options);
+  if (second.done) {
+    const only = first.value ?? new Uint8Array();
+    checkSize(key, options, only.length);
+    return backend.put(key, only, options);
+  }
   return writeParts(backend, key, chain([first.value as Uint8Array, second.value], parts), options);
 }
 
@@ -62,14 +67,18 @@ export async function inUpload(
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
   const upload = await backend.upload(key, { ...options, signal });
+  let total = 0;
   try {
     await run(async (part, bytes) => {
       signal.throwIfAborted();
+      total += bytes.length;
+      if (total > (options.size ?? total)) checkSize(key, options, total);
       await upload.put(part, bytes).catch((error: unknown) => {
         stop.abort(error);
         throw error;
       });
     });
+    checkSize(key, options, total);
     return await upload.finish();
   } catch (error) {
     // What failed first is what the caller must hear; a failed abort would only hide it.
@@ -78,7 +87,14 @@ export async function inUpload(
   }
 }
 
-export const widthOf = (transfer: Transfer, options: WriteOptions) =>
+/** A source that is cut short must not be taken for the whole. */
+function checkSize(key: string, { size }: WriteOptions, total: number): void {
+  if (size === undefined || size === total) return;
+  const message = `${key} was said to have ${size} bytes, and has ${total > size ? "more" : total}`;
+  throw new StorageError("invalid", message, { key });
+}
+
+const widthOf = (transfer: Transfer, options: WriteOptions) =>
   transfer.partsInOrder ? 1 : (options.concurrency ?? transfer.concurrency);
 
 function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOptions): void {

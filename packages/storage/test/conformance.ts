@@ -213,6 +213,21 @@ function writingRules({ storage }: Scope): void {
     assert.equal(await storage().readText("writing/failed"), "old");
   });
 
+  it("writes nothing of a stream that has not the size that was told", async () => {
+    for (const [pieces, size] of [
+      [12, 11_900_000],
+      [12, 12_100_000],
+      [1, 5],
+      [1, 2_000_000],
+    ] as const) {
+      await rejectsWith("invalid", storage().write("writing/other-size", streamOf(pieces, 1_000_000), { size }));
+    }
+    assert.equal(await storage().exists("writing/other-size"), false);
+    await storage().write("writing/that-size", streamOf(12, 1_000_000), { size: 12_000_000 });
+    const bytes = await storage().read("writing/that-size");
+    assert.ok(Buffer.concat(await Array.fromAsync(streamOf(12, 1_000_000))).equals(bytes));
+  });
+
   it("writes nothing after a signal", async () => {
     const stop = new AbortController();
     async function* stopping(): AsyncGenerator<Uint8Array> {

@@ -134,7 +134,7 @@ describe("an object that is larger than memory should be", { skip: await whyNoVe
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), "millrace-large-"));
     await makeSparse(join(folder, "big"), size);
-    server = await startVersitygw();
+    server = await startVersitygw({ sidecar: true });
     await server.makeBucket("large-bucket");
     // It puts the parts of an upload together when told that all are there, and says nothing meanwhile.
     config = { ...server.config, config_kwargs: { read_timeout: 900 } };

@@ -17,11 +17,12 @@ export interface S3Server extends S3Endpoint {
 const key = "test-key";
 const secret = "test-secret-of-the-tests";
 
-export async function startVersitygw(): Promise<S3Server> {
+/** With `sidecar` it keeps what it knows of objects in files: in attributes of files there is room for few parts. */
+export async function startVersitygw({ sidecar = false } = {}): Promise<S3Server> {
   const server = await startServer("versitygw", async (port, folder) => {
-    await mkdir(join(folder, "data"));
-    await mkdir(join(folder, "versions"));
-    const backend = ["posix", "--versioning-dir", join(folder, "versions"), join(folder, "data")];
+    for (const name of ["data", "versions", "sidecar"]) await mkdir(join(folder, name));
+    const beside = sidecar ? ["--sidecar", join(folder, "sidecar")] : [];
+    const backend = ["posix", ...beside, "--versioning-dir", join(folder, "versions"), join(folder, "data")];
     return {
       program: programPath(program),
       words: ["--quiet", "--port", `127.0.0.1:${port}`, ...backend],

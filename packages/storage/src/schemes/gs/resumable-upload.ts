@@ -1,7 +1,7 @@
 /**
  * Writing in parts, one after the other, in a session that the store keeps. Every part but the last is a multiple of a
- * quarter of a mebibyte, so what is left over goes with the next; and one part is held back, for only the last says how
- * long the object is.
+ * quarter of a mebibyte, and the last says how long the object is. Where that is known parts are sent as they come; else
+ * one is held back, and what is left over goes with the next.
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -46,6 +46,8 @@ class ResumableUpload implements Upload {
   #sending: Promise<unknown> = Promise.resolve();
   /** How many bytes the store has. */
   #sent = 0;
+  /** The answer to the last part. */
+  #ended: HttpAnswer | undefined;
 
   constructor(client: GsClient, key: string, session: string, call: WriteCall) {
     this.#client = client;
@@ -55,10 +57,23 @@ class ResumableUpload implements Upload {
     this.#checksum = new Checksum(client.configuration.values.consistency);
   }
 
-  /** Copies what it holds back: the caller's buffer is used for the next part. */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#checksum.add(bytes);
     await this.#sending;
+    if (this.#held.length > 0 || !this.#isSendable(bytes)) return this.#hold(bytes);
+    const isLast = this.#sent + bytes.length === this.#call.size;
+    const sending = this.#sendAll(bytes, isLast ? String(this.#call.size) : "*");
+    this.#sending = sending;
+    this.#ended = await sending;
+  }
+
+  #isSendable({ length }: Uint8Array): boolean {
+    const { size } = this.#call;
+    return size !== undefined && (length % partUnit === 0 || this.#sent + length === size);
+  }
+
+  /** Copies what it holds back: the caller's buffer is used for the next part. */
+  #hold(bytes: Uint8Array): void {
     const before = this.#held;
     const whole = before.length - (before.length % partUnit);
     this.#held = join(this.#unused, before.subarray(whole), bytes);
@@ -71,7 +86,7 @@ class ResumableUpload implements Upload {
 
   async finish(): Promise<Entry> {
     await this.#sending;
-    const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
+    const answer = this.#ended ?? (await this.#sendAll(this.#held, String(this.#sent + this.#held.length)));
     if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
     const written = JSON.parse(await answer.text()) as ObjectResource;
     await checkWritten(this.#client, written, this.#checksum);
