@@ -61,6 +61,8 @@ export interface Content {
   bytes?(): Promise<Uint8Array>;
   /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
   fill?(buffer: Uint8Array): Promise<number>;
+  /** Gives up what has not been read, where ending the iteration is not enough. */
+  close?(): void;
 }
 
 export interface WriteCall extends CallOptions {

@@ -1,8 +1,11 @@
 /** The body of an answer on a direct connection: read into buffers, in pieces, or whole. */
 import type { DirectLease } from "./direct-lease.ts";
 
-/** Bytes of a piece at most. */
-const pieceSize = 256 * 1024;
+/** Bytes of a piece. */
+const pieceSize = 128 * 1024;
+
+/** Beyond this a length is not believed before the bytes are there. */
+const largestWhole = 64 * 1024 * 1024;
 
 export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   readonly #lease: DirectLease;
@@ -18,14 +21,10 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   }
 
   /** Fills the buffer. Fewer bytes come when the body ends, or breaks off: then the next call says why. */
-  fill(buffer: Uint8Array): Promise<number> {
-    return this.#take(buffer, true);
-  }
-
-  async #take(buffer: Uint8Array, whole: boolean): Promise<number> {
+  async fill(buffer: Uint8Array): Promise<number> {
     if (this.#left === 0) return 0;
     try {
-      const taken = await this.#lease.fill(buffer.subarray(0, this.#left), whole);
+      const taken = await this.#lease.fill(buffer.subarray(0, this.#left));
       this.#left -= taken;
       if (this.#left === 0) this.#lease.end(this.#reusable);
       return taken;
@@ -42,17 +41,22 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   async next(): Promise<IteratorResult<Uint8Array, undefined>> {
     if (this.#left === 0) return { done: true, value: undefined };
     const piece = Buffer.allocUnsafeSlow(Math.min(pieceSize, this.#left));
-    return { done: false, value: piece.subarray(0, await this.#take(piece, false)) };
+    return { done: false, value: piece.subarray(0, await this.fill(piece)) };
   }
 
-  /** Whoever leaves early gives the connection up: what is still to come may be long. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#left = 0;
-    this.#lease.end(false);
+    this.close();
     return { done: true, value: undefined };
   }
 
+  /** Whoever leaves early gives the connection up: what is still to come may be long. */
+  close(): void {
+    this.#left = 0;
+    this.#lease.end(false);
+  }
+
   async bytes(): Promise<Uint8Array> {
+    if (this.#left > largestWhole) return Buffer.concat(await Array.fromAsync(this));
     const whole = Buffer.allocUnsafeSlow(this.#left);
     let filled = 0;
     while (this.#left > 0) filled += await this.fill(whole.subarray(filled));
@@ -62,6 +66,6 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   /** A little is read away, so that the connection can be used again; much is not. */
   async discard(): Promise<void> {
     if (this.#left <= pieceSize) await this.bytes();
-    else await this.return();
+    else this.close();
   }
 }

@@ -12,14 +12,17 @@ import { type AnswerHead, parseHead } from "./http-head.ts";
 /** Where bytes go that come before there is a buffer for them. */
 const scratchSize = 16 * 1024;
 
-/** Of a head, and of a body in chunks. */
+const longestHead = 32 * 1024;
+
+/** Of a body in chunks. */
 const longestText = 256 * 1024;
 
 const blankLine = "\r\n\r\n";
 
 function hasHead(text: string): boolean {
-  if (text.length > longestText) throw new Error("the head of the answer is too long");
-  return text.includes(blankLine);
+  const isThere = text.includes(blankLine);
+  if (!isThere && text.length > longestHead) throw new Error("the head of the answer is too long");
+  return isThere;
 }
 
 interface Text {
@@ -42,7 +45,7 @@ export class DirectConnection {
   #early = Buffer.alloc(0);
   /** Bytes of the body that are still on their way. */
   #left = 0;
-  #target: { readonly buffer: Uint8Array; filled: number; readonly whole: boolean } | undefined;
+  #target: { readonly buffer: Uint8Array; filled: number } | undefined;
   #isConnected = false;
   #failure: { readonly error: Error } | undefined;
   #wake: (() => void) | undefined;
@@ -101,17 +104,13 @@ export class DirectConnection {
     return text.value;
   }
 
-  /**
-   * Fills the buffer, or, where not the whole of it is wanted, puts in what is there. Fewer bytes than wanted have come
-   * when the body has ended, or broke off: then the next call says why.
-   */
-  async fill(buffer: Uint8Array, whole: boolean): Promise<number> {
+  /** Fewer bytes have come than the buffer holds when the body has ended, or broke off: then the next call says why. */
+  async fill(buffer: Uint8Array): Promise<number> {
     const early = this.#early.subarray(0, buffer.length);
     buffer.set(early);
     this.#early = this.#early.subarray(early.length);
-    const enough = early.length === buffer.length || this.#left === 0 || (early.length > 0 && !whole);
-    if (enough) return early.length;
-    const target = { buffer, filled: early.length, whole };
+    if (early.length === buffer.length || this.#left === 0) return early.length;
+    const target = { buffer, filled: early.length };
     this.#target = target;
     this.#socket.resume();
     try {
@@ -188,8 +187,8 @@ export class DirectConnection {
     this.#left -= length;
     if (!this.#target) return;
     this.#target.filled += length;
-    const { buffer, filled, whole } = this.#target;
-    if (filled === buffer.length || this.#left === 0 || !whole) this.#target = undefined;
+    const { buffer, filled } = this.#target;
+    if (filled === buffer.length || this.#left === 0) this.#target = undefined;
   }
 
   #fail(error: Error): void {

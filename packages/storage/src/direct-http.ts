@@ -19,12 +19,19 @@ interface Host {
   readonly slots: Slots;
   /** The one used last is at the end. */
   readonly idle: DirectConnection[];
+  /** Answers one after another that were none for this way: such a host is spared the attempts. */
+  unsuited: number;
 }
+
+const enoughUnsuited = 3;
+
+const closedError = () => Object.assign(new Error("the storage is closed"), { code: "ERR_CLOSED" });
 
 export class DirectHttp {
   readonly #settings: HttpSettings;
   readonly #hosts = new Map<string, Host>();
   readonly #connections = new Set<DirectConnection>();
+  #closed = false;
 
   constructor(settings: HttpSettings) {
     this.#settings = settings;
@@ -32,16 +39,23 @@ export class DirectHttp {
 
   /** Undefined: the request, or its answer, is none for this way, and must be asked in the ordinary one. */
   async send({ method, origin, path, headers, signal }: HttpRequest): Promise<DirectAnswer | undefined> {
+    if (this.#closed) throw closedError();
     const host = this.#host(origin);
+    if (host.unsuited >= enoughUnsuited) return undefined;
     const text = requestHead(method, path, host.url.host, headers);
     if (text === undefined) return undefined;
     await host.slots.acquire(signal);
+    if (this.#closed || signal?.aborted) {
+      host.slots.release();
+      throw signal?.reason ?? closedError();
+    }
     const lease = new DirectLease(signal, (kept) => {
       if (kept?.rest(keptFor)) host.idle.push(kept);
       host.slots.release();
     });
     try {
       const head = await this.#ask(host, lease, text);
+      host.unsuited = head ? 0 : host.unsuited + 1;
       if (head) return { head, body: new DirectBody(lease, head) };
     } catch (error) {
       lease.end(false);
@@ -56,9 +70,10 @@ export class DirectHttp {
     for (let kept = host.idle.pop(); kept; kept = host.idle.pop()) {
       try {
         return await lease.use(kept).ask(text);
-      } catch {
+      } catch (error) {
         kept.destroy();
         lease.signal?.throwIfAborted();
+        if ((error as NodeJS.ErrnoException).code === "ETIMEDOUT") throw error;
       }
     }
     return lease.use(this.#connect(host)).ask(text);
@@ -77,12 +92,13 @@ export class DirectHttp {
   #host(origin: string): Host {
     const known = this.#hosts.get(origin);
     if (known) return known;
-    const host = { url: new URL(origin), slots: new Slots(this.#settings.connections), idle: [] };
+    const host = { url: new URL(origin), slots: new Slots(this.#settings.connections), idle: [], unsuited: 0 };
     this.#hosts.set(origin, host);
     return host;
   }
 
   close(): void {
+    this.#closed = true;
     for (const connection of this.#connections) connection.destroy();
   }
 }

@@ -14,16 +14,19 @@ export class DirectLease {
     signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  readonly #stop = () => this.#connection?.destroy(this.signal?.reason);
+  readonly #stop = () => {
+    this.#connection?.destroy(this.signal?.reason);
+    this.end(false);
+  };
 
   use(connection: DirectConnection): DirectConnection {
     this.#connection = connection;
     return connection;
   }
 
-  fill(buffer: Uint8Array, whole: boolean): Promise<number> {
+  async fill(buffer: Uint8Array): Promise<number> {
     if (!this.#connection || this.#ended) throw new Error("there is no connection to read from");
-    return this.#connection.fill(buffer, whole);
+    return this.#connection.fill(buffer);
   }
 
   end(reusable: boolean): void {

@@ -2,7 +2,7 @@
 import type { Backend, Content, ReadCall } from "./backend.ts";
 import { StorageError } from "./errors.ts";
 import { retry } from "./retry.ts";
-import { reopen, SteadyBody } from "./steady-body.ts";
+import { abandon, reopen, SteadyBody } from "./steady-body.ts";
 import type { ReadOptions } from "./storage.ts";
 import { mapInOrder, runAll } from "./window.ts";
 
@@ -11,7 +11,7 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
   const first = await openFirst(backend, key, options);
   const wanted = wantedEnd(first, options);
   if (first.end >= wanted) return readWhole(backend, key, options, first);
-  const target = Buffer.allocUnsafeSlow(wanted - first.start);
+  const target = await allocate(wanted - first.start, first);
   await readRanges(backend, key, options, first, async (body, { start, end }) => {
     await body.fill(target.subarray(start - first.start, end - first.start));
   });
@@ -62,14 +62,15 @@ async function readRanges(
   read: (body: SteadyBody, range: Range) => Promise<void>,
 ): Promise<void> {
   const width = options.concurrency ?? backend.transfer.concurrency;
-  await withStop(options, (call) =>
+  await withStop(options, (call, stop) =>
     runAll(rangesOf(backend, first, options), width, async (range) => {
-      const content = range.content ?? (await reopen(backend, key, call, first, range));
-      const body = new SteadyBody(backend, key, call, content);
       try {
-        await read(body, range);
-      } finally {
-        await body.close();
+        const content = range.content ?? (await reopen(backend, key, call, first, range));
+        const body = new SteadyBody(backend, key, call, content);
+        await read(body, range).finally(() => body.close());
+      } catch (error) {
+        stop(error);
+        throw error;
       }
     }),
   );
@@ -89,6 +90,16 @@ export async function* streamObject(backend: Backend, key: string, options: Read
     await fillFrom(backend, key, options, content, target);
     return target;
   });
+}
+
+/** Where there is not that much memory the content is not wanted any more. */
+async function allocate(size: number, content: Content): Promise<Buffer> {
+  try {
+    return Buffer.allocUnsafeSlow(size);
+  } catch (error) {
+    await abandon(content);
+    throw error;
+  }
 }
 
 function checkRange({ start = 0, end = Number.POSITIVE_INFINITY }: ReadCall): void {
@@ -126,21 +137,20 @@ function* rangesOf(backend: Backend, first: Content, options: ReadOptions): Gene
 }
 
 /** The first failure stops the other ranges. */
-async function withStop(options: ReadOptions, run: (call: ReadOptions) => Promise<void>): Promise<void> {
+async function withStop(
+  options: ReadOptions,
+  run: (call: ReadOptions, stop: (error: unknown) => void) => Promise<void>,
+): Promise<void> {
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
-  try {
-    await run({ ...options, signal });
-  } finally {
-    stop.abort();
-  }
+  await run({ ...options, signal }, (error) => stop.abort(error));
 }
 
 async function readWhole(backend: Backend, key: string, call: ReadCall, content: Content): Promise<Uint8Array> {
   const size = content.end - content.start;
   if (!Number.isFinite(size)) return collect(content.body);
   if (content.bytes && size <= backend.transfer.partSize) return readSmall(backend, key, call, content.bytes, size);
-  const target = Buffer.allocUnsafeSlow(size);
+  const target = await allocate(size, content);
   await fillFrom(backend, key, call, content, target);
   return target;
 }
@@ -153,11 +163,15 @@ async function readSmall(
   bytes: () => Promise<Uint8Array>,
   size: number,
 ): Promise<Uint8Array> {
-  return retry(backend.transfer.retry, call.signal, async (attempt) => {
+  const outcome = await retry(backend.transfer.retry, call.signal, async (attempt) => {
     if (attempt === 1) return checkLength(key, await bytes(), size);
-    const again = await backend.read(key, call);
+    // The backend has tried as often as it should.
+    const again = await backend.read(key, call).catch((error: unknown) => ({ error }));
+    if ("error" in again) return again;
     return checkLength(key, await (again.bytes?.() ?? collect(again.body)), again.end - again.start);
   });
+  if ("error" in outcome) throw outcome.error;
+  return outcome;
 }
 
 function checkLength(key: string, bytes: Uint8Array, size: number): Uint8Array {

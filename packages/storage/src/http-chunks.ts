@@ -12,12 +12,17 @@ export function joinChunks(text: string): string | undefined {
     if (digits === undefined) throw new Error("the answer is not in chunks, as it said");
     const start = lineEnd + 2;
     const end = start + Number.parseInt(digits, 16);
-    if (end === start) return hasEnded(text, start) ? parts.join("") : undefined;
+    if (end === start) return isEnd(text, start) ? parts.join("") : undefined;
     if (text.length < end + 2) return undefined;
     parts.push(text.slice(start, end));
     at = end + 2;
   }
 }
 
-/** After the last chunk there may be headers, which nobody reads, and an empty line. */
-const hasEnded = (text: string, at: number) => text.startsWith("\r\n", at) || text.includes("\r\n\r\n", at);
+/** After the last chunk there may be headers, which nobody reads, and an empty line, and then nothing. */
+function isEnd(text: string, at: number): boolean {
+  const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;
+  if (end < at) return false;
+  if (text.length > end + 2) throw new Error("more came than the answer had announced");
+  return true;
+}

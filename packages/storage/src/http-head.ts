@@ -29,7 +29,8 @@ export function requestHead(
 }
 
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?$/;
-const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const breaking = /[\r\n\0]/;
 
 /** Undefined where only the end of the connection would tell where the body ends, or anything is odd. */
 export function parseHead(text: string): AnswerHead | undefined {
@@ -52,11 +53,13 @@ function lengthOf(status: number, headers: HttpHeaders): number | "chunked" | un
 function parseHeaders(lines: readonly string[]): Record<string, string | string[]> | undefined {
   const headers: Record<string, string | string[]> = Object.create(null);
   for (const line of lines) {
-    const [, name, value] = headerLine.exec(line) ?? [];
-    if (name === undefined || value === undefined) return undefined;
-    const key = name.toLowerCase();
-    const before = headers[key];
-    headers[key] = before === undefined ? value : [before, value].flat();
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon).toLowerCase();
+    const value = line.slice(colon + 1);
+    if (colon < 0 || !headerName.test(name) || breaking.test(value)) return undefined;
+    const before = headers[name];
+    if (Array.isArray(before)) before.push(value.trim());
+    else headers[name] = before === undefined ? value.trim() : [before, value.trim()];
   }
   return headers;
 }

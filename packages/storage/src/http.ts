@@ -46,10 +46,12 @@ export interface HttpAnswer {
   discard(): Promise<void>;
   /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
   fill?(buffer: Uint8Array): Promise<number>;
+  /** Gives up what has not been read. */
+  close?(): void;
 }
 
 /** The body as it comes, over one kind of connection or the other. */
-type Body = AsyncIterable<Uint8Array> & Pick<HttpAnswer, "bytes" | "discard" | "fill">;
+type Body = AsyncIterableIterator<Uint8Array> & Pick<HttpAnswer, "bytes" | "discard" | "fill">;
 
 export interface HttpClient {
   send(request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer>;
@@ -139,6 +141,7 @@ function toAnswer(
     bytes: () => named(body.bytes()),
     text: async () => Buffer.from(await named(body.bytes())).toString(),
     discard: () => named(body.discard()),
+    close: () => void body.return?.(),
     ...(fill && { fill: (buffer: Uint8Array) => named(fill(buffer)) }),
   };
 }
@@ -155,8 +158,9 @@ async function* pieces(
   }
 }
 
-/** Certificates and names do not get better by trying again. */
-const lasting = /^(ENOTFOUND|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
+/** Certificates, names and what is closed do not get better by trying again. */
+const lasting =
+  /^(ENOTFOUND|ERR_CLOSED|UND_ERR_DESTROYED|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
 
 function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace): unknown {
   if (signal?.aborted) return signal.reason;

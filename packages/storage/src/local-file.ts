@@ -49,7 +49,10 @@ class FilePieces implements Landing {
 
   async take(): Promise<Buffer> {
     await this.#slots.acquire(undefined);
-    if (this.#failure) throw this.#failure.error;
+    if (this.#failure) {
+      this.#slots.release();
+      throw this.#failure.error;
+    }
     return this.#unused.pop() ?? Buffer.allocUnsafeSlow(pieceSize);
   }
 

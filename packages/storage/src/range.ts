@@ -15,12 +15,13 @@ export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Con
   const [, first, last] = /^bytes (\d+)-(\d+)/.exec(answer.header("content-range") ?? "") ?? [];
   const sent =
     first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
+  const close = () => answer.close?.();
   if (sent.start === start && sent.end <= end) {
     const { body, fill } = answer;
-    return { entry, ...sent, body, bytes: () => answer.bytes(), ...(fill && { fill }) };
+    return { entry, ...sent, body, bytes: () => answer.bytes(), ...(fill && { fill }), close };
   }
   const wanted = { start: Math.min(start, sent.end), end: Math.min(end, sent.end) };
-  return { entry, ...wanted, body: cut(answer.body, wanted.start - sent.start, wanted.end - sent.start) };
+  return { entry, ...wanted, body: cut(answer.body, wanted.start - sent.start, wanted.end - sent.start), close };
 }
 
 function lengthOf(answer: HttpAnswer): number {

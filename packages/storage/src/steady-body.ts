@@ -65,7 +65,9 @@ export class SteadyBody {
       }
       const error = typeof outcome === "number" ? this.#tooShort() : outcome;
       if (inVain >= policy.attempts) throw error;
-      this.#body = await retry(policy, this.#call.signal, async (attempt) => {
+      await this.#body.close();
+      // A pause, and then the backend, which tries as often as it should.
+      this.#body = await retry({ ...policy, attempts: 2 }, this.#call.signal, async (attempt) => {
         if (attempt === 1) throw error;
         return new BodyReader(await reopen(this.#backend, this.#key, this.#call, this.#first, this.#rest));
       });
@@ -104,14 +106,19 @@ export async function reopen(
   const pin = { version: call.version ?? (version || undefined), ifMatch: etag || undefined };
   const content = await backend.read(key, { ...call, ...pin, start, end });
   if (content.entry.etag !== etag || content.start !== start) {
+    await abandon(content);
     throw new StorageError("precondition", `${key} was replaced while it was read`, { key });
   }
   return content;
 }
 
+/** Gives up a content that nobody will read. */
+export const abandon = (content: Content): Promise<void> => new BodyReader(content).close();
+
 /** One body: in pieces, or into buffers, whichever way the backend has. */
 class BodyReader {
   readonly #fill: Content["fill"];
+  readonly #close: Content["close"];
   readonly #pieces: AsyncIterator<Uint8Array>;
   /** Of a piece that was longer than the buffer. */
   #over: Uint8Array | undefined;
@@ -120,6 +127,7 @@ class BodyReader {
 
   constructor(content: Content) {
     this.#fill = content.fill?.bind(content);
+    this.#close = content.close?.bind(content);
     this.#pieces = content.body[Symbol.asyncIterator]();
   }
 
@@ -137,7 +145,6 @@ class BodyReader {
 
   /** One piece at most, where it comes in pieces. */
   async fill(buffer: Uint8Array): Promise<number> {
-    this.#begun = true;
     if (this.#fill) return this.#fill(buffer);
     const piece = this.#over ?? (await this.next());
     if (!piece) return 0;
@@ -150,15 +157,17 @@ class BodyReader {
   /** Every byte that was wanted is there: what holds the body sees so, too, and is free again. */
   async finish(): Promise<void> {
     if (!this.#fill) await this.next().catch(() => undefined);
-    else this.#ended = true;
     await this.close();
   }
 
   async close(): Promise<void> {
     if (this.#ended) return;
-    // A generator that was never begun would not clear up.
-    if (!this.#begun) await this.next().catch(() => undefined);
-    if (!this.#ended) await this.#pieces.return?.();
+    if (this.#close) this.#close();
+    else {
+      // A generator that was never begun would not clear up.
+      if (!this.#begun) await this.next().catch(() => undefined);
+      if (!this.#ended) await this.#pieces.return?.();
+    }
     this.#ended = true;
   }
 }

@@ -12,7 +12,7 @@ export interface StoppablePages {
 
 export function stoppablePages(fetch: FetchPage, signal: AbortSignal | undefined): StoppablePages {
   const running = new Set<AbortController>();
-  let isStopped = false;
+  let isStopped = signal?.aborted ?? false;
   const stop = () => {
     isStopped = true;
     signal?.removeEventListener("abort", stop);

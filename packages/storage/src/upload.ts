@@ -66,13 +66,14 @@ export async function inUpload(
   refuseSmallParts(backend.transfer, options);
   const stop = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
-  const upload = await backend.upload(key, { ...options, signal });
+  const size = knownSize(options);
+  const upload = await backend.upload(key, { ...options, size, signal });
   let total = 0;
   try {
     await run(async (part, bytes) => {
       signal.throwIfAborted();
       total += bytes.length;
-      if (total > (options.size ?? total)) checkSize(key, options, total);
+      if (total > (size ?? total)) checkSize(key, options, total);
       await upload.put(part, bytes).catch((error: unknown) => {
         stop.abort(error);
         throw error;
@@ -87,8 +88,12 @@ export async function inUpload(
   }
 }
 
+/** Infinity stands for a size that nobody told. */
+const knownSize = ({ size }: WriteOptions) => (Number.isFinite(size) ? size : undefined);
+
 /** A source that is cut short must not be taken for the whole. */
-function checkSize(key: string, { size }: WriteOptions, total: number): void {
+function checkSize(key: string, options: WriteOptions, total: number): void {
+  const size = knownSize(options);
   if (size === undefined || size === total) return;
   const message = `${key} was said to have ${size} bytes, and has ${total > size ? "more" : total}`;
   throw new StorageError("invalid", message, { key });

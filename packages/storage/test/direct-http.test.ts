@@ -160,6 +160,43 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.equal(asked.length, 2);
   });
 
+  const ends: Record<string, () => Promise<unknown>> = {
+    "is partly read": async () => {
+      const answer = await ask();
+      await answer.fill?.(Buffer.alloc(10));
+      answer.close?.();
+    },
+    "is not read, and its signal is aborted": async () => {
+      const stop = new AbortController();
+      await ask(stop.signal);
+      stop.abort();
+    },
+    "claims to be longer than any memory": async () => {
+      answers = [[Buffer.from("HTTP/1.1 404 Not Found\r\nContent-Length: 999999999999999\r\n\r\nabc"), "end"]];
+      await assert.rejects(async () => (await ask()).text(), { code: "network" });
+      answers = [whole];
+    },
+  };
+  for (const [end, run] of Object.entries(ends)) {
+    it(`that ${end} gives its place to the next`, async () => {
+      answers = [whole];
+      for (let count = 0; count < 3; count += 1) await run();
+      assert.ok(content.equals(await (await ask()).bytes()));
+    });
+  }
+
+  it("is not asked for once the client is closed, and nobody tries again", async () => {
+    answers = [whole];
+    await client.close();
+    await assert.rejects(ask(), { code: "network", retryable: false });
+  });
+
+  it("is left to the ordinary way at once where it never suits", async () => {
+    answers = [[Buffer.from("HTTP/1.1 200 OK\r\n\r\nabc"), "end"]];
+    for (let count = 0; count < 6; count += 1) await (await ask()).text();
+    assert.equal(asked.length, 3 * 2 + 3);
+  });
+
   it("stops at a signal, with its reason", async () => {
     answers = [[head]];
     const stop = new AbortController();
@@ -195,6 +232,7 @@ describe("the head of an answer", () => {
       ["HTTP/1.1 200 OK", "Content-Length: -1"],
       ["HTTP/1.1 200 OK", "Content-Length: 1e3"],
       ["HTTP/1.1 200 OK", "Content-Length: 1", " folded"],
+      ["HTTP/1.1 200 OK", "Content-Length: 1", "a: b\nc"],
       ["HTTP/1.1 200 OK", "Content-Length : 1"],
       ["HTTP/1.1 200 OK", "Content-Length: 1", "no colon"],
     ];

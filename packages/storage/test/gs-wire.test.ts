@@ -628,6 +628,14 @@ describe("a resumable write to gs://", () => {
     yield bytes;
   }
 
+  it("of more bytes than were told leaves nothing: the last part is not sent before they are counted", async () => {
+    const { state, answer } = session((size) => size);
+    const { storage } = await against({}, answer);
+    await assert.rejects(storage.write("a", stream(), { ...options, size: 4 * mebibyte }), { code: "invalid" });
+    assert.equal(state.content.length, 2 * mebibyte);
+    assert.ok(state.removed);
+  });
+
   it("asks what has arrived when a part breaks off, and goes on from there", async () => {
     const { state, answer } = session((size, count) => (count === 2 ? "break" : size));
     const { server, storage } = await against({}, answer);

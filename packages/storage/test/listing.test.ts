@@ -49,6 +49,20 @@ describe("a listing with many requests at once", () => {
     assert.equal((await listed(late, "data/", { concurrency: 4 })).length, 3000);
   });
 
+  it("ends at a signal that is aborted while its first page is looked at", async () => {
+    const { fetch } = storeOf(shapes["one flat folder of digests"] as string[], 20);
+    const stop = new AbortController();
+    const heeding: FetchPage = async (call) => {
+      call.signal?.throwIfAborted();
+      return fetch(call);
+    };
+    const list = async () => {
+      for await (const _ of listPages(heeding, "data/", { concurrency: 8, signal: stop.signal }))
+        stop.abort(new Error("enough"));
+    };
+    await assert.rejects(list(), /enough/);
+  });
+
   it("does not mind what the caller does with the entries", async () => {
     const keys = shapes["one flat folder of digests"] as string[];
     const { fetch, calls } = storeOf(keys, 20);

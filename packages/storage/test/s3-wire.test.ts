@@ -244,6 +244,19 @@ it("a listing of versions goes on after a page of delete marks", async () => {
   assert.deepEqual(paths, ["c"]);
 });
 
+it("a body that breaks off, of a store that then is gone, is asked for no more often than any call", async () => {
+  const { server, storage } = await against(
+    (_request, response, count) => {
+      if (count > 1) return response.destroy();
+      response.writeHead(200, { etag: '"e"', "content-length": 1_000_000 }).write(Buffer.alloc(1000));
+      setImmediate(() => response.destroy());
+    },
+    { ...keys, config_kwargs: { retries: { max_attempts: 3 } } },
+  );
+  await assert.rejects(Array.fromAsync(storage.readStream("a")), { code: "network" });
+  assert.ok(server.requests.length <= 1 + 4, `${server.requests.length} requests`);
+});
+
 describe("an upload in parts to s3://", () => {
   it("whose completion had to be asked for twice is done when the object is there, not when the store says so", async () => {
     let [completions, looks] = [0, 0];

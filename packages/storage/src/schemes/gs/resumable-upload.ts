@@ -46,8 +46,6 @@ class ResumableUpload implements Upload {
   #sending: Promise<unknown> = Promise.resolve();
   /** How many bytes the store has. */
   #sent = 0;
-  /** The answer to the last part. */
-  #ended: HttpAnswer | undefined;
 
   constructor(client: GsClient, key: string, session: string, call: WriteCall) {
     this.#client = client;
@@ -61,15 +59,14 @@ class ResumableUpload implements Upload {
     this.#checksum.add(bytes);
     await this.#sending;
     if (this.#held.length > 0 || !this.#isSendable(bytes)) return this.#hold(bytes);
-    const isLast = this.#sent + bytes.length === this.#call.size;
-    const sending = this.#sendAll(bytes, isLast ? String(this.#call.size) : "*");
-    this.#sending = sending;
-    this.#ended = await sending;
+    this.#sending = this.#sendAll(bytes, "*");
+    await this.#sending;
   }
 
+  /** Not the last, with which the object would be there before its size has been checked. */
   #isSendable({ length }: Uint8Array): boolean {
     const { size } = this.#call;
-    return size !== undefined && (length % partUnit === 0 || this.#sent + length === size);
+    return size !== undefined && length % partUnit === 0 && this.#sent + length < size;
   }
 
   /** Copies what it holds back: the caller's buffer is used for the next part. */
@@ -86,7 +83,7 @@ class ResumableUpload implements Upload {
 
   async finish(): Promise<Entry> {
     await this.#sending;
-    const answer = this.#ended ?? (await this.#sendAll(this.#held, String(this.#sent + this.#held.length)));
+    const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
     if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
     const written = JSON.parse(await answer.text()) as ObjectResource;
     await checkWritten(this.#client, written, this.#checksum);
@@ -108,10 +105,16 @@ class ResumableUpload implements Upload {
       const ended = await retry(this.#client.retryPolicy, this.#call.signal, async (attempt) => {
         const before = attempt > 1 ? await this.#askHowMuch() : undefined;
         if (before || this.#sent >= end) return before;
+        if (this.#sent < start) throw this.#forgotten();
         return this.#send(bytes.subarray(this.#sent - start), end, total);
       });
       if (ended || this.#sent >= end) return ended;
     }
+  }
+
+  #forgotten(): StorageError {
+    const message = `gs://${this.#client.bucket}/${this.#key}: the store has lost a part that it had taken`;
+    return new StorageError("failed", message, this.#client.place(this.#key));
   }
 
   async #send(body: Uint8Array, end: number, total: string): Promise<HttpAnswer | undefined> {

@@ -29,7 +29,7 @@ export async function unlessWritten(
   }
 }
 
-/** About two minutes. */
+/** About two minutes; where nothing can be learned of the object, what the store said must do. */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 
 /** After so many looks, another object in the place is one that somebody has written since. */
@@ -44,7 +44,8 @@ export function untilThere(
 ): Promise<Entry> {
   return retry(patience, signal, async (look) => {
     const there = await statObject(client, key, { signal }).catch((error: unknown) => {
-      if (!isStorageError(error, "not_found")) throw error;
+      signal?.throwIfAborted();
+      return isStorageError(error, "not_found") ? undefined : written;
     });
     if (there && (there.etag === written.etag || look >= enoughLooks)) return written;
     const message = `s3://${client.bucket}/${key}: the store said that it is written, and it is not there`;
