@@ -18,7 +18,7 @@ import { programIn, whyNoVirtualenv } from "./support/virtualenv.ts";
 
 const version = "4.32.5";
 const virtualenv = { name: `schemathesis-${version}`, requirement: `schemathesis==${version}` };
-const examples = process.env["FUZZ_EXAMPLES"] ?? "40";
+const examples = process.env["FUZZ_EXAMPLES"] ?? "30";
 const seed = process.env["FUZZ_SEED"] ?? "1";
 
 const checks = [
