@@ -4,8 +4,8 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
-import { createHttpClient, type HttpClient } from "../src/http.ts";
-import { parseHead, requestHead } from "../src/http-head.ts";
+import { createHttpClient, type HttpClient } from "../src/http/client.ts";
+import { parseHead, requestHead } from "../src/http/head.ts";
 
 const content = randomBytes(3_000_000);
 const head = Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${content.length}\r\nETag: "e"\r\n\r\n`);

@@ -2,7 +2,7 @@
 import type { Backend } from "../../src/backend.ts";
 import { resolveConfiguration } from "../../src/configuration.ts";
 import { listByFolders } from "../../src/folder-listing.ts";
-import { createHttpClient } from "../../src/http.ts";
+import { createHttpClient } from "../../src/http/client.ts";
 import { listPages } from "../../src/listing.ts";
 import type { ClientConfig } from "../../src/parameters.ts";
 import { defaultRetryPolicy } from "../../src/retry.ts";

@@ -1,7 +1,7 @@
 /** What an error answer of Azure Blob Storage means. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
-import { errorOfAnswer, errorOfStatus, type Said } from "../../http-errors.ts";
+import type { HttpAnswer } from "../../http/client.ts";
+import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 import { elementText } from "../../xml.ts";
 
 /** Words that say more than the status does. */

@@ -2,7 +2,7 @@
 import type { Backend } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
 import { listByFolders } from "../../folder-listing.ts";
-import { createHttpClient, type HttpClient } from "../../http.ts";
+import { createHttpClient, type HttpClient } from "../../http/client.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import { accountOf } from "./account.ts";

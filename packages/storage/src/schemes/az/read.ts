@@ -1,8 +1,8 @@
 /** Looking at a blob, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
-import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { HttpAnswer } from "../../http/client.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import type { AzClient } from "./client.ts";
 
 export async function statBlob(client: AzClient, key: string, call: VersionCall): Promise<Entry> {

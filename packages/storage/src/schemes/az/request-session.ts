@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { ErrorPlace } from "../../errors.ts";
 import { StorageError } from "../../errors.ts";
-import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 
 interface SessionAnswer {
   readonly status: number;

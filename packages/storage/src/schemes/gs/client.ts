@@ -2,7 +2,7 @@
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import type { Renewable } from "../../renewing.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import { encodeQuery, encodeText } from "../../url-encoding.ts";

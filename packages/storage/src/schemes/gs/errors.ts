@@ -1,7 +1,7 @@
 /** What an error answer of Google Cloud Storage means. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
-import { errorOfAnswer, errorOfStatus, type Said } from "../../http-errors.ts";
+import type { HttpAnswer } from "../../http/client.ts";
+import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 
 /** Reasons that say more than the status does. */
 const reasons: Readonly<Record<string, ErrorCode>> = {

@@ -1,6 +1,6 @@
 /** Objects as the store describes them: in JSON, and in the headers of their content. */
 import type { Entry } from "../../backend.ts";
-import type { HttpAnswer } from "../../http.ts";
+import type { HttpAnswer } from "../../http/client.ts";
 
 export interface ObjectResource {
   readonly name: string;

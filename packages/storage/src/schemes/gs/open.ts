@@ -1,6 +1,6 @@
 /** The backend of `gs://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
-import { createHttpClient } from "../../http.ts";
+import { createHttpClient } from "../../http/client.ts";
 import { listPages } from "../../listing.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";

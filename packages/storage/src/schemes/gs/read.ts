@@ -1,7 +1,7 @@
 /** Looking at an object, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import type { GsClient } from "./client.ts";
 import { entryFields, entryOfAnswer, type ObjectResource, toEntry } from "./object-resource.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
+import type { HttpAnswer } from "../../http/client.ts";
 import { retry } from "../../retry.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";

@@ -2,7 +2,7 @@
 import type { Readable } from "node:stream";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import type { Location } from "../../uri.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";

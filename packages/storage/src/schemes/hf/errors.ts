@@ -1,7 +1,7 @@
 /** What an error answer of the hub means. */
 import type { ErrorCode, ErrorPlace, StorageError } from "../../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "../../http.ts";
-import { errorOfAnswer } from "../../http-errors.ts";
+import { type HttpAnswer, parseRetryAfter } from "../../http/client.ts";
+import { errorOfAnswer } from "../../http/status-errors.ts";
 
 /** Codes of its header, which say more than the status: a repository that one may not see is answered with 401. */
 const codes: Readonly<Record<string, ErrorCode>> = {

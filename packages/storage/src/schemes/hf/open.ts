@@ -1,6 +1,6 @@
 /** The backend of `hf://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
-import { createHttpClient } from "../../http.ts";
+import { createHttpClient } from "../../http/client.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";

@@ -1,7 +1,7 @@
 /** Reading files of the hub. */
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import type { HubAnswer, HubClient } from "./client.ts";
 import { statFile } from "./list.ts";
 import { checkPath, encodePath } from "./repository.ts";

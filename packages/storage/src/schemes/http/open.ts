@@ -1,7 +1,7 @@
 /** The backend of `http://` and `https://`. */
 import type { Backend } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { createHttpClient } from "../../http.ts";
+import { createHttpClient } from "../../http/client.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import type { parameters } from "./parameters.ts";

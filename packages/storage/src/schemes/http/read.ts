@@ -1,8 +1,8 @@
 /** Looking at a resource of a web server, and reading it. */
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import type { HttpAnswer, HttpClient } from "../../http.ts";
-import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { HttpAnswer, HttpClient } from "../../http/client.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import type { Location } from "../../uri.ts";
 import { toStorageError } from "./errors.ts";

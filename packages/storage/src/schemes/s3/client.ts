@@ -3,7 +3,7 @@ import type { SignatureV4 } from "@smithy/signature-v4";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
 import type { StorageError } from "../../errors.ts";
-import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import { encodeQuery } from "../../url-encoding.ts";
 import { elementText } from "../../xml.ts";

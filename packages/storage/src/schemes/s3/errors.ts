@@ -1,7 +1,7 @@
 /** What an error answer of S3 means. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
-import { errorOfAnswer } from "../../http-errors.ts";
+import type { HttpAnswer } from "../../http/client.ts";
+import { errorOfAnswer } from "../../http/status-errors.ts";
 import { elementText } from "../../xml.ts";
 
 /** Codes that say more than the status does. */

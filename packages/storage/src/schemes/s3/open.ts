@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Backend } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { createHttpClient } from "../../http.ts";
+import { createHttpClient } from "../../http/client.ts";
 import { listPages } from "../../listing.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";

@@ -1,8 +1,8 @@
 /** Looking at an object, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
-import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { HttpAnswer } from "../../http/client.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import type { S3Client } from "./client.ts";
 
 export async function statObject(client: S3Client, key: string, call: VersionCall): Promise<Entry> {

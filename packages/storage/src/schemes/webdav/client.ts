@@ -1,7 +1,7 @@
 /** Calls of WebDAV: addressed, with credentials, tried again where that makes sense, errors named. */
 import type { Readable } from "node:stream";
 import type { CallOptions } from "../../backend.ts";
-import type { HttpAnswer, HttpClient, HttpRequest } from "../../http.ts";
+import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import type { Location } from "../../uri.ts";
 import { toStorageError } from "./errors.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { Backend } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
-import { createHttpClient } from "../../http.ts";
+import { createHttpClient } from "../../http/client.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import { addressOf } from "../../server-uri.ts";

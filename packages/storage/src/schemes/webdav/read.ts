@@ -1,8 +1,8 @@
 /** Reading files of WebDAV servers. */
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http.ts";
-import { contentOf, emptyContent, rangeHeader } from "../../range.ts";
+import type { HttpAnswer } from "../../http/client.ts";
+import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { etagOfTime } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { checkPath, statFile } from "./list.ts";

@@ -1,10 +1,11 @@
 /** Answers over direct connections, which are kept for a while and used again. */
+
+import { Slots } from "../slots.ts";
+import type { HttpRequest, HttpSettings } from "./client.ts";
 import { DirectBody } from "./direct-body.ts";
 import { DirectConnection, type DirectHead } from "./direct-connection.ts";
 import { DirectLease } from "./direct-lease.ts";
-import type { HttpRequest, HttpSettings } from "./http.ts";
-import { requestHead } from "./http-head.ts";
-import { Slots } from "./slots.ts";
+import { requestHead } from "./head.ts";
 
 /** Milliseconds; servers that close sooner are noticed. */
 const keptFor = 4000;

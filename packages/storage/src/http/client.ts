@@ -1,9 +1,9 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import { type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 import { DirectHttp } from "./direct-http.ts";
-import { type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
-import { type HttpHeaders, IncomingBody } from "./http-body.ts";
+import { type HttpHeaders, IncomingBody } from "./incoming-body.ts";
 
 export interface HttpSettings {
   /** Connections to one host. */

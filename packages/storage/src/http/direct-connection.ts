@@ -5,9 +5,9 @@
  */
 import net, { type Socket } from "node:net";
 import { connect as secureConnect } from "node:tls";
-import type { HttpSettings } from "./http.ts";
-import { joinChunks } from "./http-chunks.ts";
-import { type AnswerHead, parseHead } from "./http-head.ts";
+import { joinChunks } from "./chunks.ts";
+import type { HttpSettings } from "./client.ts";
+import { type AnswerHead, parseHead } from "./head.ts";
 
 /** Where bytes go that come before there is a buffer for them. */
 const scratchSize = 16 * 1024;
