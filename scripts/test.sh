@@ -42,6 +42,7 @@ echo "== install took $(($(date +%s) - begin)) s"
 part check sh scripts/check.sh
 part contract run_tests packages/contract/test/*.test.ts
 part server run_tests packages/server/test/*.test.ts
+long=""
 [ "$MILLRACE_LONG_TESTS" = 1 ] && long=packages/storage/test/long/*.test.ts
 # shellcheck disable=SC2086
 part storage run_tests packages/storage/test/*.test.ts $long

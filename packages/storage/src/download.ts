@@ -54,6 +54,7 @@ async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted:
   return length;
 }
 
+/** The first failure stops the other ranges. */
 async function readRanges(
   backend: Backend,
   key: string,
@@ -62,18 +63,19 @@ async function readRanges(
   read: (body: SteadyBody, range: Range) => Promise<void>,
 ): Promise<void> {
   const width = options.concurrency ?? backend.transfer.concurrency;
-  await withStop(options, (call, stop) =>
-    runAll(rangesOf(backend, first, options), width, async (range) => {
-      try {
-        const content = range.content ?? (await reopen(backend, key, call, first, range));
-        const body = new SteadyBody(backend, key, call, content);
-        await read(body, range).finally(() => body.close());
-      } catch (error) {
-        stop(error);
-        throw error;
-      }
-    }),
-  );
+  const stop = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
+  const call = { ...options, signal };
+  await runAll(rangesOf(backend, first, options), width, async (range) => {
+    try {
+      const content = range.content ?? (await reopen(backend, key, call, first, range));
+      const body = new SteadyBody(backend, key, call, content);
+      await read(body, range).finally(() => body.close());
+    } catch (error) {
+      stop.abort(error);
+      throw error;
+    }
+  });
 }
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
@@ -134,16 +136,6 @@ function* rangesOf(backend: Backend, first: Content, options: ReadOptions): Gene
   for (let start = first.end; start < wanted; start += block) {
     yield { start, end: Math.min(start + block, wanted) };
   }
-}
-
-/** The first failure stops the other ranges. */
-async function withStop(
-  options: ReadOptions,
-  run: (call: ReadOptions, stop: (error: unknown) => void) => Promise<void>,
-): Promise<void> {
-  const stop = new AbortController();
-  const signal = options.signal ? AbortSignal.any([options.signal, stop.signal]) : stop.signal;
-  await run({ ...options, signal }, (error) => stop.abort(error));
 }
 
 async function readWhole(backend: Backend, key: string, call: ReadCall, content: Content): Promise<Uint8Array> {

@@ -1,9 +1,9 @@
 /** Downloads and uploads that fail on the way, with a store of our own that fails when it is told to. */
 import assert from "node:assert/strict";
-import { mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
+import { mkdtemp, open, readdir, readFile, rename, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, it } from "node:test";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
 import {
   type Backend,
   defaultRetryPolicy,
@@ -19,6 +19,7 @@ const entry = { path: "a", size, etag: "e", version: "", is_latest: true, last_m
 
 /** What the store does instead of serving and taking bytes. */
 let onPiece: (number: number) => void | Promise<void>;
+let onRead: () => void;
 let onPart: (part: number) => void | Promise<void>;
 let taken: Buffer[];
 let state: "none" | "begun" | "finished" | "aborted";
@@ -49,12 +50,11 @@ const backend = {
     ...{ partSize: 100_000, minimumPart: 1, maximumParts: 20, wholeUpTo: 1000, concurrency: 2 },
     retry: { ...defaultRetryPolicy, attempts: 1 },
   },
-  read: async (_key, { start = 0, end = size }) => ({
-    entry: { ...entry },
-    start,
-    end: Math.min(end, size),
-    body: pieces(start, Math.min(end, size)),
-  }),
+  async read(_key, { start = 0, end = size }) {
+    onRead();
+    const range = { start, end: Math.min(end, size) };
+    return { entry: { ...entry }, ...range, body: pieces(range.start, range.end) };
+  },
   async upload() {
     state = "begun";
     return upload;
@@ -73,7 +73,7 @@ describe("a file on its way", () => {
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "millrace-storage-way-"));
     file = join(folder, "file");
-    [onPiece, onPart, taken, state] = [() => {}, () => {}, [], "none"];
+    [onRead, onPiece, onPart, taken, state] = [() => {}, () => {}, () => {}, [], "none"];
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -96,6 +96,36 @@ describe("a file on its way", () => {
       assert.equal(await readFile(file, "utf8"), "old");
     });
   }
+
+  it("leaves nothing when the disk is full, however many ranges are on their way", { timeout: 30_000 }, async () => {
+    // A stand-in: a disk that is full cannot be had everywhere.
+    const handle = await open(join(folder, "handle"), "w");
+    const write = mock.method(Object.getPrototypeOf(handle), "write", async () => {
+      throw Object.assign(new Error("no space left"), { code: "ENOSPC" });
+    });
+    await handle.close();
+    await rm(join(folder, "handle"));
+    const options = { concurrency: 100, blockSize: 2000 };
+    await assert.rejects(storage.download("a", file, options), /no space left/).finally(() => write.mock.restore());
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  it("stops its other ranges when one fails", async () => {
+    let isLate = false;
+    onPiece = async (at) => {
+      if (at === 1 && !isLate) {
+        isLate = true;
+        throw failure;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    };
+    let reads = 0;
+    onRead = () => {
+      reads += 1;
+    };
+    await assert.rejects(storage.download("a", file, { concurrency: 2, blockSize: 1000 }), failure);
+    assert.ok(reads < 10, `${reads} of 400 ranges`);
+  });
 
   it("leaves nothing when its download is stopped in the middle, which says why", async () => {
     const stop = new AbortController();

@@ -258,6 +258,22 @@ it("a body that breaks off, of a store that then is gone, is asked for no more o
 });
 
 describe("an upload in parts to s3://", () => {
+  it("that was completed at the second asking is not called a failure by a store that lets nobody look", async () => {
+    let completions = 0;
+    const answer: Answer = ({ method, query }, response, count) => {
+      if (method === "PUT") return response.writeHead(200, { etag: '"0123456789abcdef0123456789abcdef"' }).end();
+      if (method === "HEAD") return response.writeHead(403).end();
+      if (query.has("uploads"))
+        return response.end("<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
+      completions += 1;
+      if (completions === 1) return failure(503, "SlowDown")({ method, query } as never, response, count);
+      return response.end("<CompleteMultipartUploadResult><ETag>e-2</ETag></CompleteMultipartUploadResult>");
+    };
+    const { storage } = await against(answer);
+    assert.equal((await storage.write("a", Buffer.alloc(6_000_000), { partSize: 5_300_000 })).etag, "e-2");
+    assert.equal(completions, 2);
+  });
+
   it("whose completion had to be asked for twice is done when the object is there, not when the store says so", async () => {
     let [completions, looks] = [0, 0];
     const answer: Answer = ({ method, query }, response) => {

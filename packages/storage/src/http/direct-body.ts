@@ -1,11 +1,9 @@
 /** The body of an answer on a direct connection: read into buffers, in pieces, or whole. */
 import type { DirectLease } from "./direct-lease.ts";
+import { largestWhole } from "./incoming-body.ts";
 
 /** Bytes of a piece. */
 const pieceSize = 128 * 1024;
-
-/** Beyond this a length is not believed before the bytes are there. */
-const largestWhole = 64 * 1024 * 1024;
 
 export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   readonly #lease: DirectLease;

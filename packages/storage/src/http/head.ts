@@ -37,10 +37,11 @@ export function parseHead(text: string): AnswerHead | undefined {
   const [first = "", ...lines] = text.split("\r\n");
   const status = Number(statusLine.exec(first)?.[1]);
   const headers = parseHeaders(lines);
-  const length = headers && lengthOf(status, headers);
-  if (Number.isNaN(status) || length === undefined) return undefined;
-  const keptAlive = !/\bclose\b/i.test(String(headers?.["connection"] ?? ""));
-  return { status, headers: headers ?? {}, length: length === "chunked" ? undefined : length, keptAlive };
+  if (Number.isNaN(status) || !headers) return undefined;
+  const length = lengthOf(status, headers);
+  if (length === undefined) return undefined;
+  const keptAlive = !/\bclose\b/i.test(String(headers["connection"] ?? ""));
+  return { status, headers, length: length === "chunked" ? undefined : length, keptAlive };
 }
 
 function lengthOf(status: number, headers: HttpHeaders): number | "chunked" | undefined {

@@ -2,7 +2,7 @@
 import type { Dispatcher } from "undici";
 
 /** Beyond this a length is not believed before the bytes are there. */
-const largestWhole = 64 * 1024 * 1024;
+export const largestWhole = 64 * 1024 * 1024;
 
 /** Bytes that wait for a reader before the connection is told to hold back. */
 const mostWaiting = 512 * 1024;

@@ -10,7 +10,7 @@ import { type Authorizer, authorizerOf } from "./authorizer.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
 
-export interface AzRequest extends CallOptions {
+export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
   /** Empty for calls on the container. */
   readonly key: string;
@@ -19,8 +19,6 @@ export interface AzRequest extends CallOptions {
   readonly body?: Uint8Array;
   /** A transfer of content: the server may be given a time for it. */
   readonly transfer?: true;
-  /** See HttpRequest. */
-  readonly isDirect?: boolean | undefined;
 }
 
 /** Has blob versions, encoded names in listings, and blocks of 4,000 MiB; every later service has it, too. */

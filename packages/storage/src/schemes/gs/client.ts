@@ -11,7 +11,7 @@ import { endpointOf } from "./endpoint.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
 
-export interface GsRequest extends CallOptions {
+export interface GsRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
   /** Encoded, without the query. */
   readonly path: string;
@@ -20,8 +20,6 @@ export interface GsRequest extends CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** See HttpRequest. */
-  readonly isDirect?: boolean | undefined;
 }
 
 export class GsClient {

@@ -8,7 +8,7 @@ import type { Location } from "../../uri.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";
 import { encodePath, type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
 
-export interface HubRequest extends CallOptions {
+export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
   readonly url: string;
   /** For the error. */
@@ -19,8 +19,6 @@ export interface HubRequest extends CallOptions {
   readonly stream?: () => Readable;
   /** Where the hub's own token must not go: addresses that are signed. */
   readonly isSigned?: true;
-  /** See HttpRequest. */
-  readonly isDirect?: boolean | undefined;
 }
 
 export interface HubAnswer {

@@ -15,7 +15,7 @@ import type { parameters } from "./parameters.ts";
 import { knownRegion, lookUpRegion } from "./region.ts";
 import { createSigner, sha256Hex } from "./signer.ts";
 
-export interface S3Request extends CallOptions {
+export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly call: CallName;
   readonly method: HttpRequest["method"];
   /** Empty for calls on the bucket. */
@@ -23,8 +23,6 @@ export interface S3Request extends CallOptions {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** See HttpRequest. */
-  readonly isDirect?: boolean | undefined;
   /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
   readonly onAttempt?: (attempt: number) => void;
 }
