@@ -60,7 +60,7 @@ export interface Content {
   /** The body at once, where the backend has something faster than iterating. */
   bytes?(): Promise<Uint8Array>;
   /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
-  fill?(buffer: Uint8Array): Promise<number>;
+  fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
   /** Gives up what has not been read, where ending the iteration is not enough. */
   close?(): void;
 }

@@ -141,7 +141,7 @@ function* rangesOf(backend: Backend, first: Content, options: ReadOptions): Gene
 async function readWhole(backend: Backend, key: string, call: ReadCall, content: Content): Promise<Uint8Array> {
   const size = content.end - content.start;
   if (!Number.isFinite(size)) return collect(content.body);
-  if (content.bytes && size <= backend.transfer.partSize) return readSmall(backend, key, call, content.bytes, size);
+  if (content.bytes && size <= backend.transfer.partSize) return readSmall(backend, key, call, content, size);
   const target = await allocate(size, content);
   await fillFrom(backend, key, call, content, target);
   return target;
@@ -152,15 +152,15 @@ async function readSmall(
   backend: Backend,
   key: string,
   call: ReadCall,
-  bytes: () => Promise<Uint8Array>,
+  content: Content,
   size: number,
 ): Promise<Uint8Array> {
   const outcome = await retry(backend.transfer.retry, call.signal, async (attempt) => {
-    if (attempt === 1) return checkLength(key, await bytes(), size);
+    if (attempt === 1) return checkLength(key, await bytesOf(content), size);
     // The backend has tried as often as it should.
     const again = await backend.read(key, call).catch((error: unknown) => ({ error }));
     if ("error" in again) return again;
-    return checkLength(key, await (again.bytes?.() ?? collect(again.body)), again.end - again.start);
+    return checkLength(key, await bytesOf(again), again.end - again.start);
   });
   if ("error" in outcome) throw outcome.error;
   return outcome;
@@ -170,6 +170,8 @@ function checkLength(key: string, bytes: Uint8Array, size: number): Uint8Array {
   if (bytes.length === size) return bytes;
   throw new StorageError("network", `${key}: the body ended after ${bytes.length} of ${size} bytes`, { key });
 }
+
+const bytesOf = (content: Content) => content.bytes?.() ?? collect(content.body);
 
 async function collect(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const pieces: Uint8Array[] = [];

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { after, afterEach, before, beforeEach, describe, it } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
 import { createHttpClient, type HttpClient } from "../src/http/client.ts";
 import { parseHead, requestHead } from "../src/http/head.ts";
 
@@ -57,8 +58,9 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
 
   it("fills buffers of any size, one after another, to the last byte", async () => {
     answers = [whole];
-    const { fill, status, header } = await ask();
-    assert.deepEqual([status, header("etag")], [200, '"e"']);
+    const answer = await ask();
+    const { fill } = answer;
+    assert.deepEqual([answer.status, answer.header("etag")], [200, '"e"']);
     assert.ok(fill);
     const read: Buffer[] = [];
     for (const size of [1, 10, 100_000, 1_000_000, 5, 2_500_000]) {
@@ -152,6 +154,26 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
       code: "network",
       message: /nothing came in time/,
     });
+  });
+
+  it("waits for a reader who takes longer than a read may", async () => {
+    answers = [whole];
+    const { fill } = await ask();
+    assert.ok(fill);
+    const read: Buffer[] = [];
+    for (let wanted = 1_000_000; wanted <= 3_000_000; wanted += 1_000_000) {
+      const buffer = Buffer.alloc(1_000_000);
+      read.push(buffer.subarray(0, await fill(buffer)));
+      await pause(1500);
+    }
+    assert.ok(content.equals(Buffer.concat(read)));
+  });
+
+  it("leaves no connection open for long that nobody uses", async () => {
+    answers = [whole];
+    await (await ask()).bytes();
+    assert.equal(connections.size, 1);
+    while (connections.size > 0) await pause(100);
   });
 
   it("that is longer than it said is left to the ordinary way", async () => {

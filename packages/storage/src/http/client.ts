@@ -45,13 +45,16 @@ export interface HttpAnswer {
   /** Reads the body away, so that the connection can be used again. */
   discard(): Promise<void>;
   /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
-  fill?(buffer: Uint8Array): Promise<number>;
+  fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
   /** Gives up what has not been read. */
   close?(): void;
 }
 
 /** The body as it comes, over one kind of connection or the other. */
-type Body = AsyncIterableIterator<Uint8Array> & Pick<HttpAnswer, "bytes" | "discard" | "fill">;
+type Body = AsyncIterableIterator<Uint8Array> &
+  Pick<HttpAnswer, "bytes" | "discard"> & { fill?(buffer: Uint8Array): Promise<number> };
+
+type AnswerStart = Pick<HttpAnswer, "status" | "headers">;
 
 export interface HttpClient {
   send(request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer>;
@@ -78,8 +81,8 @@ export function createHttpClient(settings: HttpSettings): HttpClient {
     proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
   const direct = proxy === undefined ? new DirectHttp(settings) : undefined;
   return {
-    async send({ isDirect, ...request }, place) {
-      const answer = isDirect && direct && (await sendDirectly(direct, request, place));
+    async send(request, place) {
+      const answer = request.isDirect && direct && (await sendDirectly(direct, request, place));
       return answer || send(agent, request, place);
     },
     async close() {
@@ -96,16 +99,17 @@ async function sendDirectly(
 ): Promise<HttpAnswer | undefined> {
   try {
     const answer = await direct.send(request);
-    return answer && toAnswer(answer.head.status, answer.head.headers, answer.body, request.signal, place);
+    return answer && new Answer(answer.head, answer.body, request.signal, place);
   } catch (error) {
     throw toStorageError(error, request.signal, place);
   }
 }
 
-function send(agent: Dispatcher, { signal, ...request }: HttpRequest, place: ErrorPlace): Promise<HttpAnswer> {
+function send(agent: Dispatcher, request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer> {
+  const { method, origin, path, headers, body: content = null, signal } = request;
   return new Promise((resolve, reject) => {
     const body = new IncomingBody(
-      (status, headers) => resolve(toAnswer(status, headers, body, signal, place)),
+      (status, headers) => resolve(new Answer({ status, headers }, body, signal, place)),
       (failure) => {
         signal?.removeEventListener("abort", stop);
         if (failure) reject(toStorageError(failure.error, signal, place));
@@ -114,36 +118,63 @@ function send(agent: Dispatcher, { signal, ...request }: HttpRequest, place: Err
     const stop = () => body.abort(signal?.reason);
     if (signal?.aborted) return stop();
     signal?.addEventListener("abort", stop, { once: true });
-    agent.dispatch({ ...request, body: request.body ?? null }, body);
+    agent.dispatch({ method, origin, path, headers, body: content }, body);
   });
 }
 
-function toAnswer(
-  status: number,
-  headers: HttpHeaders,
-  body: Body,
-  signal: AbortSignal | undefined,
-  place: ErrorPlace,
-): HttpAnswer {
-  const named = <T>(promise: Promise<T>) =>
-    promise.catch((error: unknown) => {
-      throw toStorageError(error, signal, place);
-    });
-  const fill = body.fill?.bind(body);
-  return {
-    status,
-    headers,
-    header(name) {
-      const value = headers[name];
-      return Array.isArray(value) ? value[0] : value;
-    },
-    body: pieces(body, signal, place),
-    bytes: () => named(body.bytes()),
-    text: async () => Buffer.from(await named(body.bytes())).toString(),
-    discard: () => named(body.discard()),
-    close: () => void body.return?.(),
-    ...(fill && { fill: (buffer: Uint8Array) => named(fill(buffer)) }),
-  };
+/** An answer and its body, whose errors tell what was asked for. */
+class Answer implements HttpAnswer {
+  readonly status: number;
+  readonly headers: HttpHeaders;
+  readonly #body: Body;
+  readonly #signal: AbortSignal | undefined;
+  readonly #place: ErrorPlace;
+
+  constructor({ status, headers }: AnswerStart, body: Body, signal: AbortSignal | undefined, place: ErrorPlace) {
+    this.status = status;
+    this.headers = headers;
+    this.#body = body;
+    this.#signal = signal;
+    this.#place = place;
+  }
+
+  header(name: string): string | undefined {
+    const value = this.headers[name];
+    return Array.isArray(value) ? value[0] : value;
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    return pieces(this.#body, this.#signal, this.#place);
+  }
+
+  get fill(): HttpAnswer["fill"] {
+    const fill = this.#body.fill?.bind(this.#body);
+    return fill && ((buffer) => this.#named(fill(buffer)));
+  }
+
+  bytes(): Promise<Uint8Array> {
+    return this.#named(this.#body.bytes());
+  }
+
+  async text(): Promise<string> {
+    return Buffer.from(await this.bytes()).toString();
+  }
+
+  discard(): Promise<void> {
+    return this.#named(this.#body.discard());
+  }
+
+  close(): void {
+    this.#body.return?.();
+  }
+
+  async #named<T>(promise: Promise<T>): Promise<T> {
+    try {
+      return await promise;
+    } catch (error) {
+      throw toStorageError(error, this.#signal, this.#place);
+    }
+  }
 }
 
 async function* pieces(

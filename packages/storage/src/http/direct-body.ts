@@ -22,14 +22,17 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#left === 0) return 0;
     try {
-      const taken = await this.#lease.fill(buffer.subarray(0, this.#left));
-      this.#left -= taken;
-      if (this.#left === 0) this.#lease.end(this.#reusable);
-      return taken;
+      return this.#count(await this.#lease.fill(buffer.subarray(0, this.#left)));
     } catch (error) {
       this.#lease.end(false);
       throw error;
     }
+  }
+
+  #count(taken: number): number {
+    this.#left -= taken;
+    if (this.#left === 0) this.#lease.end(this.#reusable);
+    return taken;
   }
 
   [Symbol.asyncIterator](): this {
@@ -56,7 +59,8 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   async bytes(): Promise<Uint8Array> {
     if (this.#left > largestWhole) return Buffer.concat(await Array.fromAsync(this));
     const whole = Buffer.allocUnsafeSlow(this.#left);
-    let filled = 0;
+    // A small one has come with its head.
+    let filled = this.#left === 0 ? 0 : this.#count(this.#lease.take(whole));
     while (this.#left > 0) filled += await this.fill(whole.subarray(filled));
     return whole;
   }

@@ -17,17 +17,19 @@ const longestHead = 32 * 1024;
 /** Of a body in chunks. */
 const longestText = 256 * 1024;
 
-const blankLine = "\r\n\r\n";
+const blankLine = Buffer.from("\r\n\r\n");
 
-function hasHead(text: string): boolean {
-  const isThere = text.includes(blankLine);
-  if (!isThere && text.length > longestHead) throw new Error("the head of the answer is too long");
+const nothing = Buffer.alloc(0);
+
+function hasHead(bytes: Buffer): boolean {
+  const isThere = bytes.includes(blankLine);
+  if (!isThere && bytes.length > longestHead) throw new Error("the head of the answer is too long");
   return isThere;
 }
 
 interface Text {
-  value: string;
-  readonly isEnough: (value: string) => boolean;
+  bytes: Buffer;
+  readonly isEnough: (bytes: Buffer) => boolean;
   /** Over TLS more may come even so, of what was read before the pause. */
   isWhole: boolean;
 }
@@ -37,22 +39,25 @@ export type DirectHead = AnswerHead & { readonly length: number };
 
 export class DirectConnection {
   readonly #socket: Socket;
+  /** Milliseconds. */
   readonly #timeout: number;
   readonly #scratch = Buffer.allocUnsafeSlow(scratchSize);
   /** What has come of a text, of which no more is read than is enough. */
   #text: Text | undefined;
   /** Bytes of the body that came before they were asked for. */
-  #early = Buffer.alloc(0);
+  #early: Buffer = nothing;
   /** Bytes of the body that are still on their way. */
   #left = 0;
   #target: { readonly buffer: Uint8Array; filled: number } | undefined;
   #isConnected = false;
+  /** When what it waits for must have come, on the clock of `performance`. */
+  #deadline = Number.POSITIVE_INFINITY;
   #failure: { readonly error: Error } | undefined;
   #wake: (() => void) | undefined;
 
   /** `onClose` is told when nothing more can come of it. */
   constructor(origin: URL, settings: HttpSettings, onClose: () => void) {
-    this.#timeout = settings.readTimeout * 1000;
+    this.#timeout = settings.readTimeout * 1000 || Number.POSITIVE_INFINITY;
     this.#socket = connect(origin, settings, {
       buffer: () => this.#nextBuffer(),
       callback: (length, buffer) => this.#receive(length, buffer),
@@ -62,7 +67,6 @@ export class DirectConnection {
       this.#isConnected = true;
       this.#wake?.();
     });
-    this.#socket.on("timeout", () => this.destroy(timeout("nothing came in time")));
     this.#socket.on("error", (error) => this.#fail(error));
     this.#socket.on("close", () => {
       this.#fail(new Error("the connection was closed"));
@@ -73,44 +77,44 @@ export class DirectConnection {
   /** Sends a head and waits for the answer's; undefined where that is none for this kind of reading. */
   async ask(head: string): Promise<DirectHead | undefined> {
     this.#socket.ref();
-    if (!this.#isConnected) await this.#until(() => this.#isConnected, 0);
+    if (!this.#isConnected) await this.#until(() => this.#isConnected, Number.POSITIVE_INFINITY);
     this.#socket.write(head, "latin1");
-    const text = await this.#readText("", hasHead);
+    const text = await this.#readText(nothing, hasHead);
     const end = text.indexOf(blankLine);
-    const answer = parseHead(text.slice(0, end));
-    const rest = text.slice(end + blankLine.length);
+    const answer = parseHead(text.toString("latin1", 0, end));
+    const rest = text.subarray(end + blankLine.length);
     const early = answer && answer.length === undefined ? await this.#readChunks(rest) : rest;
     if (!answer || early === undefined) return undefined;
-    this.#early = Buffer.from(early, "latin1");
-    const length = answer.length ?? early.length;
+    this.#early = early;
+    const { status, headers, keptAlive, length = early.length } = answer;
     this.#left = length - early.length;
     // More than the body: nobody knows what that is.
-    return this.#left < 0 ? undefined : { ...answer, length };
+    return this.#left < 0 ? undefined : { status, headers, keptAlive, length };
   }
 
   /** Short answers come in chunks, mostly those that tell of an error. Undefined: it is not short. */
-  async #readChunks(begun: string): Promise<string | undefined> {
-    const text = await this.#readText(begun, (value) => value.length > longestText || joinChunks(value) !== undefined);
-    return joinChunks(text);
+  async #readChunks(begun: Buffer): Promise<Buffer | undefined> {
+    const joined = (bytes: Buffer) => joinChunks(bytes.toString("latin1"));
+    const bytes = await this.#readText(begun, (all) => all.length > longestText || joined(all) !== undefined);
+    const whole = joined(bytes);
+    return whole === undefined ? undefined : Buffer.from(whole, "latin1");
   }
 
-  async #readText(begun: string, isEnough: (value: string) => boolean): Promise<string> {
-    const text: Text = { value: begun, isEnough, isWhole: isEnough(begun) };
+  async #readText(begun: Buffer, isEnough: (bytes: Buffer) => boolean): Promise<Buffer> {
+    const text: Text = { bytes: begun, isEnough, isWhole: isEnough(begun) };
     if (text.isWhole) return begun;
     this.#text = text;
     this.#socket.resume();
     await this.#until(() => text.isWhole);
     this.#text = undefined;
-    return text.value;
+    return text.bytes;
   }
 
   /** Fewer bytes have come than the buffer holds when the body has ended, or broke off: then the next call says why. */
   async fill(buffer: Uint8Array): Promise<number> {
-    const early = this.#early.subarray(0, buffer.length);
-    buffer.set(early);
-    this.#early = this.#early.subarray(early.length);
-    if (early.length === buffer.length || this.#left === 0) return early.length;
-    const target = { buffer, filled: early.length };
+    const early = this.take(buffer);
+    if (early === buffer.length || this.#left === 0) return early;
+    const target = { buffer, filled: early };
     this.#target = target;
     this.#socket.resume();
     try {
@@ -122,13 +126,27 @@ export class DirectConnection {
     return target.filled;
   }
 
+  /** Puts into the buffer what has come already. */
+  take(buffer: Uint8Array): number {
+    const early = this.#early;
+    const taken = early.length > buffer.length ? early.subarray(0, buffer.length) : early;
+    buffer.set(taken);
+    this.#early = taken === early ? nothing : early.subarray(taken.length);
+    return taken.length;
+  }
+
   /** Waits so many milliseconds for another use, or for the server to close. False: nothing can be asked of it. */
   rest(milliseconds: number): boolean {
     if (this.#failure) return false;
-    this.#socket.setTimeout(milliseconds);
+    this.#deadline = performance.now() + milliseconds;
     this.#socket.unref();
     this.#socket.resume();
     return true;
+  }
+
+  /** A timer of its own for every wait would cost more than the reading of a small object: one looks at all. */
+  lookAtTime(now: number): void {
+    if (now > this.#deadline) this.destroy(timeout("nothing came in time"));
   }
 
   destroy(error?: Error): void {
@@ -136,15 +154,15 @@ export class DirectConnection {
     this.#socket.destroy();
   }
 
-  async #until(isDone: () => boolean, timeout = this.#timeout): Promise<void> {
-    this.#socket.setTimeout(timeout);
+  async #until(isDone: () => boolean, milliseconds = this.#timeout): Promise<void> {
+    this.#deadline = performance.now() + milliseconds;
     while (!isDone()) {
       if (this.#failure) throw this.#failure.error;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    this.#socket.setTimeout(0);
+    this.#deadline = Number.POSITIVE_INFINITY;
   }
 
   /** Asked for after every reading; what is given is used for the next, even if that is after a pause. */
@@ -156,6 +174,7 @@ export class DirectConnection {
 
   /** False: nothing more is read until somebody asks. */
   #receive(length: number, buffer: Uint8Array): boolean {
+    if (this.#deadline < Number.POSITIVE_INFINITY) this.#deadline = performance.now() + this.#timeout;
     const isScratch = buffer.buffer === this.#scratch.buffer;
     if (this.#text) this.#takeText(this.#text, length);
     else if (length > this.#left) this.destroy(new Error("more came than the answer had announced"));
@@ -166,9 +185,10 @@ export class DirectConnection {
   }
 
   #takeText(text: Text, length: number): void {
-    text.value += this.#scratch.toString("latin1", 0, length);
+    const come = this.#scratch.subarray(0, length);
+    text.bytes = text.bytes.length === 0 ? Buffer.from(come) : Buffer.concat([text.bytes, come]);
     try {
-      text.isWhole ||= text.isEnough(text.value);
+      text.isWhole ||= text.isEnough(text.bytes);
     } catch (error) {
       this.destroy(error as Error);
     }

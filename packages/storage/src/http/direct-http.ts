@@ -32,6 +32,7 @@ export class DirectHttp {
   readonly #settings: HttpSettings;
   readonly #hosts = new Map<string, Host>();
   readonly #connections = new Set<DirectConnection>();
+  #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(settings: HttpSettings) {
@@ -83,11 +84,28 @@ export class DirectHttp {
   #connect(host: Host): DirectConnection {
     const connection = new DirectConnection(host.url, this.#settings, () => {
       this.#connections.delete(connection);
+      if (this.#connections.size === 0) this.#stopTimer();
       const index = host.idle.indexOf(connection);
       if (index >= 0) host.idle.splice(index, 1);
     });
     this.#connections.add(connection);
+    this.#timer ??= setInterval(this.#lookAtTime, this.#often).unref();
     return connection;
+  }
+
+  /** Milliseconds: what takes too long is noticed that much later. */
+  get #often(): number {
+    return Math.min(keptFor, this.#settings.readTimeout * 1000 || keptFor) / 8;
+  }
+
+  readonly #lookAtTime = () => {
+    const now = performance.now();
+    for (const connection of this.#connections) connection.lookAtTime(now);
+  };
+
+  #stopTimer(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #host(origin: string): Host {

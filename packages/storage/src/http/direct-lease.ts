@@ -24,9 +24,18 @@ export class DirectLease {
     return connection;
   }
 
+  /** What has come already. */
+  take(buffer: Uint8Array): number {
+    return this.#reading().take(buffer);
+  }
+
   async fill(buffer: Uint8Array): Promise<number> {
+    return this.#reading().fill(buffer);
+  }
+
+  #reading(): DirectConnection {
     if (!this.#connection || this.#ended) throw new Error("there is no connection to read from");
-    return this.#connection.fill(buffer);
+    return this.#connection;
   }
 
   end(reusable: boolean): void {

@@ -28,16 +28,17 @@ export function requestHead(
   return forbidden.test(written) ? undefined : `${text}\r\n`;
 }
 
-const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?$/;
+const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?(?:\r\n|$)/;
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const breaking = /[\r\n\0]/;
+/** What must not stand in a line; pairs are its end. */
+const breaking = /\r(?!\n)|(?<!\r)\n|\0/;
 
 /** Undefined where only the end of the connection would tell where the body ends, or anything is odd. */
 export function parseHead(text: string): AnswerHead | undefined {
-  const [first = "", ...lines] = text.split("\r\n");
-  const status = Number(statusLine.exec(first)?.[1]);
-  const headers = parseHeaders(lines);
-  if (Number.isNaN(status) || !headers) return undefined;
+  const first = statusLine.exec(text);
+  const headers = first && !breaking.test(text) ? parseHeaders(text, first[0].length) : undefined;
+  if (!first || !headers) return undefined;
+  const status = Number(first[1]);
   const length = lengthOf(status, headers);
   if (length === undefined) return undefined;
   const keptAlive = !/\bclose\b/i.test(String(headers["connection"] ?? ""));
@@ -51,16 +52,32 @@ function lengthOf(status: number, headers: HttpHeaders): number | "chunked" | un
   return typeof length === "string" && /^\d{1,15}$/.test(length) ? Number(length) : undefined;
 }
 
-function parseHeaders(lines: readonly string[]): Record<string, string | string[]> | undefined {
+function parseHeaders(text: string, start: number): Record<string, string | string[]> | undefined {
   const headers: Record<string, string | string[]> = Object.create(null);
-  for (const line of lines) {
-    const colon = line.indexOf(":");
-    const name = line.slice(0, colon).toLowerCase();
-    const value = line.slice(colon + 1);
-    if (colon < 0 || !headerName.test(name) || breaking.test(value)) return undefined;
+  for (let at = start, end: number; at < text.length; at = end + 2) {
+    end = text.indexOf("\r\n", at);
+    if (end < 0) end = text.length;
+    const colon = text.indexOf(":", at);
+    // Without one of its own, the next line's would be found: no name goes over lines.
+    const name = colon < 0 ? undefined : nameOf(text.slice(at, colon));
+    if (name === undefined) return undefined;
+    const value = text.slice(colon + 1, end).trim();
     const before = headers[name];
-    if (Array.isArray(before)) before.push(value.trim());
-    else headers[name] = before === undefined ? value.trim() : [before, value.trim()];
+    if (Array.isArray(before)) before.push(value);
+    else headers[name] = before === undefined ? value : [before, value];
   }
   return headers;
+}
+
+/** Names that were seen, and found to be in order: a server uses the same ones all the time. */
+const names = new Map<string, string>();
+const mostNames = 256;
+
+/** In lower case; undefined: it is none. */
+function nameOf(written: string): string | undefined {
+  const known = names.get(written);
+  if (known !== undefined || !headerName.test(written)) return known;
+  const name = written.toLowerCase();
+  if (names.size < mostNames) names.set(written, name);
+  return name;
 }

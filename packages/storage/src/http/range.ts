@@ -12,16 +12,53 @@ export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string
 /** A server may ignore the range and send everything: what was not asked for is cut away. */
 export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
   const { start = 0, end = Number.POSITIVE_INFINITY } = call;
-  const [, first, last] = /^bytes (\d+)-(\d+)/.exec(answer.header("content-range") ?? "") ?? [];
-  const sent =
-    first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
-  const close = () => answer.close?.();
-  if (sent.start === start && sent.end <= end) {
-    const { body, fill } = answer;
-    return { entry, ...sent, body, bytes: () => answer.bytes(), ...(fill && { fill }), close };
-  }
+  const sent = sentRange(answer);
+  if (sent.start === start && sent.end <= end) return new WholeContent(answer, entry, sent);
   const wanted = { start: Math.min(start, sent.end), end: Math.min(end, sent.end) };
-  return { entry, ...wanted, body: cut(answer.body, wanted.start - sent.start, wanted.end - sent.start), close };
+  const body = cut(answer.body, wanted.start - sent.start, wanted.end - sent.start);
+  return { entry, ...wanted, body, close: () => answer.close?.() };
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+function sentRange(answer: HttpAnswer): Range {
+  const text = answer.header("content-range");
+  const [, first, last] = (text && /^bytes (\d+)-(\d+)/.exec(text)) || [];
+  return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
+}
+
+/** Everything that was sent is content. */
+class WholeContent implements Content {
+  readonly entry: Entry;
+  readonly start: number;
+  readonly end: number;
+  readonly #answer: HttpAnswer;
+
+  constructor(answer: HttpAnswer, entry: Entry, { start, end }: Range) {
+    this.entry = entry;
+    this.start = start;
+    this.end = end;
+    this.#answer = answer;
+  }
+
+  get body(): AsyncIterable<Uint8Array> {
+    return this.#answer.body;
+  }
+
+  get fill(): Content["fill"] {
+    return this.#answer.fill;
+  }
+
+  bytes(): Promise<Uint8Array> {
+    return this.#answer.bytes();
+  }
+
+  close(): void {
+    this.#answer.close?.();
+  }
 }
 
 function lengthOf(answer: HttpAnswer): number {

@@ -3,6 +3,7 @@ import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { toldEntry } from "../../http/told-entry.ts";
 import type { AzClient } from "./client.ts";
 
 export async function statBlob(client: AzClient, key: string, call: VersionCall): Promise<Entry> {
@@ -30,15 +31,7 @@ export const versionQuery = ({ version }: VersionCall): Record<string, string> =
   version ? { versionid: version } : {};
 
 export function toEntry(key: string, answer: HttpAnswer): Entry {
-  const modified = answer.header("last-modified");
-  const version = answer.header("x-ms-version-id") ?? "";
-  return {
-    path: key,
-    size: Number(answer.header("content-range")?.split("/")[1] ?? answer.header("content-length") ?? 0),
-    etag: (answer.header("etag") ?? "").replaceAll('"', ""),
-    version,
-    is_latest: version === "" || (answer.header("x-ms-is-current-version") ?? "true") === "true",
-    last_modified: modified === undefined ? null : new Date(modified),
-    type: "file",
-  };
+  const entry = toldEntry(key, answer, answer.header("x-ms-version-id"));
+  entry.is_latest = entry.version === "" || answer.header("x-ms-is-current-version") !== "false";
+  return entry;
 }

@@ -1,6 +1,5 @@
-/** Objects as the store describes them: in JSON, and in the headers of their content. */
+/** Objects as the store describes them, in JSON. */
 import type { Entry } from "../../backend.ts";
-import type { HttpAnswer } from "../../http/client.ts";
 
 export interface ObjectResource {
   readonly name: string;
@@ -27,16 +26,3 @@ export const toEntry = (resource: ObjectResource): Entry => ({
   last_modified: resource.updated === undefined ? null : new Date(resource.updated),
   type: "file",
 });
-
-export function entryOfAnswer(key: string, answer: HttpAnswer): Entry {
-  const modified = answer.header("last-modified");
-  return {
-    path: key,
-    size: Number(answer.header("content-range")?.split("/")[1] ?? answer.header("content-length") ?? 0),
-    etag: (answer.header("etag") ?? "").replaceAll('"', ""),
-    version: answer.header("x-goog-generation") ?? "",
-    is_latest: true,
-    last_modified: modified === undefined ? null : new Date(modified),
-    type: "file",
-  };
-}

@@ -2,8 +2,9 @@
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { toldEntry } from "../../http/told-entry.ts";
 import type { GsClient } from "./client.ts";
-import { entryFields, entryOfAnswer, type ObjectResource, toEntry } from "./object-resource.ts";
+import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
 
 export async function statObject(client: GsClient, key: string, call: VersionCall): Promise<Entry> {
   const query = { ...generationQuery(call), fields: entryFields };
@@ -19,7 +20,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
   try {
     const path = client.objectPath(key);
     const answer = await client.send({ method: "GET", path, key, query, headers, signal, isDirect: true });
-    const entry = entryOfAnswer(key, answer);
+    const entry = toldEntry(key, answer, answer.header("x-goog-generation"));
     if (call.ifMatch === undefined || call.ifMatch === entry.etag) return contentOf(answer, entry, call);
     await answer.discard();
     throw replaced(client, key);

@@ -2,6 +2,7 @@
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { toldEntry, unquoted } from "../../http/told-entry.ts";
 import type { HubAnswer, HubClient } from "./client.ts";
 import { statFile } from "./list.ts";
 import { checkPath, encodePath } from "./repository.ts";
@@ -26,15 +27,12 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
 
 /** The version is the commit that was read, so that what is read of the file later is of the same. */
 function toEntry(key: string, { answer, told }: HubAnswer): Entry {
-  const size =
-    told.header("x-linked-size") ?? answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
+  const linkedSize = told.header("x-linked-size");
+  const etag = told.header("x-linked-etag") ?? told.header("etag");
   return {
-    path: key,
-    size: Number(size ?? 0),
-    etag: (told.header("x-linked-etag") ?? told.header("etag") ?? "").replace(/^W\//, "").replaceAll('"', ""),
-    version: told.header("x-repo-commit") ?? "",
-    is_latest: true,
+    ...toldEntry(key, answer, told.header("x-repo-commit")),
+    ...(linkedSize !== undefined && { size: Number(linkedSize) }),
+    etag: unquoted(etag?.replace(/^W\//, "")),
     last_modified: null,
-    type: "file",
   };
 }

@@ -3,6 +3,7 @@ import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { toldEntry, toldSize } from "../../http/told-entry.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import type { Location } from "../../uri.ts";
 import { toStorageError } from "./errors.ts";
@@ -33,19 +34,10 @@ export async function readResource(server: WebServer, key: string, call: ReadCal
   }
 }
 
-function toEntry(key: string, answer: HttpAnswer): Entry {
-  const modified = answer.header("last-modified");
-  const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
-  return {
-    path: key,
-    size: size === undefined ? Number.POSITIVE_INFINITY : Number(size),
-    etag: (answer.header("etag") ?? "").replaceAll('"', ""),
-    version: "",
-    is_latest: true,
-    last_modified: modified === undefined ? null : new Date(modified),
-    type: "file",
-  };
-}
+const toEntry = (key: string, answer: HttpAnswer): Entry => ({
+  ...toldEntry(key, answer),
+  size: toldSize(answer) ?? Number.POSITIVE_INFINITY,
+});
 
 const mostRedirects = 10;
 const credentialHeaders = ["authorization", "cookie", "proxy-authorization"];

@@ -1,5 +1,4 @@
 /** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
-import type { SignatureV4 } from "@smithy/signature-v4";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
 import type { StorageError } from "../../errors.ts";
@@ -13,7 +12,7 @@ import { type CredentialSource, credentialSource } from "./credentials.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
 import { knownRegion, lookUpRegion } from "./region.ts";
-import { createSigner, sha256Hex } from "./signer.ts";
+import { hashHeader, type Signable, Signer, sha256Hex } from "./signature.ts";
 
 export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly call: CallName;
@@ -25,16 +24,6 @@ export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly body?: Uint8Array;
   /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
   readonly onAttempt?: (attempt: number) => void;
-}
-
-/** A request as the signer takes it. */
-interface Signable {
-  readonly method: string;
-  readonly protocol: string;
-  readonly hostname: string;
-  readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
-  readonly headers: Record<string, string>;
 }
 
 const errorRoot = /^\s*(<\?xml[^>]*\?>)?\s*<Error>/;
@@ -49,7 +38,7 @@ export class S3Client {
   readonly #credentials: CredentialSource | undefined;
   readonly #renewedFor = new WeakSet<S3Request>();
   #region: Promise<string> | undefined;
-  #target: { region: string; address: Address; signer: SignatureV4 | undefined } | undefined;
+  #target: { region: string; address: Address; signer: Signer | undefined } | undefined;
 
   constructor(bucket: string, configuration: Configuration<typeof parameters>, http: HttpClient, policy: RetryPolicy) {
     this.bucket = bucket;
@@ -80,13 +69,15 @@ export class S3Client {
   }
 
   async presign(request: S3Request, expiresIn: number): Promise<string> {
-    const { address, signer } = await this.#reach();
+    const { address, region } = await this.#reach();
     const signable = this.#signable(request, address);
-    if (!signer) return address.origin + signable.path + encodeQuery(signable.query);
-    signable.headers["x-amz-content-sha256"] = "UNSIGNED-PAYLOAD";
+    if (!this.#credentials) return address.origin + signable.path + encodeQuery(signable.query);
+    signable.headers[hashHeader] = "UNSIGNED-PAYLOAD";
     // Whoever uses the URL must send these as headers: the store does not take them in a query.
     const unhoistable = Object.keys(signable.headers).filter((name) => name.startsWith("x-amz-server-side-encryption"));
-    const signed = await signer.presign(signable, { expiresIn, unhoistableHeaders: new Set(unhoistable) });
+    const { createPresigner } = await import("./presigner.ts");
+    const presigner = createPresigner(this.#credentials, region);
+    const signed = await presigner.presign(signable, { expiresIn, unhoistableHeaders: new Set(unhoistable) });
     return address.origin + signed.path + encodeQuery(signed.query as Record<string, string>);
   }
 
@@ -108,8 +99,8 @@ export class S3Client {
   async #sendOnce(request: S3Request): Promise<HttpAnswer> {
     const { address, signer } = await this.#reach();
     const signable = this.#signable(request, address);
-    signable.headers["x-amz-content-sha256"] = hashOf(address, request.body);
-    const headers = signer ? (await signer.sign(signable)).headers : signable.headers;
+    signable.headers[hashHeader] = hashOf(address, request.body);
+    const headers = signer ? await signer.sign(signable) : signable.headers;
     const path = signable.path + encodeQuery(signable.query);
     const { method, body, signal, isDirect } = request;
     const { origin } = address;
@@ -143,7 +134,7 @@ export class S3Client {
     const region = await this.#region;
     if (this.#target?.region !== region) {
       const address = addressOf(this.configuration.values, this.bucket, region);
-      const signer = this.#credentials && createSigner(this.#credentials, region);
+      const signer = this.#credentials && new Signer(this.#credentials, region);
       this.#target = { region, address, signer };
     }
     return this.#target;

@@ -4,7 +4,7 @@ import { StorageError } from "../../errors.ts";
 import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
 import type { parameters } from "./parameters.ts";
 
-interface Credentials {
+export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;

@@ -3,6 +3,7 @@ import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { toldEntry } from "../../http/told-entry.ts";
 import type { S3Client } from "./client.ts";
 
 export async function statObject(client: S3Client, key: string, call: VersionCall): Promise<Entry> {
@@ -31,15 +32,6 @@ export const versionQuery = ({ version }: VersionCall): Record<string, string> =
   version ? { versionId: version } : {};
 
 export function toEntry(key: string, answer: HttpAnswer): Entry {
-  const modified = answer.header("last-modified");
-  const version = answer.header("x-amz-version-id") ?? "";
-  return {
-    path: key,
-    size: Number(answer.header("content-range")?.split("/")[1] ?? answer.header("content-length") ?? 0),
-    etag: (answer.header("etag") ?? "").replaceAll('"', ""),
-    version: version === "null" ? "" : version,
-    is_latest: true,
-    last_modified: modified === undefined ? null : new Date(modified),
-    type: "file",
-  };
+  const version = answer.header("x-amz-version-id");
+  return toldEntry(key, answer, version === "null" ? "" : version);
 }

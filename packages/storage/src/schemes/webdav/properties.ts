@@ -1,6 +1,7 @@
 /** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
 import type { CallOptions, Entry } from "../../backend.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
+import { unquoted } from "../../http/told-entry.ts";
 import { etagOfTime } from "../../tree-path.ts";
 import { decodeText } from "../../xml.ts";
 import type { DavClient } from "./client.ts";
@@ -33,11 +34,9 @@ function toEntry(response: string): Entry {
   const size = Number(textOf(response, "getcontentlength") ?? 0);
   const modified = textOf(response, "getlastmodified");
   const last_modified = modified === undefined ? null : new Date(modified);
-  const etag = bare(textOf(response, "getetag")) || etagOfTime(last_modified, size);
+  const etag = unquoted(textOf(response, "getetag")) || etagOfTime(last_modified, size);
   return { ...blankEntry("file", path), size, etag, last_modified };
 }
-
-export const bare = (etag: string | undefined) => (etag ?? "").replaceAll('"', "");
 
 function textOf(xml: string, name: string): string | undefined {
   const found = new RegExp(`<(?:[\\w.-]+:)?${name}(?:\\s[^>]*)?>(?:<!\\[CDATA\\[)?([^<]*?)(?:\\]\\]>)?</`).exec(xml);

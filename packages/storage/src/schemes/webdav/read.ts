@@ -3,10 +3,10 @@ import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { toldEntry } from "../../http/told-entry.ts";
 import { etagOfTime } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { checkPath, statFile } from "./list.ts";
-import { bare } from "./properties.ts";
 
 /** Not every server looks at If-Match: what it sent is compared as well. */
 export async function readFile(client: DavClient, key: string, call: ReadCall): Promise<Content> {
@@ -33,10 +33,8 @@ function headersOf(call: ReadCall): Record<string, string> {
 
 /** Without a time it is no file, but a page about a folder. */
 async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
-  const modified = answer.header("last-modified");
-  if (modified === undefined) await statFile(client, key, call);
-  const size = Number(answer.header("content-range")?.split("/")[1] ?? answer.header("content-length") ?? 0);
-  const last_modified = modified === undefined ? null : new Date(modified);
-  const etag = bare(answer.header("etag")) || etagOfTime(last_modified, size);
-  return { path: key, size, etag, version: "", is_latest: true, last_modified, type: "file" };
+  const entry = toldEntry(key, answer);
+  if (entry.last_modified === null) await statFile(client, key, call);
+  entry.etag ||= etagOfTime(entry.last_modified, entry.size);
+  return entry;
 }

@@ -1,0 +1,25 @@
+/** What the head of an answer tells of an object. */
+import type { Entry } from "../backend.ts";
+import type { HttpAnswer } from "./client.ts";
+
+export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry {
+  const modified = answer.header("last-modified");
+  return {
+    path,
+    size: toldSize(answer) ?? 0,
+    etag: unquoted(answer.header("etag")),
+    version,
+    is_latest: true,
+    last_modified: modified === undefined ? null : new Date(modified),
+    type: "file",
+  };
+}
+
+/** Of the whole object, also where only a range was sent. */
+export function toldSize(answer: HttpAnswer): number | undefined {
+  const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
+  return size === undefined ? undefined : Number(size);
+}
+
+/** An ETag as it is compared, and given to people. */
+export const unquoted = (etag = "") => etag.replaceAll('"', "");

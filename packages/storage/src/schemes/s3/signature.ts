@@ -1,0 +1,103 @@
+/**
+ * Signatures of requests: version 4, all of it in the headers. By hand, because the vendor's signer took a third of the
+ * time that a small object takes: 28 microseconds beside 6. A test holds the two against each other.
+ */
+import { createHmac, hash } from "node:crypto";
+import { encodeText } from "../../url-encoding.ts";
+import type { CredentialSource, Credentials } from "./credentials.ts";
+
+/** A request before it is signed. */
+export interface Signable {
+  readonly method: string;
+  /** With a colon. */
+  readonly protocol: string;
+  readonly hostname: string;
+  /** Encoded. */
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  /** Their names are in lower case; one tells the hash of the body. */
+  readonly headers: Record<string, string>;
+}
+
+export const hashHeader = "x-amz-content-sha256";
+
+const algorithm = "AWS4-HMAC-SHA256";
+
+/** Proxies may change it. */
+const unsigned = "cache-control";
+
+/** When and where a signature is good. */
+interface Moment {
+  readonly second: number;
+  readonly time: string;
+  readonly day: string;
+  readonly scope: string;
+}
+
+export class Signer {
+  readonly #source: CredentialSource;
+  readonly #region: string;
+  #moment: Moment | undefined;
+  /** Good for a day. */
+  #key: { readonly secret: string; readonly day: string; readonly bytes: Buffer } | undefined;
+
+  constructor(source: CredentialSource, region: string) {
+    this.#source = source;
+    this.#region = region;
+  }
+
+  /** Puts a signature of everything among the headers. */
+  async sign(request: Signable, now = Date.now()): Promise<Record<string, string>> {
+    const credentials = await this.#source.get();
+    const { time, day, scope } = this.#momentOf(now);
+    const { headers } = request;
+    headers["x-amz-date"] = time;
+    if (credentials.sessionToken) headers["x-amz-security-token"] = credentials.sessionToken;
+    const names = signedNames(headers);
+    const text = `${algorithm}\n${time}\n${scope}\n${hash("sha256", canonical(request, headers, names))}`;
+    const signature = createHmac("sha256", this.#keyOf(credentials, day)).update(text).digest("hex");
+    const credential = `${credentials.accessKeyId}/${scope}`;
+    headers["authorization"] =
+      `${algorithm} Credential=${credential}, SignedHeaders=${names.join(";")}, Signature=${signature}`;
+    return headers;
+  }
+
+  #momentOf(now: number): Moment {
+    const second = Math.floor(now / 1000);
+    if (this.#moment?.second !== second) {
+      const time = new Date(now).toISOString().replace(/[-:]|\.\d+/g, "");
+      const day = time.slice(0, 8);
+      this.#moment = { second, time, day, scope: `${day}/${this.#region}/s3/aws4_request` };
+    }
+    return this.#moment;
+  }
+
+  #keyOf({ secretAccessKey: secret }: Credentials, day: string): Buffer {
+    if (this.#key?.secret !== secret || this.#key.day !== day) {
+      const steps = [day, this.#region, "s3", "aws4_request"];
+      const mac = (key: string | Buffer, word: string) => createHmac("sha256", key).update(word).digest();
+      this.#key = { secret, day, bytes: steps.reduce<string | Buffer>(mac, `AWS4${secret}`) as Buffer };
+    }
+    return this.#key.bytes;
+  }
+}
+
+const signedNames = (headers: Readonly<Record<string, string>>) =>
+  Object.keys(headers)
+    .filter((name) => name !== unsigned)
+    .sort();
+
+function canonical({ method, path, query }: Signable, headers: Record<string, string>, names: string[]): string {
+  let lines = "";
+  for (const name of names) lines += `${name}:${oneSpaced(headers[name] ?? "")}\n`;
+  return `${method}\n${path}\n${canonicalQuery(query)}\n${lines}\n${names.join(";")}\n${headers[hashHeader]}`;
+}
+
+const oneSpaced = (value: string) => (/\s/.test(value) ? value.trim().replace(/\s+/g, " ") : value);
+
+function canonicalQuery(query: Readonly<Record<string, string>>): string {
+  const names = Object.keys(query).sort();
+  return names.map((name) => `${encodeText(name)}=${encodeText(query[name] ?? "")}`).join("&");
+}
+
+export const sha256Hex = (bytes: Uint8Array): string => hash("sha256", bytes);
