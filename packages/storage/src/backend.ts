@@ -132,6 +132,8 @@ export interface Backend {
   put(key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry>;
   /** Begins a write in parts. */
   upload(key: string, call: WriteCall): Promise<Upload>;
+  /** Where an object lies, or would, if it is a file of this machine: then it is copied without a stream. */
+  localPath?(key: string): string;
   copy?(from: string, to: string, call: VersionCall): Promise<void>;
   /** A move that is one step of the store; elsewhere it is a copy and a removal. */
   move?(from: string, to: string, call: CallOptions): Promise<void>;

@@ -2,10 +2,10 @@
 
 export async function* counted(
   stream: AsyncIterable<Uint8Array>,
-  count: (bytes: number) => void,
+  count: ((bytes: number) => void) | undefined,
 ): AsyncGenerator<Uint8Array> {
   for await (const piece of stream) {
-    count(piece.length);
+    count?.(piece.length);
     yield piece;
   }
 }

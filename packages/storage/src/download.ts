@@ -20,8 +20,8 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
 
 /** Where the bytes of an object land: buffers are taken for them, and given back with their place. */
 export interface Landing {
-  /** Waits where too many are on their way. */
-  take(): Promise<Buffer>;
+  /** A buffer for so many bytes, or fewer. Waits where too many are on their way. */
+  take(wanted: number): Promise<Buffer>;
   put(buffer: Buffer, length: number, at: number): void;
 }
 
@@ -44,7 +44,7 @@ export async function readInto(backend: Backend, key: string, options: ReadOptio
 
 /** The buffer is given back whatever happens: others wait for one. */
 async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted: number): Promise<number> {
-  const buffer = await landing.take();
+  const buffer = await landing.take(wanted);
   let length = 0;
   try {
     length = await body.fill(buffer.subarray(0, Math.min(buffer.length, wanted)));

@@ -1,22 +1,25 @@
 /** Between a storage and files of this machine: bytes go to and from their places, without a stream in between. */
-import { randomUUID } from "node:crypto";
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
+import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import type { Backend, Entry, Upload } from "./backend.ts";
 import { type Landing, readInto } from "./download.ts";
+import { openBeside } from "./schemes/file/write.ts";
 import { Slots } from "./slots.ts";
-import type { ReadOptions, WriteOptions } from "./storage.ts";
-import { inUpload, partSizes } from "./upload.ts";
+import type { DownloadOptions, TransferProgress, UploadOptions, WriteOptions } from "./storage.ts";
+import { checkSize, inUpload, partSizes } from "./upload.ts";
 import { runAll } from "./window.ts";
 
 /** Beside its place first, so that nobody sees half of it. Returns the number of bytes. */
-export async function downloadFile(backend: Backend, key: string, file: string, options: ReadOptions): Promise<number> {
-  await mkdir(dirname(file), { recursive: true });
-  const temporary = `${file}.${randomUUID().slice(0, 8)}.part`;
-  const handle = await open(temporary, "wx");
-  const pieces = new FilePieces(handle);
+export async function downloadFile(
+  backend: Backend,
+  key: string,
+  file: string,
+  options: DownloadOptions & { readonly size?: number | undefined },
+): Promise<number> {
+  const { temporary, handle } = await openBeside(file);
+  const pieces = new FilePieces(handle, options);
   try {
     const bytes = await readInto(backend, key, options, pieces);
+    checkSize(key, options, bytes);
     await pieces.end();
     await handle.close();
     await rename(temporary, file);
@@ -38,22 +41,24 @@ const mostPieces = 32;
 /** Pieces of a file, in buffers that are used again: they are written while the next ones come. */
 class FilePieces implements Landing {
   readonly #handle: FileHandle;
+  readonly #onBytes: TransferProgress["onBytes"];
   readonly #slots = new Slots(mostPieces);
   readonly #unused: Buffer[] = [];
   readonly #writing = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(handle: FileHandle) {
+  constructor(handle: FileHandle, { onBytes }: TransferProgress) {
     this.#handle = handle;
+    this.#onBytes = onBytes;
   }
 
-  async take(): Promise<Buffer> {
+  async take(wanted: number): Promise<Buffer> {
     await this.#slots.acquire(undefined);
     if (this.#failure) {
       this.#slots.release();
       throw this.#failure.error;
     }
-    return this.#unused.pop() ?? Buffer.allocUnsafeSlow(pieceSize);
+    return this.#unused.pop() ?? Buffer.allocUnsafeSlow(Math.min(pieceSize, wanted));
   }
 
   put(buffer: Buffer, length: number, at: number): void {
@@ -62,6 +67,7 @@ class FilePieces implements Landing {
         this.#failure ??= { error };
       })
       .then(() => {
+        if (!this.#failure) this.#onBytes?.(length);
         this.#unused.push(buffer);
         this.#slots.release();
         this.#writing.delete(task);
@@ -83,20 +89,38 @@ async function writeFully(handle: FileHandle, bytes: Uint8Array, position: numbe
 }
 
 /** Each part is read when its turn comes, into a buffer that is used again. */
-export async function uploadFile(backend: Backend, file: string, key: string, options: WriteOptions): Promise<Entry> {
+export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
+  const { onBytes, ...call } = options;
   const handle = await open(file);
   try {
     const { size } = await handle.stat();
-    if (size <= backend.transfer.wholeUpTo) return await backend.put(key, await handle.readFile(), options);
-    const { transfer } = backend;
-    const parts = partsOfFile(handle, size, partSizes(transfer, options, size)(1));
-    const width = options.concurrency ?? transfer.concurrency;
-    return await inUpload(backend, key, { ...options, size }, (put) =>
-      transfer.partsInOrder ? putInOrder(parts, put) : putSideBySide(parts, put, width),
-    );
+    checkSize(key, options, size);
+    if (size > backend.transfer.wholeUpTo) return await uploadParts(backend, handle, key, { ...call, size }, onBytes);
+    const entry = await backend.put(key, await handle.readFile(), call);
+    onBytes?.(size);
+    return entry;
   } finally {
     await handle.close();
   }
+}
+
+function uploadParts(
+  backend: Backend,
+  handle: FileHandle,
+  key: string,
+  call: WriteOptions & { readonly size: number },
+  onBytes: TransferProgress["onBytes"],
+): Promise<Entry> {
+  const { transfer } = backend;
+  const parts = partsOfFile(handle, call.size, partSizes(transfer, call, call.size)(1));
+  const width = call.concurrency ?? transfer.concurrency;
+  return inUpload(backend, key, call, (put) => {
+    const putAndTell: Upload["put"] = async (part, bytes) => {
+      await put(part, bytes);
+      onBytes?.(bytes.length);
+    };
+    return transfer.partsInOrder ? putInOrder(parts, putAndTell) : putSideBySide(parts, putAndTell, width);
+  });
 }
 
 interface FileParts {

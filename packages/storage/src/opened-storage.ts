@@ -15,12 +15,14 @@ import type { Scheme } from "./scheme.ts";
 import { named } from "./schemes/file/errors.ts";
 import type {
   CopyFromOptions,
+  DownloadOptions,
   GlobOptions,
   ListOptions,
   PresignOptions,
   ReadOptions,
   RemoveOptions,
   Storage,
+  UploadOptions,
   WalkedFolder,
   WriteContent,
   WriteOptions,
@@ -145,12 +147,12 @@ export class OpenedStorage implements Storage {
     return { ...(await writeObject(backend, this.#key(path), content, options)), path };
   }
 
-  async download(path: string, file: string, options: ReadOptions = {}): Promise<number> {
+  async download(path: string, file: string, options: DownloadOptions = {}): Promise<number> {
     const backend = await this.#backendFor(options);
     return named(file, () => downloadFile(backend, this.#key(path), file, options));
   }
 
-  async upload(file: string, path: string, options: WriteOptions = {}): Promise<Entry> {
+  async upload(file: string, path: string, options: UploadOptions = {}): Promise<Entry> {
     const backend = await this.#backendToWrite(options);
     return { ...(await named(file, () => uploadFile(backend, file, this.#key(path), options))), path };
   }
@@ -167,22 +169,32 @@ export class OpenedStorage implements Storage {
   }
 
   async copyFrom(source: Storage, from: string, to: string, options: CopyFromOptions = {}): Promise<void> {
-    const { size, onBytes = () => {}, ...call } = options;
-    if (!this.#sharesStoreWith(source)) {
-      const content = counted(source.readStream(from, call), onBytes);
-      await this.write(to, content, size === undefined ? call : { ...call, size });
-      return;
-    }
     this.#need("write");
-    await copyKey(await this.#backend(call), source.#key(from), this.#key(to), call);
-    onBytes(size ?? 0);
+    const { size, onBytes, ...call } = options;
+    if (!(source instanceof OpenedStorage)) return this.#copyStream(source, from, to, options);
+    const [target, origin] = await Promise.all([this.#backend(call), source.#backendFor(call)]);
+    const [key, sourceKey] = [this.#key(to), source.#key(from)];
+    const [file, sourceFile] = [target.localPath?.(key), origin.localPath?.(sourceKey)];
+    if (call.ifMatch === undefined && this.#sharesStoreWith(source)) {
+      await copyKey(target, sourceKey, key, call);
+      onBytes?.(size ?? 0);
+    } else if (file !== undefined) await named(file, () => downloadFile(origin, sourceKey, file, options));
+    else if (sourceFile !== undefined && call.ifMatch === undefined) {
+      const { signal } = call;
+      await named(sourceFile, () => uploadFile(target, sourceFile, key, { size, onBytes, signal }));
+    } else await this.#copyStream(source, from, to, options);
+  }
+
+  async #copyStream(source: Storage, from: string, to: string, options: CopyFromOptions): Promise<void> {
+    const { size, onBytes, ...call } = options;
+    const content = counted(source.readStream(from, call), onBytes);
+    await this.write(to, content, { size, signal: call.signal });
   }
 
   /** The same place with the same parameters: whoever may read there may let the store copy from there. */
-  #sharesStoreWith(source: Storage): source is OpenedStorage {
+  #sharesStoreWith(source: OpenedStorage): boolean {
     return (
       this.capabilities.serverCopy &&
-      source instanceof OpenedStorage &&
       isSamePlace(source.#location, this.#location) &&
       isDeepStrictEqual(source.#configuration.values, this.#configuration.values)
     );

@@ -39,11 +39,19 @@ export interface WriteOptions extends WriteCall {
   readonly partSize?: number;
 }
 
-export interface CopyFromOptions extends CallOptions {
-  /** Of the object, where it is known. */
-  readonly size?: number;
-  /** Bytes that have just moved; all at once where the store copies by itself. */
-  readonly onBytes?: (bytes: number) => void;
+export interface TransferProgress {
+  /** Told of bytes that have just moved; all at once where a store copies by itself. */
+  readonly onBytes?: ((bytes: number) => void) | undefined;
+}
+
+export type DownloadOptions = ReadOptions & TransferProgress;
+export type UploadOptions = WriteOptions & TransferProgress;
+
+export interface CopyFromOptions extends VersionCall, TransferProgress {
+  /** Only the object with this ETag. */
+  readonly ifMatch?: string | undefined;
+  /** Of the object, where it is known: where the bytes pass through here, another one is refused. */
+  readonly size?: number | undefined;
 }
 
 export interface RemoveOptions extends VersionCall {
@@ -83,11 +91,14 @@ export interface Storage {
   open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
   write(path: string, content: WriteContent, options?: WriteOptions): Promise<Entry>;
   /** Into a file of this machine, ranges side by side, each in its place. Returns the number of bytes. */
-  download(path: string, file: string, options?: ReadOptions): Promise<number>;
+  download(path: string, file: string, options?: DownloadOptions): Promise<number>;
   /** From a file of this machine, of which no more is in memory than is on its way. */
-  upload(file: string, path: string, options?: WriteOptions): Promise<Entry>;
+  upload(file: string, path: string, options?: UploadOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
-  /** From another storage, of whatever kind. Within one store the store copies; else the bytes pass through here. */
+  /**
+   * From another storage, of whatever kind. Within one store the store copies, unless an ETag is named; else the bytes
+   * pass through here, from and to files of this machine as `upload` and `download` move them.
+   */
   copyFrom(source: Storage, from: string, to: string, options?: CopyFromOptions): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;
   /** Removing what is not there succeeds. */

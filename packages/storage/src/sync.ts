@@ -1,9 +1,9 @@
 /** Making one tree like another, of whatever kinds of storage the two are. */
 import type { CallOptions, Entry } from "./backend.ts";
-import type { Storage } from "./storage.ts";
+import type { Storage, TransferProgress } from "./storage.ts";
 import { runAll } from "./window.ts";
 
-export interface SyncOptions extends CallOptions {
+export interface SyncOptions extends CallOptions, TransferProgress {
   /** Remove what the source does not have. */
   readonly remove?: boolean;
   /** Copy every file, also what looks the same. */
@@ -13,8 +13,6 @@ export interface SyncOptions extends CallOptions {
   /** Say what would be done, and do nothing. */
   readonly dryRun?: boolean;
   readonly onAction?: (action: SyncAction) => void;
-  /** Bytes that have just moved. */
-  readonly onBytes?: (bytes: number) => void;
 }
 
 export interface SyncAction {
@@ -34,20 +32,20 @@ export async function syncTrees(source: Storage, target: Storage, options: SyncO
 
 async function syncInto(source: Storage, target: Storage, options: SyncOptions): Promise<void> {
   const present = new Map<string, Entry>();
-  const call = { recursive: true, refresh: true, signal: options.signal } as const;
+  const { signal, onBytes } = options;
+  const call = { recursive: true, refresh: true, signal } as const;
   for await (const entry of target.list(call)) present.set(entry.path, entry);
-  const moving = { signal: options.signal, ...(options.onBytes && { onBytes: options.onBytes }) };
   const act = (action: SyncAction, run: () => Promise<unknown>) => perform(options, action, run);
   await runAll(source.list(call), options.concurrency ?? 8, async (entry) => {
     const { path, size } = entry;
     const there = present.get(path);
     present.delete(path);
     if (there && !options.all && isSame(entry, there)) return act({ kind: "keep", path, size }, async () => {});
-    await act({ kind: "copy", path, size }, () => target.copyFrom(source, path, path, { ...moving, size }));
+    await act({ kind: "copy", path, size }, () => target.copyFrom(source, path, path, { signal, onBytes, size }));
   });
   if (!options.remove) return;
   await runAll(present.values(), options.concurrency ?? 8, ({ path, size }) =>
-    act({ kind: "remove", path, size }, () => target.remove(path, { signal: options.signal })),
+    act({ kind: "remove", path, size }, () => target.remove(path, { signal })),
   );
 }
 

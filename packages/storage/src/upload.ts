@@ -89,10 +89,10 @@ export async function inUpload(
 }
 
 /** Infinity stands for a size that nobody told. */
-const knownSize = ({ size }: WriteOptions) => (Number.isFinite(size) ? size : undefined);
+const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(size) ? size : undefined);
 
 /** A source that is cut short must not be taken for the whole. */
-function checkSize(key: string, options: WriteOptions, total: number): void {
+export function checkSize(key: string, options: Pick<WriteOptions, "size">, total: number): void {
   const size = knownSize(options);
   if (size === undefined || size === total) return;
   const message = `${key} was said to have ${size} bytes, and has ${total > size ? "more" : total}`;

@@ -79,6 +79,16 @@ describe("a copy between two storages", () => {
     assert.deepEqual(seen, ["GET one.blob.core.windows.net", "PUT two.blob.core.windows.net"]);
   });
 
+  it("passes through here where an ETag is named, and only what has it does", async () => {
+    const server = await serve();
+    const config = { ...keys, endpoint_url: server.url };
+    const [source, target] = [opened("s3://bucket/from", config), opened("s3://bucket/to", config)];
+    await target.copyFrom(source, "a", "b", { ifMatch: "e" });
+    assert.deepEqual(asked(server), ["GET /bucket/from/a", "PUT /bucket/to/b"]);
+    assert.equal(server.requests[0]?.headers["if-match"], '"e"');
+    assert.equal(server.requests[1]?.headers["if-match"], undefined, "it is no condition of the write");
+  });
+
   it("onto itself changes nothing, and finds that something is there", async () => {
     const server = await serve();
     const config = { ...keys, endpoint_url: server.url };

@@ -4,10 +4,8 @@
  * sum of sizes right.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { createWriteStream } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { pipeline } from "node:stream/promises";
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import { withFileLock } from "./file-lock.ts";
@@ -42,10 +40,10 @@ export class ContentCache {
     );
   }
 
-  /** The path of a copy, which `read` supplies where there is none yet. */
+  /** The path of a copy. Where there is none yet `fetch` brings one, into the file it is told. */
   async ensure(
     record: FileRecord,
-    read: () => ReadableStream<Uint8Array>,
+    fetch: (file: string) => Promise<unknown>,
     { signal }: CallOptions = {},
   ): Promise<string> {
     const place = this.placeOf(record);
@@ -56,16 +54,16 @@ export class ContentCache {
     }
     return withFileLock(`${place}.lock`, signal, async () => {
       if (await markUsed(place)) return place;
-      await this.#fetch(record, place, read());
+      await this.#bring(record, place, fetch);
       return place;
     });
   }
 
-  async #fetch(record: FileRecord, place: string, content: ReadableStream<Uint8Array>): Promise<void> {
+  async #bring(record: FileRecord, place: string, fetch: (file: string) => Promise<unknown>): Promise<void> {
     const part = join(this.folder, "parts", randomUUID());
     await mkdir(join(this.folder, "parts"), { recursive: true });
     try {
-      await pipeline(content, createWriteStream(part, { flags: "wx" }));
+      await fetch(part);
       const { size } = await stat(part);
       if (size !== record.size) {
         const message = `${record.path}: ${size} bytes came instead of ${record.size}`;

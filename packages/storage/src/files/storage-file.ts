@@ -2,7 +2,7 @@
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import type { OpenedFile, OpenFileOptions } from "../random-access/opened-file.ts";
-import type { ReadOptions, Storage } from "../storage.ts";
+import type { CopyFromOptions, DownloadOptions, ReadOptions, Storage } from "../storage.ts";
 import type { ContentCache } from "./content-cache.ts";
 import type { FileRecord } from "./file-record.ts";
 import { type ExportedFile, type ToStorageOptions, toStorage } from "./to-storage.ts";
@@ -17,7 +17,7 @@ export interface FileOrigin {
 }
 
 /** What a caller may still choose: the version and the ETag are those of the record. */
-type FileReadOptions = Omit<ReadOptions, "version" | "ifMatch">;
+type Pinned<Options> = Omit<Options, "version" | "ifMatch">;
 
 export class StorageFile implements FileRecord {
   readonly source: string;
@@ -46,16 +46,26 @@ export class StorageFile implements FileRecord {
     return this.source.endsWith("/") ? this.source + this.path : `${this.source}/${this.path}`;
   }
 
-  read(options: FileReadOptions = {}): Promise<Uint8Array> {
+  read(options: Pinned<ReadOptions> = {}): Promise<Uint8Array> {
     return this.#origin.storage.read(this.#key, { ...options, ...this.#pin() });
   }
 
-  readText(options: FileReadOptions & { encoding?: string } = {}): Promise<string> {
+  readText(options: Pinned<ReadOptions> & { encoding?: string } = {}): Promise<string> {
     return this.#origin.storage.readText(this.#key, { ...options, ...this.#pin() });
   }
 
-  readStream(options: FileReadOptions = {}): ReadableStream<Uint8Array> {
+  readStream(options: Pinned<ReadOptions> = {}): ReadableStream<Uint8Array> {
     return this.#origin.storage.readStream(this.#key, { ...options, ...this.#pin() });
+  }
+
+  /** Into a file of this machine. Returns the number of bytes. */
+  download(file: string, options: Pinned<DownloadOptions> = {}): Promise<number> {
+    return this.#origin.storage.download(this.#key, file, { ...options, ...this.#pin() });
+  }
+
+  /** Into another storage. */
+  copyTo(target: Storage, path: string, options: Pinned<CopyFromOptions> = {}): Promise<void> {
+    return target.copyFrom(this.#origin.storage, this.#key, path, { size: this.size, ...options, ...this.#pin() });
   }
 
   /** For random access, through a cache. */
@@ -71,7 +81,7 @@ export class StorageFile implements FileRecord {
   ensureCached(options: CallOptions = {}): Promise<string> {
     const { cache } = this.#origin;
     if (!cache) throw new StorageError("invalid", "ensureCached: the listing was made without a cache");
-    return cache.ensure(this, () => this.readStream(options), options);
+    return cache.ensure(this, (file) => this.download(file, options), options);
   }
 
   /** This file alone; `toStorage` exports many. Returns where it went, relative to the target. */

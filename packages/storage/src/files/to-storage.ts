@@ -2,7 +2,6 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { CallOptions } from "../backend.ts";
-import { counted } from "../counted.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { openStorage } from "../open.ts";
 import type { ClientConfig } from "../parameters.ts";
@@ -139,7 +138,7 @@ async function exportFile(
       return link_type;
     }
   }
-  await target.write(path, counted(file.readStream({ signal }), count), { size: file.size, signal });
+  await file.copyTo(target, path, { signal, onBytes: count });
   return "copy";
 }
 

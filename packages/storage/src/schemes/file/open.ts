@@ -2,6 +2,7 @@
 import type { Backend } from "../../backend.ts";
 import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";
 import { listFiles } from "./list.ts";
+import { checkPath } from "./path.ts";
 import { readFile, statFile } from "./read.ts";
 import { beginUpload, putFile } from "./write.ts";
 
@@ -23,6 +24,7 @@ export function open(): Backend {
     read: readFile,
     put: putFile,
     upload: beginUpload,
+    localPath: checkPath,
     copy: copyFile,
     move: moveFile,
     remove: removeFile,

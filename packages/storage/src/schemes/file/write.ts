@@ -20,14 +20,16 @@ export async function putFile(key: string, bytes: Uint8Array, call: WriteCall): 
 
 export async function beginUpload(key: string, call: WriteCall): Promise<Upload> {
   call.signal?.throwIfAborted();
-  checkPath(key);
-  // Short, whatever the name is: with it, a long one would be too long.
-  const temporary = join(dirname(key), `.${basename(key).slice(0, 16)}.${randomUUID()}.part`);
-  const handle = await named(key, async () => {
-    await mkdir(dirname(key), { recursive: true });
-    return open(temporary, "wx");
-  });
+  const { temporary, handle } = await named(key, () => openBeside(checkPath(key)));
   return new FileUpload(key, temporary, handle, call);
+}
+
+/** A new file in the same folder, which can be moved into the place of the other. */
+export async function openBeside(file: string): Promise<{ temporary: string; handle: FileHandle }> {
+  await mkdir(dirname(file), { recursive: true });
+  // Short, whatever the name is: with it, a long one would be too long.
+  const temporary = join(dirname(file), `.${basename(file).slice(0, 16)}.${randomUUID()}.part`);
+  return { temporary, handle: await open(temporary, "wx") };
 }
 
 /** Parts come one after the other: `transfer` says so. */
