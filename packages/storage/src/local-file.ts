@@ -63,11 +63,11 @@ class FilePieces implements Landing {
 
   put(buffer: Buffer, length: number, at: number): void {
     const task = writeFully(this.#handle, buffer.subarray(0, length), at)
+      .then(() => this.#onBytes?.(length))
       .catch((error: unknown) => {
         this.#failure ??= { error };
       })
       .then(() => {
-        if (!this.#failure) this.#onBytes?.(length);
         this.#unused.push(buffer);
         this.#slots.release();
         this.#writing.delete(task);

@@ -122,6 +122,17 @@ describe("a file on its way", () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
+  it("is given up, and nothing of it left, when whoever follows it fails", { timeout: 30_000 }, async () => {
+    const onBytes = () => {
+      throw new Error("nobody looks");
+    };
+    await assert.rejects(storage.download("a", file, { onBytes }), /nobody looks/);
+    assert.deepEqual(await readdir(folder), []);
+    await writeFile(file, Buffer.alloc(size));
+    await assert.rejects(storage.upload(file, "a", { onBytes }), /nobody looks/);
+    assert.equal(state, "aborted");
+  });
+
   it("stops its other ranges when one fails", { timeout: 30_000 }, async () => {
     const isOpened = afterReads(2);
     onPiece = async (_number, signal) => {
