@@ -20,19 +20,32 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
 
 /** Where the bytes of an object land: buffers are taken for them, and given back with their place. */
 export interface Landing {
-  /** A buffer for so many bytes, or fewer. Waits where too many are on their way. */
-  take(wanted: number): Promise<Buffer>;
+  /** Waits where too many are on their way. */
+  take(): Promise<Buffer>;
   put(buffer: Buffer, length: number, at: number): void;
 }
 
-/** Brings every byte to the landing, those of ranges side by side in any order, and returns how many there were. */
-export async function readInto(backend: Backend, key: string, options: ReadOptions, landing: Landing): Promise<number> {
+/**
+ * Brings every byte to its landing, those of ranges side by side in any order, and returns how many there were. The
+ * landing is made when the object is there, and told how many bytes will come, or Infinity.
+ */
+export async function readInto(
+  backend: Backend,
+  key: string,
+  options: ReadOptions,
+  prepare: (expected: number) => Promise<Landing>,
+): Promise<number> {
   checkRange(options);
-  const { start = 0 } = options;
+  const { start = 0, signal } = options;
   const first = await openFirst(backend, key, options);
+  const landing = await prepare(wantedEnd(first, options) - first.start).catch(async (error: unknown) => {
+    await abandon(first);
+    throw error;
+  });
   let bytes = 0;
   await readRanges(backend, key, options, first, async (body, range) => {
     for (let at = range.start; at < range.end; ) {
+      signal?.throwIfAborted();
       const length = await readPiece(body, landing, at - start, range.end - at);
       if (length === 0) return;
       bytes += length;
@@ -44,7 +57,7 @@ export async function readInto(backend: Backend, key: string, options: ReadOptio
 
 /** The buffer is given back whatever happens: others wait for one. */
 async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted: number): Promise<number> {
-  const buffer = await landing.take(wanted);
+  const buffer = await landing.take();
   let length = 0;
   try {
     length = await body.fill(buffer.subarray(0, Math.min(buffer.length, wanted)));

@@ -5,14 +5,13 @@ import type { Capabilities } from "./capabilities.ts";
 import type { Configuration } from "./configuration.ts";
 import { counted } from "./counted.ts";
 import { readObject, streamObject } from "./download.ts";
+import { downloadFile } from "./download-file.ts";
 import { Entries } from "./entries.ts";
 import { directoryEntry } from "./entry.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
-import { downloadFile, uploadFile } from "./local-file.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
-import { named } from "./schemes/file/errors.ts";
 import type {
   CopyFromOptions,
   DownloadOptions,
@@ -28,6 +27,7 @@ import type {
   WriteOptions,
 } from "./storage.ts";
 import { writeObject } from "./upload.ts";
+import { uploadFile } from "./upload-file.ts";
 import { folderOf, isSamePlace, joinKey, type Location } from "./uri.ts";
 import { walkFolders } from "./walk.ts";
 import { runAll } from "./window.ts";
@@ -148,13 +148,12 @@ export class OpenedStorage implements Storage {
   }
 
   async download(path: string, file: string, options: DownloadOptions = {}): Promise<number> {
-    const backend = await this.#backendFor(options);
-    return named(file, () => downloadFile(backend, this.#key(path), file, options));
+    return downloadFile(await this.#backendFor(options), this.#key(path), file, options);
   }
 
   async upload(file: string, path: string, options: UploadOptions = {}): Promise<Entry> {
     const backend = await this.#backendToWrite(options);
-    return { ...(await named(file, () => uploadFile(backend, file, this.#key(path), options))), path };
+    return { ...(await uploadFile(backend, file, this.#key(path), options)), path };
   }
 
   #backendToWrite(options: WriteOptions): Promise<Backend> {
@@ -170,19 +169,24 @@ export class OpenedStorage implements Storage {
 
   async copyFrom(source: Storage, from: string, to: string, options: CopyFromOptions = {}): Promise<void> {
     this.#need("write");
-    const { size, onBytes, ...call } = options;
     if (!(source instanceof OpenedStorage)) return this.#copyStream(source, from, to, options);
-    const [target, origin] = await Promise.all([this.#backend(call), source.#backendFor(call)]);
+    const byStore = options.ifMatch === undefined && this.#sharesStoreWith(source);
+    if (!byStore) return this.#copyThrough(source, from, to, options);
+    await copyKey(await this.#backendFor(options), source.#key(from), this.#key(to), options);
+    options.onBytes?.(options.size ?? 0);
+  }
+
+  /** Files of this machine need no stream; one of which the ETag is named is read as any other. */
+  async #copyThrough(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<void> {
+    const { signal, size, onBytes, ifMatch } = options;
+    const origin = await source.#backendFor(options);
+    const target = await this.#backend(options);
     const [key, sourceKey] = [this.#key(to), source.#key(from)];
-    const [file, sourceFile] = [target.localPath?.(key), origin.localPath?.(sourceKey)];
-    if (call.ifMatch === undefined && this.#sharesStoreWith(source)) {
-      await copyKey(target, sourceKey, key, call);
-      onBytes?.(size ?? 0);
-    } else if (file !== undefined) await named(file, () => downloadFile(origin, sourceKey, file, options));
-    else if (sourceFile !== undefined && call.ifMatch === undefined) {
-      const { signal } = call;
-      await named(sourceFile, () => uploadFile(target, sourceFile, key, { size, onBytes, signal }));
-    } else await this.#copyStream(source, from, to, options);
+    const file = target.localPath?.(key);
+    const sourceFile = ifMatch === undefined ? origin.localPath?.(sourceKey) : undefined;
+    if (file !== undefined) await downloadFile(origin, sourceKey, file, options);
+    else if (sourceFile !== undefined) await uploadFile(target, sourceFile, key, { signal, size, onBytes });
+    else await this.#copyStream(source, from, to, options);
   }
 
   async #copyStream(source: Storage, from: string, to: string, options: CopyFromOptions): Promise<void> {

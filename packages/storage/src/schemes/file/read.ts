@@ -8,11 +8,11 @@ import { checkPath } from "./path.ts";
 
 export async function statFile(key: string, { signal }: CallOptions): Promise<Entry> {
   signal?.throwIfAborted();
-  return named(key, async () => toEntry(checkPath(key), await stat(key)));
+  return named(key, async () => fileEntry(checkPath(key), await stat(key)));
 }
 
 /** Folders are not found as files; whoever asks for one gets it from the listing. */
-function toEntry(key: string, stats: Stats): Entry {
+export function fileEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new StorageError("not_found", `${key} is a folder`, { scheme: "file", key });
   return {
     path: key,
@@ -29,7 +29,7 @@ export async function readFile(key: string, call: ReadCall): Promise<Content> {
   call.signal?.throwIfAborted();
   const handle = await named(key, () => open(checkPath(key)));
   try {
-    const entry = await named(key, async () => toEntry(key, await handle.stat()));
+    const entry = await named(key, async () => fileEntry(key, await handle.stat()));
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
       throw new StorageError("precondition", `${key} was replaced`, { scheme: "file", key });
     }

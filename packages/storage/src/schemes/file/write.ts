@@ -24,8 +24,13 @@ export async function beginUpload(key: string, call: WriteCall): Promise<Upload>
   return new FileUpload(key, temporary, handle, call);
 }
 
-/** A new file in the same folder, which can be moved into the place of the other. */
-export async function openBeside(file: string): Promise<{ temporary: string; handle: FileHandle }> {
+/** A new file in the same folder as another, into whose place it can be moved. */
+export interface Beside {
+  readonly temporary: string;
+  readonly handle: FileHandle;
+}
+
+export async function openBeside(file: string): Promise<Beside> {
   await mkdir(dirname(file), { recursive: true });
   // Short, whatever the name is: with it, a long one would be too long.
   const temporary = join(dirname(file), `.${basename(file).slice(0, 16)}.${randomUUID()}.part`);

@@ -1,0 +1,117 @@
+/** From a storage into a file of this machine: bytes go to their places, without a stream in between. */
+import { type FileHandle, rename, rm } from "node:fs/promises";
+import type { Backend } from "./backend.ts";
+import { type Landing, readInto } from "./download.ts";
+import { named } from "./schemes/file/errors.ts";
+import { type Beside, openBeside } from "./schemes/file/write.ts";
+import { Slots } from "./slots.ts";
+import type { DownloadOptions } from "./storage.ts";
+import { checkSize } from "./upload.ts";
+
+export interface DownloadCall extends DownloadOptions {
+  /** What the caller was told of it: another one is refused. */
+  readonly size?: number | undefined;
+}
+
+/** Beside its place first, so that nobody sees half of it. Returns the number of bytes. */
+export async function downloadFile(backend: Backend, key: string, file: string, call: DownloadCall): Promise<number> {
+  let pieces: FilePieces | undefined;
+  let total = 0;
+  const count = (bytes: number) => {
+    total += bytes;
+    // A body whose end nobody told could go on for ever.
+    if (total > (call.size ?? total)) checkSize(key, call, total);
+    call.onBytes?.(bytes);
+  };
+  try {
+    const bytes = await readInto(backend, key, call, async (expected) => {
+      if (Number.isFinite(expected)) checkSize(key, call, expected);
+      pieces = new FilePieces(file, await named(file, () => openBeside(file)), expected, count);
+      return pieces;
+    });
+    checkSize(key, call, bytes);
+    call.signal?.throwIfAborted();
+    await pieces?.finish();
+    return bytes;
+  } catch (error) {
+    await pieces?.giveUp();
+    throw error;
+  }
+}
+
+/** Bytes of a piece: much of it is still at the processor when it is written. */
+const pieceSize = 512 * 1024;
+
+/** Pieces that are being filled or written at once; whoever wants more must wait. */
+const mostPieces = 32;
+
+/** Pieces of a file, in buffers that are used again: they are written while the next ones come. */
+class FilePieces implements Landing {
+  readonly #file: string;
+  readonly #beside: Beside;
+  readonly #pieceSize: number;
+  readonly #onWritten: (bytes: number) => void;
+  readonly #slots = new Slots(mostPieces);
+  readonly #unused: Buffer[] = [];
+  readonly #writing = new Set<Promise<void>>();
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(file: string, beside: Beside, expected: number, onWritten: (bytes: number) => void) {
+    this.#file = file;
+    this.#beside = beside;
+    this.#pieceSize = Math.min(pieceSize, Math.max(1, expected));
+    this.#onWritten = onWritten;
+  }
+
+  async take(): Promise<Buffer> {
+    await this.#slots.acquire(undefined);
+    if (!this.#failure) return this.#unused.pop() ?? Buffer.allocUnsafeSlow(this.#pieceSize);
+    this.#slots.release();
+    throw this.#failure.error;
+  }
+
+  put(buffer: Buffer, length: number, at: number): void {
+    const task = this.#write(buffer.subarray(0, length), at)
+      .catch((error: unknown) => {
+        this.#failure ??= { error };
+      })
+      .then(() => {
+        this.#unused.push(buffer);
+        this.#slots.release();
+        this.#writing.delete(task);
+      });
+    this.#writing.add(task);
+  }
+
+  async #write(bytes: Uint8Array, at: number): Promise<void> {
+    await named(this.#file, () => writeFully(this.#beside.handle, bytes, at));
+    this.#onWritten(bytes.length);
+  }
+
+  /** Everything is written: it takes its place. */
+  async finish(): Promise<void> {
+    await this.#allWritten();
+    if (this.#failure) throw this.#failure.error;
+    await named(this.#file, async () => {
+      await this.#beside.handle.close();
+      await rename(this.#beside.temporary, this.#file);
+    });
+  }
+
+  async giveUp(): Promise<void> {
+    await this.#allWritten();
+    await this.#beside.handle.close().catch(() => {});
+    await rm(this.#beside.temporary, { force: true });
+  }
+
+  async #allWritten(): Promise<void> {
+    await Promise.all(this.#writing);
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
+  for (let written = 0; written < bytes.length; ) {
+    const rest = bytes.subarray(written);
+    written += (await handle.write(rest, 0, rest.length, position + written)).bytesWritten;
+  }
+}

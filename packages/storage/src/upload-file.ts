@@ -1,0 +1,109 @@
+/** From a file of this machine into a storage: each part is read when its turn comes, into a buffer that is used again. */
+import { type FileHandle, open } from "node:fs/promises";
+import type { Backend, Entry, Upload } from "./backend.ts";
+import { StorageError } from "./errors.ts";
+import { named } from "./schemes/file/errors.ts";
+import { fileEntry } from "./schemes/file/read.ts";
+import type { TransferProgress, UploadOptions, WriteOptions } from "./storage.ts";
+import { checkSize, inUpload, partSizes } from "./upload.ts";
+import { runAll } from "./window.ts";
+
+/** What is read at once: a store may take more so, but many files may be on their way. */
+const mostAtOnce = 8 * 1024 * 1024;
+
+export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
+  const { onBytes, ...call } = options;
+  const handle = await named(file, () => open(file));
+  try {
+    const { size } = await named(file, async () => fileEntry(file, await handle.stat()));
+    checkSize(key, options, size);
+    const source = { file, handle, size };
+    if (size > Math.min(backend.transfer.wholeUpTo, mostAtOnce)) {
+      return await uploadParts(backend, source, key, { ...call, size }, onBytes);
+    }
+    const entry = await backend.put(key, await readFully(source, Buffer.allocUnsafeSlow(size), 0), call);
+    onBytes?.(size);
+    return entry;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A file of which as much is read as it had when it was opened. */
+interface SourceFile {
+  readonly file: string;
+  readonly handle: FileHandle;
+  readonly size: number;
+}
+
+function uploadParts(
+  backend: Backend,
+  source: SourceFile,
+  key: string,
+  call: WriteOptions,
+  onBytes: TransferProgress["onBytes"],
+): Promise<Entry> {
+  const { transfer } = backend;
+  const parts = partsOfFile(source, partSizes(transfer, call, source.size)(1));
+  const width = call.concurrency ?? transfer.concurrency;
+  return inUpload(backend, key, call, (put) => {
+    const putAndTell: Upload["put"] = async (part, bytes) => {
+      await put(part, bytes);
+      onBytes?.(bytes.length);
+    };
+    return transfer.partsInOrder ? putInOrder(parts, putAndTell) : putSideBySide(parts, putAndTell, width);
+  });
+}
+
+interface FileParts {
+  readonly count: number;
+  /** As long as a part. */
+  newBuffer(): Buffer;
+  /** Reads a part into a buffer, of which the last does not need all. */
+  read(index: number, buffer: Buffer): Promise<Buffer>;
+}
+
+const partsOfFile = (source: SourceFile, partSize: number): FileParts => ({
+  count: Math.ceil(source.size / partSize),
+  newBuffer: () => Buffer.allocUnsafeSlow(partSize),
+  read(index, buffer) {
+    const start = index * partSize;
+    return readFully(source, buffer.subarray(0, Math.min(partSize, source.size - start)), start);
+  },
+});
+
+async function putSideBySide(parts: FileParts, put: Upload["put"], width: number): Promise<void> {
+  const unused: Buffer[] = [];
+  await runAll(Array.from({ length: parts.count }).keys(), width, async (index) => {
+    const buffer = unused.pop() ?? parts.newBuffer();
+    await put(index + 1, await parts.read(index, buffer));
+    unused.push(buffer);
+  });
+}
+
+/** The next part is read while one is on its way. */
+async function putInOrder(parts: FileParts, put: Upload["put"]): Promise<void> {
+  let [current, next] = [parts.newBuffer(), parts.newBuffer()];
+  let sending = Promise.resolve();
+  for (let index = 0; index < parts.count; index += 1) {
+    const bytes = await parts.read(index, current);
+    await sending;
+    sending = put(index + 1, bytes);
+    // Met by the next part, or at the end.
+    sending.catch(() => {});
+    [current, next] = [next, current];
+  }
+  await sending;
+}
+
+async function readFully({ file, handle }: SourceFile, target: Buffer, position: number): Promise<Buffer> {
+  for (let filled = 0; filled < target.length; ) {
+    const rest = { offset: filled, length: target.length - filled, position: position + filled };
+    const { bytesRead } = await named(file, () => handle.read(target, rest));
+    if (bytesRead === 0) {
+      throw new StorageError("precondition", `${file} became shorter while it was read`, { scheme: "file", key: file });
+    }
+    filled += bytesRead;
+  }
+  return target;
+}
