@@ -50,6 +50,11 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     for (const socket of connections) socket.destroy();
   });
 
+  async function useReadTimeout(readTimeout: number): Promise<void> {
+    await client.close();
+    client = createHttpClient({ connections: 2, connectTimeout: 5, readTimeout });
+  }
+
   const ask = (signal?: AbortSignal) =>
     client.send(
       { method: "GET", origin, path: "/a", headers: { "x-y": "z" }, isDirect: true, signal },
@@ -157,8 +162,7 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
   });
 
   it("waits for a reader who takes longer than a read may", async () => {
-    await client.close();
-    client = createHttpClient({ connections: 2, connectTimeout: 5, readTimeout: 0.2 });
+    await useReadTimeout(0.2);
     answers = [whole];
     const { fill } = await ask();
     assert.ok(fill);
@@ -169,6 +173,42 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
       await pause(500);
     }
     assert.ok(content.equals(Buffer.concat(read)));
+  });
+
+  it("may come slowly, as long as something comes", async () => {
+    await useReadTimeout(0.3);
+    answers = [[head]];
+    const { fill } = await ask();
+    const buffer = Buffer.alloc(content.length);
+    const filling = fill?.(buffer);
+    for (let start = 0; start < content.length; start += 500_000) {
+      await pause(100);
+      for (const socket of connections) socket.write(content.subarray(start, start + 500_000));
+    }
+    assert.equal(await filling, content.length);
+    assert.ok(content.equals(buffer));
+  });
+
+  it("may take any time where none was set", async () => {
+    await useReadTimeout(0);
+    answers = [[]];
+    const asking = ask();
+    await pause(700);
+    for (const socket of connections) for (const bytes of whole) socket.write(bytes);
+    assert.ok(content.equals(await (await asking).bytes()));
+  });
+
+  it("is watched also after a time without any connection, by nothing that keeps the process running", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = timers();
+    await useReadTimeout(0.2);
+    answers = [[...whole, "end"], [head]];
+    const answer = await ask();
+    assert.equal(timers(), before);
+    await answer.bytes();
+    while (connections.size > 0) await pause(10);
+    const { fill } = await ask();
+    await assert.rejects(fill?.(Buffer.alloc(10)) ?? assert.fail(), /nothing came in time/);
   });
 
   it("leaves no connection open for long that nobody uses", async () => {

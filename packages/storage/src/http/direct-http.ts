@@ -89,12 +89,12 @@ export class DirectHttp {
       if (index >= 0) host.idle.splice(index, 1);
     });
     this.#connections.add(connection);
-    this.#timer ??= setInterval(this.#lookAtTime, this.#often).unref();
+    this.#timer ??= setInterval(this.#lookAtTime, this.#period).unref();
     return connection;
   }
 
   /** Milliseconds: what takes too long is noticed that much later. */
-  get #often(): number {
+  get #period(): number {
     return Math.min(keptFor, this.#settings.readTimeout * 1000 || keptFor) / 8;
   }
 

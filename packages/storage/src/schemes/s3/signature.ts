@@ -9,7 +9,7 @@ import type { CredentialSource, Credentials } from "./credentials.ts";
 /** A request before it is signed. */
 export interface Signable {
   readonly method: string;
-  /** With a colon. */
+  /** With a colon; like the host, only for URLs. */
   readonly protocol: string;
   readonly hostname: string;
   /** Encoded. */
@@ -93,11 +93,14 @@ function canonical({ method, path, query }: Signable, headers: Record<string, st
   return `${method}\n${path}\n${canonicalQuery(query)}\n${lines}\n${names.join(";")}\n${headers[hashHeader]}`;
 }
 
-const oneSpaced = (value: string) => (/\s/.test(value) ? value.trim().replace(/\s+/g, " ") : value);
+const oneSpaced = (value: string) =>
+  /[ \t]/.test(value) ? value.replace(/[ \t]+/g, " ").replace(/^ | $/g, "") : value;
 
-function canonicalQuery(query: Readonly<Record<string, string>>): string {
-  const names = Object.keys(query).sort();
-  return names.map((name) => `${encodeText(name)}=${encodeText(query[name] ?? "")}`).join("&");
-}
+const canonicalQuery = (query: Readonly<Record<string, string>>) =>
+  Object.keys(query)
+    .map((name) => [encodeText(name), encodeText(query[name] ?? "")] as const)
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}`)
+    .join("&");
 
 export const sha256Hex = (bytes: Uint8Array): string => hash("sha256", bytes);
