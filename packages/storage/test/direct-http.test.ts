@@ -198,14 +198,10 @@ describe("an answer on a direct connection", { timeout: 60_000 }, () => {
     assert.ok(content.equals(await (await asking).bytes()));
   });
 
-  it("is watched also after a time without any connection, by nothing that keeps the process running", async () => {
-    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
-    const before = timers();
+  it("is watched also after a time without any connection", async () => {
     await useReadTimeout(0.2);
     answers = [[...whole, "end"], [head]];
-    const answer = await ask();
-    assert.equal(timers(), before);
-    await answer.bytes();
+    await (await ask()).bytes();
     while (connections.size > 0) await pause(10);
     const { fill } = await ask();
     await assert.rejects(fill?.(Buffer.alloc(10)) ?? assert.fail(), /nothing came in time/);
