@@ -30,8 +30,9 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
       return pieces;
     });
     checkSize(key, call, bytes);
+    await pieces?.allWritten();
     call.signal?.throwIfAborted();
-    await pieces?.finish();
+    await pieces?.takePlace();
     return bytes;
   } catch (error) {
     await pieces?.giveUp();
@@ -88,10 +89,12 @@ class FilePieces implements Landing {
     this.#onWritten(bytes.length);
   }
 
-  /** Everything is written: it takes its place. */
-  async finish(): Promise<void> {
-    await this.#allWritten();
+  async allWritten(): Promise<void> {
+    await Promise.all(this.#writing);
     if (this.#failure) throw this.#failure.error;
+  }
+
+  async takePlace(): Promise<void> {
     await named(this.#file, async () => {
       await this.#beside.handle.close();
       await rename(this.#beside.temporary, this.#file);
@@ -99,13 +102,9 @@ class FilePieces implements Landing {
   }
 
   async giveUp(): Promise<void> {
-    await this.#allWritten();
+    await Promise.all(this.#writing);
     await this.#beside.handle.close().catch(() => {});
     await rm(this.#beside.temporary, { force: true });
-  }
-
-  async #allWritten(): Promise<void> {
-    await Promise.all(this.#writing);
   }
 }
 

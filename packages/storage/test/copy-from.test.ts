@@ -1,7 +1,12 @@
 /** Copies between storages: within one store the store makes them, seen by a server of our own. */
 import assert from "node:assert/strict";
-import { afterEach, describe, it } from "node:test";
-import { type ClientConfig, openStorage, type Storage, syncTrees } from "@millrace/storage";
+import { randomUUID } from "node:crypto";
+import { appendFile, type FileHandle, mkdir, mkdtemp, open, readdir, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it, mock } from "node:test";
+import { type ClientConfig, openStorage, registerScheme, type Storage, syncTrees } from "@millrace/storage";
+import { memoryScheme } from "../src/schemes/memory/scheme.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -101,5 +106,89 @@ describe("a copy between two storages", () => {
     const config = { ...keys, endpoint_url: server.url };
     await syncTrees(opened("s3://bucket/from", config), opened("s3://bucket/to", config));
     assert.deepEqual(asked(server), ["HEAD /bucket/from/a", "PUT /bucket/to/a /bucket/from/a"]);
+  });
+});
+
+describe("a copy between a storage and files of this machine", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-storage-copy-"));
+    cleanups.push(() => rm(folder, { recursive: true }));
+  });
+
+  const memory = () => opened(`memory://${randomUUID()}`, {});
+  const local = () => opened(folder, {});
+
+  it("makes no folder for what is not there", async () => {
+    await assert.rejects(local().copyFrom(memory(), "none", "new/none"), { code: "not_found", scheme: "memory" });
+    assert.deepEqual(await readdir(folder), []);
+  });
+
+  it("is refused before anything is written where the size is another", async () => {
+    const source = memory();
+    await source.write("a", "12345");
+    let moved = 0;
+    const onBytes = (bytes: number) => (moved += bytes);
+    await assert.rejects(local().copyFrom(source, "a", "new/a", { size: 4, onBytes }), { code: "invalid" });
+    assert.deepEqual([moved, await readdir(folder)], [0, []]);
+  });
+
+  it("of which nobody knows the end is stopped at the size that was told", async () => {
+    let sent = 0;
+    const server = await startRecordingServer((_request, response) => {
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536))) sent += 65_536;
+      };
+      response.writeHead(200).on("drain", more);
+      more();
+    });
+    cleanups.push(() => server.stop());
+    await assert.rejects(local().copyFrom(opened(server.url, {}), "a", "a", { size: 10 }), { code: "invalid" });
+    assert.deepEqual(await readdir(folder), []);
+    assert.ok(sent < 100_000_000, `${sent} bytes came`);
+  });
+
+  it("tells the error of the side that failed, and the reason of a signal as it is", async () => {
+    const source = memory();
+    await source.write("a", Buffer.alloc(2_000_000));
+    const reason = Object.assign(new Error("enough"), { code: "ENOENT" });
+    const stop = new AbortController();
+    const onBytes = () => stop.abort(reason);
+    const stopped = local().copyFrom(source, "a", "a", { signal: stop.signal, onBytes });
+    await assert.rejects(stopped, (error) => error === reason);
+    await mkdir(join(folder, "in the way"));
+    await assert.rejects(local().copyFrom(source, "a", "in the way"), {
+      scheme: "file",
+      key: join(folder, "in the way"),
+    });
+    await assert.rejects(source.copyFrom(local(), "in the way", "b"), { code: "not_found", message: /is a folder$/ });
+    assert.deepEqual(await readdir(folder), ["in the way"]);
+  });
+
+  it("takes no more of a file than it had, and not less", async () => {
+    const file = join(folder, "file");
+    const before = Buffer.alloc(100, "a");
+    await writeFile(file, before);
+    const target = memory();
+    const handle = await open(file);
+    const { read: original } = Object.getPrototypeOf(handle);
+    const read = mock.method(
+      Object.getPrototypeOf(handle),
+      "read",
+      async function (this: FileHandle, ...words: never[]) {
+        await appendFile(file, "more");
+        return original.apply(this, words);
+      },
+    );
+    await handle.close();
+    await target.copyFrom(local(), "file", "a").finally(() => read.mock.restore());
+    assert.ok(before.equals(await target.read("a")));
+  });
+
+  it("rejects where both sides fail, and leaves nobody unheard", async () => {
+    const closed = local();
+    await closed.close();
+    registerScheme({ ...memoryScheme, names: ["unloadable"], load: () => Promise.reject(new Error("not loaded")) });
+    await assert.rejects(opened("unloadable://", {}).copyFrom(closed, "a", "b"), /is closed/);
   });
 });
