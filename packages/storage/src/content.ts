@@ -1,23 +1,77 @@
 /** What callers give to be written, as bytes or as a stream of them, and cut into parts. */
+import { Readable } from "node:stream";
+import { abortable } from "./abortable.ts";
+import { StorageError } from "./errors.ts";
+import { iteratorOf } from "./iterator-of.ts";
 import type { WriteContent } from "./storage.ts";
 
 const encoder = new TextEncoder();
 
-const toBytes = (piece: Uint8Array | string) => (typeof piece === "string" ? encoder.encode(piece) : piece);
+/** Undefined: it is neither. */
+function bytesOf(piece: unknown): Uint8Array | undefined {
+  if (typeof piece === "string") return encoder.encode(piece);
+  if (piece instanceof Uint8Array) return piece;
+  if (ArrayBuffer.isView(piece)) return new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+  return piece instanceof ArrayBuffer || piece instanceof SharedArrayBuffer ? new Uint8Array(piece) : undefined;
+}
+
+/** A stream of something else would be taken for an empty one. */
+function toBytes(piece: unknown): Uint8Array {
+  const bytes = bytesOf(piece);
+  if (bytes) return bytes;
+  throw new StorageError("invalid", `a piece of the content is neither bytes nor text: ${nameOf(piece)}`);
+}
+
+const nameOf = (value: unknown) => (typeof value === "object" ? (value?.constructor?.name ?? "null") : typeof value);
 
 /** Bytes where they are all there already. */
-export function wholeContent(content: WriteContent): Uint8Array | undefined {
-  return typeof content === "string" || content instanceof Uint8Array ? toBytes(content) : undefined;
+export const wholeContent = (content: WriteContent): Uint8Array | undefined => bytesOf(content);
+
+/** The size where it can be known before. */
+export const sizeOfContent = (content: WriteContent): number | undefined =>
+  content instanceof Blob ? content.size : bytesOf(content)?.length;
+
+/** The pieces of a stream; waiting for one ends with the signal, also where the source never says another word. */
+async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
+  const stream = content instanceof Blob ? content.stream() : content;
+  if (!isIterable(stream)) {
+    throw new StorageError("invalid", `the content is neither bytes nor text nor a stream of them: ${nameOf(stream)}`);
+  }
+  const source = iteratorOf(stream);
+  let hasEnded = false;
+  try {
+    for (;;) {
+      const next = await abortable(source.next(), signal);
+      hasEnded = next.done === true;
+      if (next.done) return;
+      yield toBytes(next.value);
+    }
+  } finally {
+    if (!hasEnded) leave(stream, source);
+  }
 }
+
+/** Not waited for: a source that hangs would hang us. One of Node's hears of it only so while it is waited for. */
+function leave(stream: unknown, source: AsyncIterator<unknown>): void {
+  source.return?.().catch(() => {});
+  if (stream instanceof Readable) stream.destroy();
+}
+
+const isIterable = (stream: unknown): stream is AsyncIterable<unknown> | Iterable<unknown> =>
+  typeof stream === "object" && stream !== null && (Symbol.asyncIterator in stream || Symbol.iterator in stream);
 
 /**
  * Parts of the size that `sizeOf` names for each, the last one shorter; at least one, even if it is empty. Each part of
  * a stream is a buffer of its own, so that the source may use its buffers again.
  */
-export async function* partsOf(content: WriteContent, sizeOf: (part: number) => number): AsyncGenerator<Uint8Array> {
+export async function* partsOf(
+  content: WriteContent,
+  sizeOf: (part: number) => number,
+  signal?: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   const whole = wholeContent(content);
   if (whole) yield* partsOfBytes(whole, sizeOf);
-  else yield* partsOfStream(content as AsyncIterable<Uint8Array | string>, sizeOf);
+  else yield* partsOfStream(piecesOf(content, signal), sizeOf);
 }
 
 function* partsOfBytes(bytes: Uint8Array, sizeOf: (part: number) => number): Generator<Uint8Array> {
@@ -29,14 +83,14 @@ function* partsOfBytes(bytes: Uint8Array, sizeOf: (part: number) => number): Gen
 }
 
 async function* partsOfStream(
-  stream: AsyncIterable<Uint8Array | string>,
+  stream: AsyncIterable<Uint8Array>,
   sizeOf: (part: number) => number,
 ): AsyncGenerator<Uint8Array> {
   let part = 1;
   let filled = 0;
   let buffer = Buffer.allocUnsafeSlow(sizeOf(part));
   for await (const piece of stream) {
-    let rest = toBytes(piece);
+    let rest = piece;
     while (rest.length > 0) {
       const taken = rest.subarray(0, buffer.length - filled);
       buffer.set(taken, filled);

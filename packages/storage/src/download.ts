@@ -1,5 +1,6 @@
 /** Reading: one body, taken up again where it broke off, or ranges side by side; never bytes of two different objects. */
 import type { Backend, Content, ReadCall } from "./backend.ts";
+import { checkCount } from "./check-count.ts";
 import { StorageError } from "./errors.ts";
 import { retry } from "./retry.ts";
 import { abandon, reopen, SteadyBody } from "./steady-body.ts";
@@ -7,7 +8,7 @@ import type { ReadOptions } from "./storage.ts";
 import { mapInOrder, runAll } from "./window.ts";
 
 export async function readObject(backend: Backend, key: string, options: ReadOptions): Promise<Uint8Array> {
-  checkRange(options);
+  checkOptions(options);
   const first = await openFirst(backend, key, options);
   const wanted = wantedEnd(first, options);
   if (first.end >= wanted) return readWhole(backend, key, options, first);
@@ -35,7 +36,7 @@ export async function readInto(
   options: ReadOptions,
   prepare: (expected: number) => Promise<Landing>,
 ): Promise<number> {
-  checkRange(options);
+  checkOptions(options);
   const { start = 0, signal } = options;
   const first = await openFirst(backend, key, options);
   const landing = await prepare(wantedEnd(first, options) - first.start).catch(async (error: unknown) => {
@@ -92,7 +93,7 @@ async function readRanges(
 }
 
 export async function* streamObject(backend: Backend, key: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
-  checkRange(options);
+  checkOptions(options);
   const first = await openFirst(backend, key, options);
   if (first.end >= wantedEnd(first, options)) {
     yield* new SteadyBody(backend, key, options, first).pieces();
@@ -117,7 +118,9 @@ async function allocate(size: number, content: Content): Promise<Buffer> {
   }
 }
 
-function checkRange({ start = 0, end = Number.POSITIVE_INFINITY }: ReadCall): void {
+function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, blockSize }: ReadOptions): void {
+  checkCount("concurrency", concurrency);
+  checkCount("blockSize", blockSize);
   if (start < 0 || end < start || !Number.isInteger(start) || Number.isNaN(end)) {
     throw new StorageError("invalid", `the range from ${start} to ${end} is not one`);
   }

@@ -3,12 +3,14 @@ import type { Entry } from "./backend.ts";
 
 export class Entries implements AsyncIterableIterator<Entry> {
   readonly #pages: AsyncIterator<Entry[]>;
+  readonly #signal: AbortSignal | undefined;
   #page: Entry[] = [];
   #at = 0;
   #coming: Promise<IteratorResult<Entry, undefined>> | undefined;
 
-  constructor(pages: AsyncIterable<Entry[]>) {
+  constructor(pages: AsyncIterable<Entry[]>, signal: AbortSignal | undefined) {
     this.#pages = pages[Symbol.asyncIterator]();
+    this.#signal = signal;
   }
 
   [Symbol.asyncIterator](): this {
@@ -17,6 +19,7 @@ export class Entries implements AsyncIterableIterator<Entry> {
 
   next(): Promise<IteratorResult<Entry, undefined>> {
     if (this.#coming) return this.#coming.then(() => this.next());
+    if (this.#signal?.aborted) return this.return().then(() => Promise.reject(this.#signal?.reason));
     const value = this.#page[this.#at];
     if (value !== undefined) {
       this.#at += 1;

@@ -17,7 +17,14 @@ export type {
 } from "./backend.ts";
 export type { Capabilities, KeyCapabilities } from "./capabilities.ts";
 export type { Configuration } from "./configuration.ts";
-export { type ErrorCode, errorCodes, isStorageError, StorageError } from "./errors.ts";
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorPlace,
+  errorCodes,
+  isStorageError,
+  StorageError,
+} from "./errors.ts";
 export { ContentCache, type ContentCacheOptions } from "./files/content-cache.ts";
 export type { FileRecord } from "./files/file-record.ts";
 export { FileListing, type FromStorageOptions, fromStorage } from "./files/from-storage.ts";
@@ -42,13 +49,18 @@ export { registerScheme } from "./registry.ts";
 export { defaultRetryPolicy, type RetryPolicy } from "./retry.ts";
 export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
 export type {
+  Bytes,
+  BytesOrText,
   CopyFromOptions,
+  DownloadOptions,
   GlobOptions,
   ListOptions,
   PresignOptions,
   ReadOptions,
   RemoveOptions,
   Storage,
+  TransferProgress,
+  UploadOptions,
   WalkedFolder,
   WriteContent,
   WriteOptions,

@@ -2,9 +2,9 @@
 import { resolveConfiguration } from "./configuration.ts";
 import { OpenedStorage } from "./opened-storage.ts";
 import type { ClientConfig, Environment } from "./parameters.ts";
-import { findScheme } from "./registry.ts";
+import { findScheme, isKnownScheme } from "./registry.ts";
 import type { Storage } from "./storage.ts";
-import { schemeOf } from "./uri.ts";
+import { checkUri, schemeOf } from "./uri.ts";
 
 export interface OpenOptions {
   /** Instead of the environment of this process. */
@@ -13,6 +13,7 @@ export interface OpenOptions {
 
 /** Checks everything that can be checked without asking the store, and throws at once what is wrong. */
 export function openStorage(uri: string, client_config: ClientConfig = {}, options: OpenOptions = {}): Storage {
+  checkUri(uri, isKnownScheme);
   const scheme = findScheme(schemeOf(uri));
   const location = scheme.parse(uri);
   const environment = options.environment ?? process.env;

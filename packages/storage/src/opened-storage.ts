@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
+import { checkCount } from "./check-count.ts";
 import type { Configuration } from "./configuration.ts";
 import { counted } from "./counted.ts";
 import { readObject, streamObject } from "./download.ts";
@@ -13,6 +14,7 @@ import { globEntries } from "./glob.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
 import type {
+  Bytes,
   CopyFromOptions,
   DownloadOptions,
   GlobOptions,
@@ -60,12 +62,13 @@ export class OpenedStorage implements Storage {
   }
 
   list(options: ListOptions = {}): AsyncIterable<Entry> {
-    return new Entries(this.#pages(options));
+    return new Entries(this.#pages(options), options.signal);
   }
 
   async *#pages(options: ListOptions): AsyncGenerator<Entry[]> {
     this.#need("list");
     const { prefix = "", recursive = false, delimiter = "/", startAfter, ...call } = options;
+    checkCount("concurrency", call.concurrency);
     const versions = options.versions ?? this.#versionAware;
     if (versions) this.#need("versions");
     const folder = folderOf(this.#location.path);
@@ -116,16 +119,17 @@ export class OpenedStorage implements Storage {
     }
   }
 
-  async read(path: string, options: ReadOptions = {}): Promise<Uint8Array> {
-    return readObject(await this.#backendFor(options), this.#key(path), options);
+  async read(path: string, options: ReadOptions = {}): Promise<Bytes> {
+    return (await readObject(await this.#backendFor(options), this.#key(path), options)) as Bytes;
   }
 
   async readText(path: string, options: ReadOptions & { encoding?: string } = {}): Promise<string> {
-    return new TextDecoder(options.encoding).decode(await this.read(path, options));
+    const decoder = decoderOf(options.encoding);
+    return decoder.decode(await this.read(path, options));
   }
 
-  readStream(path: string, options: ReadOptions = {}): ReadableStream<Uint8Array> {
-    return ReadableStream.from(this.#pieces(path, options));
+  readStream(path: string, options: ReadOptions = {}): ReadableStream<Bytes> {
+    return ReadableStream.from(this.#pieces(path, options)) as ReadableStream<Bytes>;
   }
 
   async *#pieces(path: string, options: ReadOptions): AsyncGenerator<Uint8Array> {
@@ -158,6 +162,9 @@ export class OpenedStorage implements Storage {
 
   #backendToWrite(options: WriteOptions): Promise<Backend> {
     this.#need("write");
+    checkCount("concurrency", options.concurrency);
+    checkCount("partSize", options.partSize);
+    if (Object.keys(options.metadata ?? {}).length > 0) this.#need("metadata");
     if (options.ifMatch !== undefined || options.ifNoneMatch !== undefined) this.#need("writeConditions");
     return this.#backend(options);
   }
@@ -342,6 +349,14 @@ export class OpenedStorage implements Storage {
       batch = [];
     }
     if (batch.length > 0) yield batch;
+  }
+}
+
+function decoderOf(encoding: string | undefined): TextDecoder {
+  try {
+    return new TextDecoder(encoding);
+  } catch (error) {
+    throw new StorageError("invalid", `${encoding} is not a known encoding of text`, { cause: error });
   }
 }
 

@@ -24,6 +24,8 @@ export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Tabl
   for (const name of scheme.names) registered.set(name, scheme as unknown as Scheme);
 }
 
+export const isKnownScheme = (name: string): boolean => registered.has(name);
+
 export function findScheme(name: string): Scheme {
   const scheme = registered.get(name);
   if (scheme) return scheme;

@@ -61,8 +61,14 @@ export interface RemoveOptions extends VersionCall {
 
 export interface PresignOptions extends Partial<PresignCall> {}
 
-/** What can be written: bytes, text in UTF-8, or a stream, which is never whole in memory. */
-export type WriteContent = Uint8Array | string | AsyncIterable<Uint8Array | string>;
+/** Bytes as the functions of the web take them, in every version of TypeScript: `Uint8Array<ArrayBuffer>` where there is such. */
+export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
+
+/** Text is written in UTF-8. */
+export type BytesOrText = Uint8Array | ArrayBuffer | ArrayBufferView | string;
+
+/** What can be written: all at once, or a stream, which is never whole in memory: Node's, the web's, any iterable. */
+export type WriteContent = BytesOrText | Blob | AsyncIterable<BytesOrText> | Iterable<BytesOrText>;
 
 /** One folder of a tree. */
 export interface WalkedFolder {
@@ -84,9 +90,9 @@ export interface Storage {
   stat(path: string, options?: VersionCall): Promise<Entry>;
   exists(path: string, options?: VersionCall): Promise<boolean>;
   /** `end` is the byte after the last. A range beyond the end of the object is cut short, without an error. */
-  read(path: string, options?: ReadOptions): Promise<Uint8Array>;
+  read(path: string, options?: ReadOptions): Promise<Bytes>;
   readText(path: string, options?: ReadOptions & { encoding?: string }): Promise<string>;
-  readStream(path: string, options?: ReadOptions): ReadableStream<Uint8Array>;
+  readStream(path: string, options?: ReadOptions): ReadableStream<Bytes>;
   /** For reading here and there, through a cache: `cache_type` names it, as in fsspec. Close it, or the storage. */
   open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
   write(path: string, content: WriteContent, options?: WriteOptions): Promise<Entry>;

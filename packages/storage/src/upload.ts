@@ -1,6 +1,6 @@
 /** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
 import type { Backend, Entry, Transfer, Upload } from "./backend.ts";
-import { partsOf, wholeContent } from "./content.ts";
+import { partsOf, sizeOfContent, wholeContent } from "./content.ts";
 import { StorageError } from "./errors.ts";
 import type { WriteContent, WriteOptions } from "./storage.ts";
 import { runAll } from "./window.ts";
@@ -14,7 +14,8 @@ export async function writeObject(
   const whole = wholeContent(content);
   if (whole) checkSize(key, options, whole.length);
   if (whole && whole.length <= backend.transfer.wholeUpTo) return backend.put(key, whole, options);
-  const parts = partsOf(content, partSizes(backend.transfer, options, whole?.length ?? options.size));
+  const size = sizeOfContent(content) ?? options.size;
+  const parts = partsOf(content, partSizes(backend.transfer, options, size), options.signal);
   const first = await parts.next();
   const second = await parts.next();
   if (second.done) {

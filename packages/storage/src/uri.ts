@@ -16,6 +16,19 @@ export interface Location {
 
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;
 
+/** Two letters at least: one is a drive of Windows. */
+const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
+
+/** Refuses what would be taken for a plain path, and is most likely none. */
+export function checkUri(uri: string, isKnown: (scheme: string) => boolean): void {
+  if (typeof uri !== "string") throw new StorageError("config", `a URI is a text, not ${typeof uri}`);
+  if (uri === "") throw new StorageError("config", "the URI is empty: name a place, or . for the current folder");
+  const [, scheme = "", rest = ""] = oneSlash.exec(uri) ?? [];
+  if (!isKnown(scheme.toLowerCase())) return;
+  const message = `${uri}: did you mean ${scheme}://${rest}? A folder of that name is ./${uri}`;
+  throw new StorageError("config", message, { scheme });
+}
+
 /** The scheme of a URI, in lower case; a plain path is a file. */
 export function schemeOf(uri: string): string {
   return schemePattern.exec(uri)?.[1]?.toLowerCase() ?? "file";

@@ -1,4 +1,6 @@
 /** A sliding window over work: a slow piece holds up nobody but itself, and no more than so many run at once. */
+import { checkCount } from "./check-count.ts";
+import { iteratorOf } from "./iterator-of.ts";
 
 /**
  * Runs all, in any order. After a failure it starts no more, waits for those that run, and rejects with the first; a
@@ -9,7 +11,8 @@ export async function runAll<T>(
   width: number,
   run: (item: T) => Promise<void>,
 ): Promise<void> {
-  const source = iterate(items);
+  checkCount("concurrency", width);
+  const source = iteratorOf(items);
   const tasks = new Tasks();
   try {
     for (let next = await tasks.during(source.next()); !next.done; next = await tasks.during(source.next())) {
@@ -74,13 +77,6 @@ class Tasks {
   async allEnded(): Promise<void> {
     await Promise.all(this.#running);
   }
-}
-
-const iterate = <T>(items: AsyncIterable<T> | Iterable<T>): AsyncIterator<T> =>
-  Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : asAsync(items)[Symbol.asyncIterator]();
-
-async function* asAsync<T>(items: Iterable<T>): AsyncGenerator<T> {
-  yield* items;
 }
 
 /** Yields results in the order of the items, while up to `width` of the next ones are being made. */

@@ -2,7 +2,7 @@
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import type { OpenedFile, OpenFileOptions } from "../random-access/opened-file.ts";
-import type { CopyFromOptions, DownloadOptions, ReadOptions, Storage } from "../storage.ts";
+import type { Bytes, CopyFromOptions, DownloadOptions, ReadOptions, Storage } from "../storage.ts";
 import type { ContentCache } from "./content-cache.ts";
 import type { FileRecord } from "./file-record.ts";
 import { type ExportedFile, type ToStorageOptions, toStorage } from "./to-storage.ts";
@@ -46,7 +46,7 @@ export class StorageFile implements FileRecord {
     return this.source.endsWith("/") ? this.source + this.path : `${this.source}/${this.path}`;
   }
 
-  read(options: Pinned<ReadOptions> = {}): Promise<Uint8Array> {
+  read(options: Pinned<ReadOptions> = {}): Promise<Bytes> {
     return this.#origin.storage.read(this.#key, { ...options, ...this.#pin() });
   }
 
@@ -54,7 +54,7 @@ export class StorageFile implements FileRecord {
     return this.#origin.storage.readText(this.#key, { ...options, ...this.#pin() });
   }
 
-  readStream(options: Pinned<ReadOptions> = {}): ReadableStream<Uint8Array> {
+  readStream(options: Pinned<ReadOptions> = {}): ReadableStream<Bytes> {
     return this.#origin.storage.readStream(this.#key, { ...options, ...this.#pin() });
   }
 

@@ -1,7 +1,9 @@
 /** A file opened for random access: reads go through a cache, and all of them see the object that was opened. */
 import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
+import { checkCount } from "../check-count.ts";
 import { readObject } from "../download.ts";
 import { StorageError } from "../errors.ts";
+import type { Bytes } from "../storage.ts";
 import { suggest } from "../suggestion.ts";
 import { type CacheType, cacheTypes } from "./cache-types.ts";
 import { createCache } from "./create-cache.ts";
@@ -22,7 +24,7 @@ export interface OpenedFile {
   readonly cache_type: CacheType;
   readonly block_size: number;
   /** Up to `length` bytes: fewer at the end of the file, none beyond it. */
-  read(offset: number, length: number, options?: CallOptions): Promise<Uint8Array>;
+  read(offset: number, length: number, options?: CallOptions): Promise<Bytes>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -40,9 +42,7 @@ export async function openFile(
     throw new StorageError("unsupported", `${key}: the store does not tell its size; read it as a stream`, { key });
   }
   const blockSize = options.block_size ?? backend.transfer.partSize;
-  if (!Number.isInteger(blockSize) || blockSize < 1) {
-    throw new StorageError("invalid", `block_size: expected 1 or more, got ${blockSize}`, { key });
-  }
+  checkCount("block_size", blockSize);
   const pin = { version: options.version, ifMatch: entry.etag || undefined };
   // Whoever reads now may stop; what a cache fetches ahead belongs to nobody, and ends with the file.
   const closing = new AbortController();
@@ -87,7 +87,7 @@ class CachedFile implements OpenedFile {
     return this.entry.size;
   }
 
-  async read(offset: number, length: number, { signal }: CallOptions = {}): Promise<Uint8Array> {
+  async read(offset: number, length: number, { signal }: CallOptions = {}): Promise<Bytes> {
     signal?.throwIfAborted();
     if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed`);
     if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
@@ -98,7 +98,7 @@ class CachedFile implements OpenedFile {
     const reading = this.#cache.sharesReads ? this.#cache.read(offset, end) : this.#inTurn(offset, end);
     const bytes = await (signal ? untilAborted(reading, signal) : reading);
     // A copy: what the caller does with it must not change what is kept.
-    return this.cache_type === "none" ? bytes : new Uint8Array(bytes);
+    return this.cache_type === "none" ? (bytes as Bytes) : new Uint8Array(bytes);
   }
 
   #inTurn(start: number, end: number): Promise<Uint8Array> {

@@ -1,4 +1,5 @@
 /** `file://path` and plain paths: the files of this machine. */
+import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { defineScheme } from "../../scheme.ts";
 import { afterScheme } from "../../uri.ts";
@@ -20,6 +21,12 @@ export const fileScheme = defineScheme({
     folders: true,
     keys: { doubleSlash: false, trailingSlash: false, besideFolder: false, length: 4095, segment: 255 },
   },
-  parse: (uri) => ({ uri, scheme: "file", bucket: "", path: resolve(afterScheme(uri)) }),
+  parse: (uri) => ({ uri, scheme: "file", bucket: "", path: resolve(pathOf(uri)) }),
   load: () => import("./open.ts"),
 });
+
+/** `~` is the home of whoever runs this, as in shells and in the original; `localhost`, in URLs of files, this machine. */
+function pathOf(uri: string): string {
+  const path = uri === afterScheme(uri) ? uri : afterScheme(uri).replace(/^localhost(?=\/)/, "");
+  return /^~(\/|$)/.test(path) ? homedir() + path.slice(1) : path;
+}
