@@ -1,7 +1,8 @@
 /** Between a storage and files of this machine: bytes go to and from their places, without a stream in between. */
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, rename, rm } from "node:fs/promises";
 import type { Backend, Entry, Upload } from "./backend.ts";
 import { type Landing, readInto } from "./download.ts";
+import { openRegular } from "./schemes/file/read.ts";
 import { openBeside } from "./schemes/file/write.ts";
 import { Slots } from "./slots.ts";
 import type { DownloadOptions, TransferProgress, UploadOptions, WriteOptions } from "./storage.ts";
@@ -91,9 +92,11 @@ async function writeFully(handle: FileHandle, bytes: Uint8Array, position: numbe
 /** Each part is read when its turn comes, into a buffer that is used again. */
 export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
   const { onBytes, ...call } = options;
-  const handle = await open(file);
+  const {
+    handle,
+    entry: { size },
+  } = await openRegular(file);
   try {
-    const { size } = await handle.stat();
     checkSize(key, options, size);
     if (size > backend.transfer.wholeUpTo) return await uploadParts(backend, handle, key, { ...call, size }, onBytes);
     const entry = await backend.put(key, await handle.readFile(), call);
