@@ -16,7 +16,8 @@ export function putObject(objects: MemoryObjects, key: string, bytes: Uint8Array
     last_modified: new Date(),
     type: "file",
   };
-  objects.set(key, { bytes: bytes.slice(), entry });
+  // A copy, which `slice` of a Buffer is not: the caller may use its buffer again.
+  objects.set(key, { bytes: new Uint8Array(bytes), entry });
   return { ...entry };
 }
 
@@ -31,7 +32,7 @@ export function beginUpload(objects: MemoryObjects, key: string, call: WriteCall
   const parts: Uint8Array[] = [];
   return {
     async put(part, bytes) {
-      parts[part - 1] = bytes;
+      parts[part - 1] = new Uint8Array(bytes);
     },
     finish: async () => putObject(objects, key, Buffer.concat(parts), call),
     abort: async () => {},
