@@ -3,7 +3,9 @@ import { link, mkdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { temporaryKey } from "../tree-path.ts";
 
-export type LinkType = "copy" | "symlink" | "hardlink";
+export const linkTypes = ["copy", "symlink", "hardlink"] as const;
+
+export type LinkType = (typeof linkTypes)[number];
 
 /** False where the file system refuses: then a copy is made. */
 export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to: string): Promise<boolean> {
