@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { link, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import { isStorageError, openStorage } from "@millrace/storage";
 import { fileScheme } from "../src/schemes/file/scheme.ts";
 import { conformance, pathsOf, rejectsWith } from "./conformance.ts";
@@ -105,7 +106,7 @@ describe("file://", () => {
     const folder = await newFolder();
     const storage = openStorage(folder);
     await storage.write("a", "1");
-    execFileSync("mkfifo", [join(folder, "pipe")]);
+    await promisify(execFile)("mkfifo", [join(folder, "pipe")]);
     await symlink("pipe", join(folder, "link"));
     await symlink("/dev/null", join(folder, "device"));
     const socket = createServer().listen(join(folder, "socket"));
