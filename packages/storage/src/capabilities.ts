@@ -7,6 +7,8 @@ export interface Capabilities {
   readonly ranges: boolean;
   /** Old versions can be listed and read. */
   readonly versions: boolean;
+  /** Old versions can be read by their names, although they cannot be listed. */
+  readonly namedVersions?: true;
   /** A read can insist on an ETag, so that an object replaced meanwhile is noticed. */
   readonly readConditions: boolean;
   /** A write can insist that the object is absent, or is the one expected. */

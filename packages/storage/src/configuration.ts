@@ -1,5 +1,6 @@
 /** A client_config checked against its table: every value, and where it came from. */
 import { StorageError } from "./errors.ts";
+import { explainParameters } from "./explanation.ts";
 import { type DefaultsPlace, fsspecDefaults, type NamedDefaults } from "./fsspec-defaults.ts";
 import {
   type ClientConfig,
@@ -58,7 +59,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
     environment,
     isGiven: (key) => found.has(key),
     sourceOf: (key) => found.get(key)?.source ?? "default",
-    explain: () => explain(table, found),
+    explain: () => explainParameters(table, found),
   };
 }
 
@@ -227,36 +228,3 @@ function describe(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   return `a value of type ${typeof value}`;
 }
-
-const mask = "********";
-
-function explain(table: ParameterTable, found: ReadonlyMap<string, FoundValue>): ExplainedParameter[] {
-  const shown = Object.entries(table).filter(([key]) => !key.includes(".") || found.has(key));
-  return shown.map(([key, parameter]) => ({
-    key,
-    value: masked(table, key, found.get(key)?.value ?? parameter.default),
-    source: found.get(key)?.source ?? "default",
-    effect: parameter.effect,
-    reason: parameter.reason,
-    help: parameter.help,
-  }));
-}
-
-function masked(table: ParameterTable, key: string, value: unknown): unknown {
-  if (value === null || typeof value === "boolean") return value;
-  if (isSecret(table, key)) return mask;
-  if (typeof value === "function") return "(a function)";
-  if (typeof value !== "object") return value;
-  if (!isPlain(value)) return "(an object)";
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, masked(table, `${key}.${name}`, member)]),
-  );
-}
-
-/** Itself, or because a secret parameter is also taken from this place. */
-function isSecret(table: ParameterTable, key: string): boolean {
-  if (table[key]?.secret) return true;
-  return Object.values(table).some((parameter) => parameter.secret && parameter.sources?.includes(key));
-}
-
-const isPlain = (value: object) => Object.getPrototypeOf(value) === Object.prototype;

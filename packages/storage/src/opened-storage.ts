@@ -302,6 +302,7 @@ export class OpenedStorage implements Storage {
 
   /** A version is for storages that were opened to know versions: elsewhere it would be ignored, or a surprise. */
   #backendFor(options: VersionCall): Promise<Backend> {
+    if (options.version && !this.capabilities.namedVersions) this.#need("versions");
     if (options.version && this.#configuration.values["version_aware"] === false) {
       const message = `${this.uri}: a version can be named only where version_aware is true`;
       throw new StorageError("config", message, { scheme: this.scheme });

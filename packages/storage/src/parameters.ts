@@ -40,6 +40,8 @@ interface Described {
   /** What a null that is given stands for, where it is not the same as giving nothing. */
   readonly nullMeans?: string;
   readonly secret?: true;
+  /** Of a dict that takes any members: those that are secret. */
+  readonly secretMembers?: readonly string[];
 }
 
 type Effect =

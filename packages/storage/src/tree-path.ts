@@ -1,5 +1,6 @@
 /** Keys of stores that keep a tree of folders: others would quietly be taken for something else. */
 import { StorageError } from "./errors.ts";
+import { temporaryName } from "./temporary-name.ts";
 
 /** Refuses empty names, `.` and `..`, a slash at either end, and characters that the store's commands cannot carry. */
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
@@ -14,11 +15,10 @@ export function foldersOf(key: string): string[] {
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-/** Where a file is written before it is moved into its place: beside it, and short, whatever its own name is. */
+/** Where a file is written before it is moved into its place: beside it. */
 export function temporaryKey(key: string): string {
   const slash = key.lastIndexOf("/") + 1;
-  const start = Array.from(key.slice(slash)).slice(0, 8).join("");
-  return `${key.slice(0, slash)}.${start}.${crypto.randomUUID()}.part`;
+  return key.slice(0, slash) + temporaryName(key.slice(slash));
 }
 
 /** The ETag of stores that have none: a file that was changed has another time or size. */

@@ -1,9 +1,9 @@
 /** From a file of this machine into a storage: each part is read when its turn comes, into a buffer that is used again. */
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import type { Backend, Entry, Upload } from "./backend.ts";
 import { StorageError } from "./errors.ts";
 import { named } from "./schemes/file/errors.ts";
-import { fileEntry } from "./schemes/file/read.ts";
+import { openRegular } from "./schemes/file/read.ts";
 import type { TransferProgress, UploadOptions, WriteOptions } from "./storage.ts";
 import { checkSize, inUpload, partSizes } from "./upload.ts";
 import { runAll } from "./window.ts";
@@ -13,11 +13,10 @@ const mostAtOnce = 8 * 1024 * 1024;
 
 export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
   const { onBytes, ...call } = options;
-  const handle = await named(file, () => open(file));
+  const source = await openSource(file);
   try {
-    const { size } = await named(file, async () => fileEntry(file, await handle.stat()));
+    const { size } = source;
     checkSize(key, options, size);
-    const source = { file, handle, size };
     if (size > Math.min(backend.transfer.wholeUpTo, mostAtOnce)) {
       return await uploadParts(backend, source, key, { ...call, size }, onBytes);
     }
@@ -25,7 +24,7 @@ export async function uploadFile(backend: Backend, file: string, key: string, op
     onBytes?.(size);
     return entry;
   } finally {
-    await handle.close();
+    await source.handle.close();
   }
 }
 
@@ -34,6 +33,11 @@ interface SourceFile {
   readonly file: string;
   readonly handle: FileHandle;
   readonly size: number;
+}
+
+async function openSource(file: string): Promise<SourceFile> {
+  const { handle, entry } = await named(file, () => openRegular(file));
+  return { file, handle, size: entry.size };
 }
 
 function uploadParts(

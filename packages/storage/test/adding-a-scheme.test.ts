@@ -11,7 +11,7 @@ it("the documented example of a scheme prints what it says", async () => {
   const page = await readFile(join(import.meta.dirname, "../docs/adding-a-scheme.md"), "utf8");
   const [, example = ""] = /```ts\n(.*?)```/s.exec(page) ?? [];
   const promised = Array.from(example.matchAll(/console\.log.*\/\/ (.*)$/gm), ([, text]) => text);
-  assert.equal(promised.length, 2);
+  assert.equal(promised.length, 5);
   const words = ["--conditions=millrace-source", "--disable-warning=ExperimentalWarning"];
   const typed = ["--input-type=module-typescript", "--eval", example];
   const { stdout } = await run(process.execPath, [...words, ...typed], { cwd: import.meta.dirname });

@@ -584,7 +584,7 @@ function conditionRules({ subject, storage }: Scope): void {
   });
 }
 
-function refusalRules({ subject, storage }: Scope): void {
+function refusalRules({ subject, storage, put }: Scope): void {
   it("refuses what its capabilities lack", async () => {
     const { list, write, presign, versions } = subject.capabilities;
     if (!list) await rejectsWith("unsupported", pathsOf(storage().list()));
@@ -592,6 +592,31 @@ function refusalRules({ subject, storage }: Scope): void {
     if (!write) await rejectsWith("unsupported", storage().remove("x"));
     if (!presign) await rejectsWith("unsupported", storage().presign("x"));
     if (!versions) await rejectsWith("unsupported", pathsOf(storage().list({ versions: true })));
+  });
+
+  it("refuses a version where there are none, whatever it is asked for, and changes nothing", async () => {
+    const { versions, namedVersions, write } = subject.capabilities;
+    if (versions || namedVersions) return;
+    await put("versions/file", "1");
+    const version = "nope";
+    const path = "versions/file";
+    const calls = [
+      () => storage().stat(path, { version }),
+      () => storage().exists(path, { version }),
+      () => storage().read(path, { version }),
+      () => storage().readText(path, { version }),
+      () => Array.fromAsync(storage().readStream(path, { version })),
+      () => storage().open(path, { version }),
+      () => storage().download(path, join(tmpdir(), `millrace-${randomUUID()}`), { version }),
+      () => openStorage("memory://versions").copyFrom(storage(), path, "copied", { version }),
+    ];
+    const changes = [
+      () => storage().copy(path, "versions/copied", { version }),
+      () => storage().remove(path, { version }),
+      () => storage().remove("versions", { version, recursive: true }),
+    ];
+    for (const call of [...calls, ...(write ? changes : [])]) await rejectsWith("unsupported", call());
+    assert.equal(await storage().readText(path), "1");
   });
 
   it("refuses everything once it is closed", async () => {

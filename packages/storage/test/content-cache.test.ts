@@ -60,6 +60,14 @@ describe("a cache of contents", () => {
     await server.stop();
   });
 
+  it("must have room: what is no number above 0 is refused", () => {
+    for (const max_bytes of [-3, 0, Number.NaN, "10", undefined]) {
+      const make = () => new ContentCache(root, { max_bytes: max_bytes as number });
+      assert.throws(make, /^StorageError: max_bytes: expected a number of bytes above 0, got /);
+    }
+    assert.ok(new ContentCache(root, { max_bytes: Number.POSITIVE_INFINITY }));
+  });
+
   it("takes a changed file for another one", async () => {
     const cache = await newCache(100);
     const uri = "memory://cached-changes";

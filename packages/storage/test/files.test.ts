@@ -8,6 +8,7 @@ import { after, before, describe, it } from "node:test";
 import {
   type ExportProgress,
   fromStorage,
+  isStorageError,
   ListingCache,
   openStorage,
   type StorageFile,
@@ -258,6 +259,21 @@ describe("toStorage", () => {
     const files = fromStorage(`${folder}/`);
     const [told] = await toStorage(files, "memory://linked", { placement: "filepath", link_type: "symlink" });
     assert.deepEqual([told?.how, await openStorage("memory://linked").readText("a")], ["copy", "a"]);
+  });
+
+  it("refuses options that it does not know, with those that it does, before anything is written", async () => {
+    const files = fromStorage(`${await placeWith("a")}/`);
+    const folder = await newFolder();
+    const refused = (options: object, message: RegExp) =>
+      assert.rejects(
+        toStorage(files, folder, options),
+        (error) => isStorageError(error, "invalid") && message.test(error.message),
+      );
+    await refused({ placement: "bogus" }, /^placement: expected one of filename, .*, checksum, got "bogus"$/);
+    await refused({ placement: null }, /^placement: .* got null$/);
+    await refused({ link_type: "softlink" }, /^link_type: expected one of copy, symlink, hardlink, got "softlink"/);
+    await refused({ checksum: "sha257" }, /^checksum: .*; did you mean sha256\?$/);
+    assert.deepEqual(await readdir(folder), []);
   });
 
   it("tells how far it is, and how far it goes", async () => {

@@ -161,6 +161,9 @@ describe("reading from the hub", () => {
     await storage.write("big.bin", "other");
     assert.ok(bytes.equals(await storage.read("big.bin", { version })));
     assert.equal((await storage.stat("big.bin", { version })).size, bytes.length);
+    await rejectsWith("unsupported", storage.remove("big.bin", { version }));
+    await rejectsWith("unsupported", storage.remove("", { version, recursive: true }));
+    assert.equal(await storage.readText("big.bin"), "other");
   });
 
   it("of another content than the expected one is refused", async () => {

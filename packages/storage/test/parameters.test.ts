@@ -170,7 +170,8 @@ describe("every parameter", () => {
           const shown = resolveConfiguration([scheme], table, config, environment).explain();
           const found = shown.find((each) => each.key === key) ?? assert.fail("it is not shown");
           const value = source === "default" ? parameter.default : strong;
-          const masked = parameter.secret && typeof value !== "boolean" && value !== null ? "********" : value;
+          const hidden = parameter.secret ? "********" : type === "object" ? "(an object)" : value;
+          const masked = typeof value === "boolean" || value === null ? value : hidden;
           assert.deepEqual([found.value, found.source], [masked, source === "default" ? source : sourceText(source)]);
         }
       });
@@ -299,5 +300,48 @@ describe("a parameter's value", () => {
       aws_secret_access_key: "********",
       region_name: "r",
     });
+  });
+
+  it("is masked where it is a secret member of a dict, and shown where it is another", () => {
+    const s3_additional_kwargs = { SSECustomerKey: "hush", MFA: "hush", SSECustomerAlgorithm: "AES256" };
+    const shown = { SSECustomerKey: "********", MFA: "********", SSECustomerAlgorithm: "AES256" };
+    assert.deepEqual(explained({ s3_additional_kwargs })["s3_additional_kwargs"]?.value, shown);
+    const ofCopies = { CopySourceSSECustomerKey: "hush" };
+    const told = resolveConfiguration(["s3"], s3, { s3_additional_kwargs: ofCopies }, {}).explain();
+    assert.ok(!JSON.stringify(told).includes("hush"));
+  });
+
+  it("is not shown where it is an object that a program made", () => {
+    const session = { config: { credentials: { secretAccessKey: "hush" } } };
+    assert.deepEqual(explained({ session })["session"]?.value, "(an object)");
+  });
+
+  it("that is a URL is shown without its password, in every place", () => {
+    const urls = {
+      "https://user:hush@host:9000/path?a=b": "https://user:********@host:9000/path?a=b",
+      "http://:hush@host": "http://:********@host",
+      "http://user:hu@sh@host": "http://user:********@host",
+      "http://user@host:1/a@b": "http://user@host:1/a@b",
+      "http://host:9000/a@b": "http://host:9000/a@b",
+    };
+    for (const [given, shown] of Object.entries(urls)) {
+      const places = [{ endpoint_url: given }, { client_kwargs: { endpoint_url: given } }];
+      for (const place of places) assert.equal(explained(place)["endpoint_url"]?.value, shown);
+      assert.equal(explained({}, { AWS_ENDPOINT_URL: given })["endpoint_url"]?.value, shown);
+      assert.deepEqual(explained(places[1] ?? {})["client_kwargs"]?.value, { endpoint_url: shown });
+    }
+    for (const proxy of ["http://user:hush@proxy:3128", "user:hush@proxy:3128", "http://user:hu/sh@proxy"]) {
+      const told = resolveConfiguration(["gs"], gs, { session_kwargs: { proxy } }, {}).explain();
+      const shown = told.filter(({ key }) => key.startsWith("session_kwargs")).map(({ value }) => value);
+      assert.ok(!/hu\/?sh/.test(JSON.stringify(shown)), JSON.stringify(shown));
+      assert.match(JSON.stringify(shown), /user:\*{8}@proxy/);
+    }
+  });
+
+  it("is told of members of dicts, too, when nobody gave one", () => {
+    const found = explained({});
+    assert.deepEqual(found["config_kwargs.read_timeout"], { value: 60, source: "default" });
+    assert.deepEqual(found["config_kwargs.retries.max_attempts"], { value: 5, source: "default" });
+    assert.deepEqual(Object.keys(found), Object.keys(s3));
   });
 });

@@ -1,8 +1,8 @@
 /** The README says what the code does: its tables are those of the code, and its examples run. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, readdir, readFile } from "node:fs/promises";
+import { dirname, join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { expectedReadme } from "../../../scripts/storage-readme.ts";
@@ -15,6 +15,19 @@ describe("the README", () => {
   it("has the tables of parameters as the code has them", async () => {
     const { present, expected } = await expectedReadme();
     assert.ok(present === expected, "the tables have changed: run scripts/storage-readme.ts");
+  });
+
+  it("names only pages that the package has", async () => {
+    const { files } = JSON.parse(await readFile(join(home, "package.json"), "utf8"));
+    const pages = ["README.md", ...(await readdir(join(home, "docs"))).map((name) => `docs/${name}`)];
+    for (const page of pages) {
+      const text = await readFile(join(home, page), "utf8");
+      for (const [, link = ""] of text.matchAll(/\]\((?![a-z]+:|#)([^)#]+)/g)) {
+        const path = relative(home, join(home, dirname(page), link));
+        await access(join(home, path));
+        assert.ok(path === "README.md" || files.includes(path.split("/")[0]), `${path} is not packed`);
+      }
+    }
   });
 });
 

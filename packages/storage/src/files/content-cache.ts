@@ -6,6 +6,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { inspect } from "node:util";
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import { withFileLock } from "./file-lock.ts";
@@ -21,6 +22,9 @@ export class ContentCache {
   readonly #limit: number;
 
   constructor(folder: string, { max_bytes }: ContentCacheOptions) {
+    if (!(typeof max_bytes === "number" && max_bytes > 0)) {
+      throw new StorageError("invalid", `max_bytes: expected a number of bytes above 0, got ${inspect(max_bytes)}`);
+    }
     this.folder = folder;
     this.#limit = max_bytes;
   }

@@ -1,13 +1,15 @@
 /** A link in place of a copy, where both sides are files of this machine. */
-import { randomUUID } from "node:crypto";
 import { link, mkdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
+import { temporaryKey } from "../tree-path.ts";
 
-export type LinkType = "copy" | "symlink" | "hardlink";
+export const linkTypes = ["copy", "symlink", "hardlink"] as const;
+
+export type LinkType = (typeof linkTypes)[number];
 
 /** False where the file system refuses: then a copy is made. */
 export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to: string): Promise<boolean> {
-  const temporary = `${dirname(to)}/.${randomUUID()}.link`;
+  const temporary = temporaryKey(to);
   await mkdir(dirname(to), { recursive: true });
   try {
     await (type === "symlink" ? symlink(from, temporary) : link(from, temporary));

@@ -2,15 +2,18 @@
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import type { CallOptions } from "../backend.ts";
+import { checkChoice } from "../choice.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { openStorage } from "../open.ts";
 import type { ClientConfig } from "../parameters.ts";
 import type { Storage } from "../storage.ts";
 import { afterScheme, schemeOf } from "../uri.ts";
 import { runAll } from "../window.ts";
-import { type LinkType, tryLink } from "./link.ts";
-import { checkPath, type Placement, placeOf } from "./placement.ts";
+import { type LinkType, linkTypes, tryLink } from "./link.ts";
+import { checkPath, type Placement, placements, placeOf } from "./placement.ts";
 import type { StorageFile } from "./storage-file.ts";
+
+const checksums = ["sha256", "sha512", "sha1", "md5"] as const;
 
 export interface ToStorageOptions extends CallOptions {
   readonly client_config?: ClientConfig;
@@ -19,7 +22,7 @@ export interface ToStorageOptions extends CallOptions {
   /** A link instead of a copy, from file to file; where that cannot be it is a copy. `copy` when absent. */
   readonly link_type?: LinkType;
   /** Of the placement `checksum`; `sha256` when absent. */
-  readonly checksum?: "sha256" | "sha512" | "sha1" | "md5";
+  readonly checksum?: (typeof checksums)[number];
   /** Files at once; 8 when absent. */
   readonly concurrency?: number;
   /** After every piece and every file. */
@@ -51,6 +54,7 @@ export async function toStorage(
   uri: string,
   options: ToStorageOptions = {},
 ): Promise<ExportedFile[]> {
+  checkOptions(options);
   const target = openStorage(uri, options.client_config);
   try {
     const chosen = await Array.fromAsync(files);
@@ -60,6 +64,12 @@ export async function toStorage(
   } finally {
     await target.close();
   }
+}
+
+function checkOptions({ placement, link_type, checksum }: ToStorageOptions): void {
+  if (placement !== undefined) checkChoice("placement", placement, placements);
+  if (link_type !== undefined) checkChoice("link_type", link_type, linkTypes);
+  if (checksum !== undefined) checkChoice("checksum", checksum, checksums);
 }
 
 async function exportAll(

@@ -1,10 +1,10 @@
 /** A file opened for random access: reads go through a cache, and all of them see the object that was opened. */
 import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
+import { checkChoice } from "../choice.ts";
 import { readObject } from "../download.ts";
 import { StorageError } from "../errors.ts";
 import type { Bytes } from "../storage.ts";
-import { suggest } from "../suggestion.ts";
 import { type CacheType, cacheTypes } from "./cache-types.ts";
 import { createCache } from "./create-cache.ts";
 import type { CacheOptions, FetchRange, FileCache } from "./file-cache.ts";
@@ -37,7 +37,7 @@ export async function openFile(
   options: Omit<OpenFileOptions, "cache_type"> & { readonly cache_type: string },
   held: Set<OpenedFile>,
 ): Promise<OpenedFile> {
-  const type = knownCache(options.cache_type);
+  const type = checkChoice("cache_type", options.cache_type, cacheTypes);
   if (!Number.isFinite(entry.size)) {
     throw new StorageError("unsupported", `${key}: the store does not tell its size; read it as a stream`, { key });
   }
@@ -55,15 +55,6 @@ export async function openFile(
   });
   if (cache.close) held.add(file);
   return file;
-}
-
-function knownCache(name: string): CacheType {
-  const type = cacheTypes.find((known) => known === name);
-  if (type) return type;
-  throw new StorageError(
-    "invalid",
-    `cache_type: expected one of ${cacheTypes.join(", ")}, got ${JSON.stringify(name)}${suggest(name, cacheTypes)}`,
-  );
 }
 
 class CachedFile implements OpenedFile {

@@ -3,15 +3,25 @@ import { constants, copyFile as copy, mkdir, rename, rm, unlink } from "node:fs/
 import { dirname } from "node:path";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { temporaryKey } from "../../tree-path.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
+import { statFile } from "./read.ts";
 
 /** Blocks are shared where the file system can. */
-export async function copyFile(from: string, to: string, { signal }: CallOptions): Promise<void> {
-  signal?.throwIfAborted();
+export async function copyFile(from: string, to: string, call: CallOptions): Promise<void> {
+  // A named pipe would be waited for.
+  await statFile(from, call);
+  const temporary = temporaryKey(checkPath(to));
   await named(from, async () => {
-    await mkdir(dirname(checkPath(to)), { recursive: true });
-    await copy(checkPath(from), to, constants.COPYFILE_FICLONE);
+    await mkdir(dirname(to), { recursive: true });
+    try {
+      await copy(from, temporary, constants.COPYFILE_FICLONE);
+      await rename(temporary, to);
+    } catch (error) {
+      await rm(temporary, { force: true });
+      throw error;
+    }
   });
 }
 

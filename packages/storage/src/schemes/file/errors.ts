@@ -5,6 +5,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ENOENT: "not_found",
   ENOTDIR: "not_found",
   EISDIR: "not_found",
+  ELOOP: "not_found",
   EACCES: "permission",
   EPERM: "permission",
   EROFS: "permission",

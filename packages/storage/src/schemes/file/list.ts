@@ -1,10 +1,11 @@
 /** Listing folders. */
 import type { Dirent } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, realpath, stat } from "node:fs/promises";
 import type { Entry, ListCall } from "../../backend.ts";
 import { directoryEntry } from "../../entry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { compareKeys } from "../../key-order.ts";
+import { isTemporaryName } from "../../temporary-name.ts";
 import { mapInOrder } from "../../window.ts";
 import { named } from "./errors.ts";
 import { statFile } from "./read.ts";
@@ -23,8 +24,8 @@ export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator
 /** In the order of keys: a folder stands where its name with a slash does. */
 async function* listFolder(folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
-  const paths = (await readFolder(folder)).map((child) => folder + child.name + (child.isDirectory() ? "/" : ""));
-  const wanted = paths.filter((path) => path.startsWith(prefix) && mayFollow(path, call.startAfter)).sort(compareKeys);
+  const paths = await pathsIn(folder, prefix);
+  const wanted = paths.filter((path) => mayFollow(path, call.startAfter)).sort(compareKeys);
   let files: Entry[] = [];
   for await (const entry of mapInOrder(wanted, looksAtOnce, look)) {
     if (entry === undefined) continue;
@@ -43,22 +44,51 @@ async function* listFolder(folder: string, prefix: string, call: ListCall): Asyn
 const mayFollow = (path: string, startAfter: string | undefined) =>
   startAfter === undefined || compareKeys(path, startAfter) > 0 || (path.endsWith("/") && startAfter.startsWith(path));
 
-async function readFolder(folder: string): Promise<Dirent[]> {
-  try {
-    return await named(folder, () => readdir(folder, { withFileTypes: true }));
-  } catch (error) {
-    if (isStorageError(error, "not_found")) return [];
-    throw error;
+/** Files, and folders with a slash at their end: nothing that is neither, and nothing that is still being written. */
+async function pathsIn(folder: string, prefix: string): Promise<string[]> {
+  const paths = new Set<string>();
+  const unsure: string[] = [];
+  for (const child of await readFolder(folder)) {
+    const path = folder + child.name;
+    if (!path.startsWith(prefix) || (isTemporaryName(child.name) && !child.isDirectory())) continue;
+    if (child.isSymbolicLink() || isDoubtful(child.name)) unsure.push(path);
+    else if (child.isDirectory()) paths.add(`${path}/`);
+    else if (child.isFile()) paths.add(path);
   }
+  const follow = linksFrom(folder);
+  const found = mapInOrder(unsure, looksAtOnce, (path) => named(path, () => follow(path)).catch(missing));
+  for await (const path of found) if (path !== undefined) paths.add(path);
+  return [...paths];
 }
 
-/** Nothing where the file has gone since, or is a link to nowhere. */
+/** A name that is not UTF-8 is read with this character in it, and is not found by what was read. */
+const isDoubtful = (name: string) => name.includes("\uFFFD");
+
+/** Follows links. One that leads back to a folder around it is left out: going down it would never end. */
+function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
+  let around: Promise<string[]> | undefined;
+  return async (path) => {
+    const stats = await stat(path);
+    if (stats.isFile()) return path;
+    if (!stats.isDirectory()) return undefined;
+    around ??= Promise.all(foldersAround(folder).map((each) => realpath(each)));
+    return (await around).includes(await realpath(path)) ? undefined : `${path}/`;
+  };
+}
+
+/** Itself, and those that it lies in. */
+const foldersAround = (folder: string) => Array.from(folder.matchAll(/\//g), ({ index }) => folder.slice(0, index + 1));
+
+function missing(error: unknown): undefined {
+  if (!isStorageError(error, "not_found")) throw error;
+}
+
+async function readFolder(folder: string): Promise<Dirent[]> {
+  return (await named(folder, () => readdir(folder, { withFileTypes: true })).catch(missing)) ?? [];
+}
+
+/** Nothing where the file has gone since. */
 async function look(path: string): Promise<Entry | undefined> {
   if (path.endsWith("/")) return directoryEntry(path);
-  try {
-    return await statFile(path, {});
-  } catch (error) {
-    if (isStorageError(error, "not_found")) return undefined;
-    throw error;
-  }
+  return statFile(path, {}).catch(missing);
 }

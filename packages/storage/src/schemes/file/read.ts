@@ -1,5 +1,5 @@
 /** Looking at a file, and reading it. */
-import type { Stats } from "node:fs";
+import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -8,12 +8,16 @@ import { checkPath } from "./path.ts";
 
 export async function statFile(key: string, { signal }: CallOptions): Promise<Entry> {
   signal?.throwIfAborted();
-  return named(key, async () => fileEntry(checkPath(key), await stat(key)));
+  return named(key, async () => toEntry(checkPath(key), await stat(key)));
 }
 
 /** Folders are not found as files; whoever asks for one gets it from the listing. */
-export function fileEntry(key: string, stats: Stats): Entry {
+function toEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new StorageError("not_found", `${key} is a folder`, { scheme: "file", key });
+  if (!stats.isFile()) {
+    const message = `${key} is not a regular file but ${kindOf(stats)}: put what it holds into a file first`;
+    throw new StorageError("invalid", message, { scheme: "file", key });
+  }
   return {
     path: key,
     size: stats.size,
@@ -25,11 +29,30 @@ export function fileEntry(key: string, stats: Stats): Entry {
   };
 }
 
+function kindOf(stats: Stats): string {
+  if (stats.isFIFO()) return "a named pipe";
+  return stats.isSocket() ? "a socket" : "a device";
+}
+
+/** Opens regular files only, and waits for nobody: a named pipe, opened plainly, waits for somebody who writes. */
+export async function openRegular(file: string): Promise<{ handle: FileHandle; entry: Entry }> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(async (error) => {
+    // What cannot be opened at all, such as a socket, is refused for what it is.
+    if (error.code === "ENXIO") toEntry(file, await stat(file));
+    throw error;
+  });
+  try {
+    return { handle, entry: toEntry(file, await handle.stat()) };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
 export async function readFile(key: string, call: ReadCall): Promise<Content> {
   call.signal?.throwIfAborted();
-  const handle = await named(key, () => open(checkPath(key)));
+  const { handle, entry } = await named(key, () => openRegular(checkPath(key)));
   try {
-    const entry = await named(key, async () => fileEntry(key, await handle.stat()));
     if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
       throw new StorageError("precondition", `${key} was replaced`, { scheme: "file", key });
     }

@@ -1,8 +1,8 @@
 /** Writing a file: beside its place first, then into it at once, so that nobody sees half of one. */
-import { randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { temporaryKey } from "../../tree-path.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";
@@ -32,8 +32,7 @@ export interface Beside {
 
 export async function openBeside(file: string): Promise<Beside> {
   await mkdir(dirname(file), { recursive: true });
-  // Short, whatever the name is: with it, a long one would be too long.
-  const temporary = join(dirname(file), `.${basename(file).slice(0, 16)}.${randomUUID()}.part`);
+  const temporary = temporaryKey(file);
   return { temporary, handle: await open(temporary, "wx") };
 }
 

@@ -1,5 +1,6 @@
 /** Copying, moving and removing: each is one commit, whatever it touches. */
 import type { CallOptions, VersionCall } from "../../backend.ts";
+import { StorageError } from "../../errors.ts";
 import { folderOf } from "../../uri.ts";
 import type { HubClient } from "./client.ts";
 import type { Changes, CommitLine } from "./commit.ts";
@@ -41,7 +42,8 @@ async function lineOfCopy(client: HubClient, from: string, to: string, call: Ver
   return inline(to, Buffer.concat(await Array.fromAsync(content.body))).line;
 }
 
-export async function removeFile(client: HubClient, changes: Changes, key: string, call: CallOptions): Promise<void> {
+export async function removeFile(client: HubClient, changes: Changes, key: string, call: VersionCall): Promise<void> {
+  refuseVersion(client, key, call);
   changes.forget(key);
   const item = await lookUp(client, key, call);
   if (item?.type !== "file") return;
@@ -49,7 +51,8 @@ export async function removeFile(client: HubClient, changes: Changes, key: strin
 }
 
 /** File by file: so a file of the folder that is written in the same batch stays. */
-export async function removeTree(client: HubClient, changes: Changes, key: string, call: CallOptions): Promise<void> {
+export async function removeTree(client: HubClient, changes: Changes, key: string, call: VersionCall): Promise<void> {
+  refuseVersion(client, key, call);
   if (key !== "") await removeFile(client, changes, key, call);
   else changes.forget("");
   const lines: CommitLine[] = [];
@@ -57,4 +60,10 @@ export async function removeTree(client: HubClient, changes: Changes, key: strin
     for (const { path } of page) lines.push({ key: "deletedFile", value: { path } });
   }
   if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
+}
+
+/** A commit stays what it was: the file would be removed from the newest one instead. */
+function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
+  if (!version) return;
+  throw new StorageError("unsupported", `${key}: hf:// cannot remove a file from an old commit`, client.place(key));
 }

@@ -12,6 +12,7 @@ export const hfScheme = defineScheme({
     ranges: true,
     // A file can be read as any commit had it, but the hub lists only one commit at a time.
     versions: false,
+    namedVersions: true,
     readConditions: true,
     writeConditions: true,
     // Of what is kept beside git; small files pass through us.

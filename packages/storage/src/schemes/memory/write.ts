@@ -16,7 +16,7 @@ export function putObject(objects: MemoryObjects, key: string, bytes: Uint8Array
     last_modified: new Date(),
     type: "file",
   };
-  // Not `slice`: that of a Buffer would be the same bytes.
+  // A copy, which `slice` of a Buffer is not: the caller may use its buffer again.
   objects.set(key, { bytes: new Uint8Array(bytes), entry });
   return { ...entry };
 }

@@ -61,6 +61,7 @@ export const parameters = {
     type: "dict",
     default: {},
     effect: "native",
+    secretMembers: ["SSECustomerKey", "CopySourceSSECustomerKey", "MFA"],
     help: "Members of the store's calls, such as ServerSideEncryption; each goes with the calls that have it.",
   },
   client_kwargs: {

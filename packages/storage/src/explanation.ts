@@ -1,0 +1,48 @@
+/** What `explainConfig()` tells: every parameter with its value, where that came from, and no secrets. */
+import { type ExplainedParameter, type FoundValue, type ParameterTable, typesOf } from "./parameters.ts";
+
+export function explainParameters(table: ParameterTable, found: ReadonlyMap<string, FoundValue>): ExplainedParameter[] {
+  return Object.entries(table).map(([key, parameter]) => ({
+    key,
+    value: masked(table, key, found.get(key)?.value ?? parameter.default),
+    source: found.get(key)?.source ?? "default",
+    effect: parameter.effect,
+    reason: parameter.reason,
+    help: parameter.help,
+  }));
+}
+
+const mask = "********";
+
+function masked(table: ParameterTable, key: string, value: unknown): unknown {
+  if (value === null || typeof value === "boolean") return value;
+  if (isSecret(table, key)) return mask;
+  if (typeof value === "function") return "(a function)";
+  if (typeof value === "string") return withoutPassword(value);
+  if (typeof value !== "object") return value;
+  if (!isPlain(value) || isObject(table, key)) return "(an object)";
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [name, masked(table, `${key}.${name}`, member)]),
+  );
+}
+
+/** Itself, as a member that its dict names, or because a secret parameter is also taken from this place. */
+function isSecret(table: ParameterTable, key: string): boolean {
+  if (table[key]?.secret) return true;
+  const dot = key.lastIndexOf(".");
+  if (table[key.slice(0, dot)]?.secretMembers?.includes(key.slice(dot + 1))) return true;
+  return Object.values(table).some((parameter) => parameter.secret && parameter.sources?.includes(key));
+}
+
+/** Made by a program, such as a client: what is in it is not ours to show. */
+function isObject(table: ParameterTable, key: string): boolean {
+  const parameter = table[key];
+  return parameter !== undefined && typesOf(parameter).includes("object");
+}
+
+const isPlain = (value: object) => Object.getPrototypeOf(value) === Object.prototype;
+
+/** The password of a URL, with or without its scheme, up to the last @: it may hold one. A port is no password. */
+const password = /((?:^|:\/\/)[^\s/?#@:]*:)(?!\/\/|\d+[/?#])\S*@/g;
+
+const withoutPassword = (text: string) => text.replace(password, `$1${mask}@`);
