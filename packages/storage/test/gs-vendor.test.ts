@@ -83,6 +83,14 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
+  it("keeps metadata that is any text, under any name", async () => {
+    const metadata = { name: "wérd 日本\nline ", "größe in cm": "1" };
+    await storage.write("described/any", "x", { metadata });
+    await storage.write("described/any-in-parts", Buffer.alloc(9_000_000), { metadata });
+    for (const name of ["any", "any-in-parts"])
+      assert.deepEqual((await file(`described/${name}`).getMetadata())[0].metadata, metadata);
+  });
+
   it("lists many pages, many requests at once, each key once", async () => {
     const keys = Array.from({ length: 400 }, (_, index) => `many/${index % 5}/${index}`);
     await Promise.all(keys.map((key) => storage.write(key, "")));
