@@ -1,4 +1,4 @@
-/** What the stores of the clouds refuse alike, before anything is sent: seen by a server of our own. */
+/** What stores refuse alike, before anything is sent: seen by a server of our own. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
@@ -57,6 +57,20 @@ for (const [scheme, config] of Object.entries(stores)) {
       else await refused(/from 1 to 604800, got 604801/, () => longer);
     });
 
+    it("a key with half of a character, by that key", async () => {
+      const key = "a/\ud800b";
+      const calls = [
+        () => storage.read(key),
+        () => storage.stat(key),
+        ...contents.map((content) => () => storage.write(key, content())),
+        () => storage.copy(key, "other"),
+        () => storage.remove(key),
+        () => storage.presign(key),
+        () => Array.fromAsync(storage.list({ prefix: key })),
+      ];
+      for (const call of calls) await refused(/"a\/\\ud800b" is not a text/, call);
+    });
+
     // There it is JSON, and may be any text.
     if (scheme === "gs") return;
 
@@ -84,3 +98,12 @@ it("az:// refuses names of metadata that its store does not take, although a hea
     });
   await storage.close();
 });
+
+for (const uri of ["webdav://127.0.0.1:1", "sftp://127.0.0.1:1", "ftp://127.0.0.1:1", "hf://datasets/some/set"]) {
+  it(`${uri.split(":")[0]}:// refuses a key with half of a character, by that key`, async () => {
+    const storage = openStorage(uri, {}, { environment: {} });
+    for (const call of [() => storage.read("a\ud800b"), () => storage.write("a\ud800b", "x")])
+      await assert.rejects(call(), { code: "invalid", message: /^"a\\ud800b"/ });
+    await storage.close();
+  });
+}
