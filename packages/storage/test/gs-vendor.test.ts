@@ -142,11 +142,23 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     );
   });
 
-  it("reads only the expected object, when told to", async () => {
+  it("reads and writes only the expected object, when told to, and says what happened to it", async () => {
+    const replaced = (etag: string) => ({
+      code: "precondition",
+      message: `gs://${bucket}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+    });
     const { etag } = await storage.write("expected", "first");
     assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
     await storage.write("expected", "second");
-    await rejectsWith("precondition", storage.read("expected", { ifMatch: etag }));
+    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
+    for (const content of ["third", Buffer.alloc(9_000_000)]) {
+      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
+      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
+        code: "precondition",
+        message: /\/expected: there is an object already/,
+      });
+    }
+    assert.equal(await storage.readText("expected"), "second");
   });
 
   it("makes a bucket once", async () => {

@@ -76,6 +76,25 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
+  it("reads and writes only the expected object, when told to, and says what happened to it", async () => {
+    const replaced = (etag: string) => ({
+      code: "precondition",
+      message: `s3://${Bucket}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+    });
+    const { etag } = await storage.write("expected", "first");
+    assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
+    await storage.write("expected", "second");
+    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
+    for (const content of ["third", Buffer.alloc(9_000_000)]) {
+      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
+      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
+        code: "precondition",
+        message: /\/expected: there is an object already/,
+      });
+    }
+    assert.equal(await storage.readText("expected"), "second");
+  });
+
   it("leaves no upload behind when a write fails or is stopped", async () => {
     async function* failing(): AsyncGenerator<Uint8Array> {
       for (let piece = 0; piece < 12; piece += 1) yield Buffer.alloc(1_000_000);

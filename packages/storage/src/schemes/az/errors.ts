@@ -12,6 +12,8 @@ const words: Readonly<Record<string, ErrorCode>> = {
   SourceConditionNotMet: "precondition",
   BlobNotFound: "not_found",
   ContainerNotFound: "not_found",
+  // Somebody has reserved it: that is no condition of ours, although the status says so.
+  LeaseIdMissing: "permission",
   AuthenticationFailed: "permission",
   AuthorizationFailure: "permission",
   InsufficientAccountPermissions: "permission",
