@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import {
   GetObjectCommand,
+  HeadBucketCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectVersionsCommand,
@@ -93,6 +94,17 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
       });
     }
     assert.equal(await storage.readText("expected"), "second");
+  });
+
+  it("makes a bucket once", async () => {
+    const made = openStorage("s3://made-bucket", server.config);
+    await rejectsWith("not_found", made.write("a", "1"));
+    await made.createBucket();
+    await server.vendor.send(new HeadBucketCommand({ Bucket: "made-bucket" }));
+    await made.write("a", "1");
+    const message = /^s3:\/\/made-bucket exists already/;
+    await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
+    await made.close();
   });
 
   it("leaves no upload behind when a write fails or is stopped", async () => {

@@ -68,6 +68,11 @@ export class S3Client {
     });
   }
 
+  /** That requests are signed for. */
+  async region(): Promise<string> {
+    return (await this.#reach()).region;
+  }
+
   async presign(request: S3Request, expiresIn: number): Promise<string> {
     const { address, region } = await this.#reach();
     const signable = this.#signable(request, address);

@@ -6,6 +6,7 @@ import { createHttpClient } from "../../http/client.ts";
 import { listPages } from "../../listing.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { createBucket } from "./bucket.ts";
 import { S3Client } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
@@ -59,6 +60,7 @@ function backendOf(client: S3Client): Backend {
     remove: (key, call) => removeObject(client, key, call),
     removeMany: (keys, call) => removeObjects(client, keys, call),
     presign: (key, call) => presignObject(client, key, call),
+    createBucket: (call) => createBucket(client, call),
     close: () => client.close(),
   };
 }
