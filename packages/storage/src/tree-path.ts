@@ -2,10 +2,10 @@
 import { StorageError } from "./errors.ts";
 import { temporaryName } from "./temporary-name.ts";
 
-/** Refuses empty names, `.` and `..`, a slash at either end, and characters that the store's commands cannot carry. */
+/** Refuses empty names, `.` and `..`, a slash at either end, halves of characters, and characters that the store's commands cannot carry. */
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
   const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");
-  if (!isOdd && !forbidden.test(key)) return key;
+  if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
   throw new StorageError("invalid", `${JSON.stringify(key)} cannot be a path of ${scheme}://`, { scheme, key });
 }
 

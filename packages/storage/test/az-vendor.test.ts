@@ -161,15 +161,28 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     const made = missing(false);
     await made.createBucket();
     assert.equal(await made.exists("x"), false);
-    await assert.rejects(made.createBucket(), { code: "failed", status: 409, retryable: false });
+    const message = /^az:\/\/missing-container exists already/;
+    await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
     await made.close();
   });
 
-  it("reads only the expected blob, when told to", async () => {
+  it("reads and writes only the expected blob, when told to, and says what happened to it", async () => {
+    const replaced = (etag: string) => ({
+      code: "precondition",
+      message: `az://${container}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+    });
     const { etag } = await storage.write("expected", "first");
     assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
     await storage.write("expected", "second");
-    await rejectsWith("precondition", storage.read("expected", { ifMatch: etag }));
+    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
+    for (const content of ["third", Buffer.alloc(9_000_000)]) {
+      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
+      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
+        code: "precondition",
+        message: /\/expected: there is an object already/,
+      });
+    }
+    assert.equal(await storage.readText("expected"), "second");
   });
 
   it("notices that a blob was replaced while it was read", async () => {

@@ -473,7 +473,7 @@ describe("when Azure's store fails", () => {
       [403, "AuthenticationFailed", "permission"],
       [412, "ConditionNotMet", "precondition"],
       [409, "BlobAlreadyExists", "precondition"],
-      [409, "LeaseIdMissing", "failed"],
+      [412, "LeaseIdMissing", "failed"],
       [400, "InvalidInput", "failed"],
     ] as const;
     for (const [status, word, code] of cases) {

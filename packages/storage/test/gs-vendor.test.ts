@@ -83,6 +83,14 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
+  it("keeps metadata that is any text, under any name", async () => {
+    const metadata = { name: "wérd 日本\nline ", "größe in cm": "1" };
+    await storage.write("described/any", "x", { metadata });
+    await storage.write("described/any-in-parts", Buffer.alloc(9_000_000), { metadata });
+    for (const name of ["any", "any-in-parts"])
+      assert.deepEqual((await file(`described/${name}`).getMetadata())[0].metadata, metadata);
+  });
+
   it("lists many pages, many requests at once, each key once", async () => {
     const keys = Array.from({ length: 400 }, (_, index) => `many/${index % 5}/${index}`);
     await Promise.all(keys.map((key) => storage.write(key, "")));
@@ -134,18 +142,31 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     );
   });
 
-  it("reads only the expected object, when told to", async () => {
+  it("reads and writes only the expected object, when told to, and says what happened to it", async () => {
+    const replaced = (etag: string) => ({
+      code: "precondition",
+      message: `gs://${bucket}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+    });
     const { etag } = await storage.write("expected", "first");
     assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
     await storage.write("expected", "second");
-    await rejectsWith("precondition", storage.read("expected", { ifMatch: etag }));
+    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
+    for (const content of ["third", Buffer.alloc(9_000_000)]) {
+      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
+      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
+        code: "precondition",
+        message: /\/expected: there is an object already/,
+      });
+    }
+    assert.equal(await storage.readText("expected"), "second");
   });
 
   it("makes a bucket once", async () => {
     const made = openStorage("gs://made-bucket", { ...config(), token: "t", project: "p" });
     await made.createBucket();
     assert.deepEqual((await vendor.bucket("made-bucket").exists())[0], true);
-    await assert.rejects(made.createBucket(), { code: "failed", status: 409, retryable: false });
+    const message = /^gs:\/\/made-bucket exists already/;
+    await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
     await made.close();
   });
 });

@@ -147,9 +147,14 @@ describe("credentials of gs://", () => {
     assert.deepEqual(authorizations(server), ["Bearer exchanged"]);
   });
 
-  proves("token", "that is a path to nothing is refused, as is one of no credentials", async () => {
-    const { server, storage } = await against({ token: join(folder, "nothing.json") });
-    await rejectsWith("config", storage.read("a"));
+  proves("token", "that is a path to nothing is refused by that path, as is one of no credentials", async () => {
+    const token = join(folder, "nothing.json");
+    const { server, storage } = await against({ token });
+    await assert.rejects(storage.read("a"), { code: "config", message: `token: ${token} is not there` });
+    const isFolder = openAt({ endpoint_url: server.url, token: folder }).read("a");
+    await assert.rejects(isFolder, { code: "config", message: `token: ${folder} cannot be read` });
+    const secret = openAt({ endpoint_url: server.url, token: "c2Vj/cmV0" }).read("a");
+    await assert.rejects(secret, (error) => isStorageError(error, "config") && !error.message.includes("cmV0"));
     await rejectsWith("config", openAt({ endpoint_url: server.url, token: { nothing: true } }).read("a"));
     assert.equal(server.requests.length, 0);
   });

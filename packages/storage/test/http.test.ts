@@ -31,6 +31,15 @@ conformance(
   skip,
 );
 
+it("a server that cannot be reached is named once", async () => {
+  const storage = openStorage("http://127.0.0.1:1");
+  await assert.rejects(storage.read("a"), {
+    code: "network",
+    message: /^http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/,
+  });
+  await storage.close();
+});
+
 describe("a redirect of http://", () => {
   /** Servers of our own, which redirect and record: nginx would need to be told of each. */
   it("is followed, relative and to another server, which is told no secrets", async () => {

@@ -119,6 +119,20 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     await service.stop();
   });
 
+  it("of a profile that is not there are an error that names it, and the files without it", async () => {
+    const files = {
+      AWS_CONFIG_FILE: await file("config-of-others", "[profile other]\nregion = eu-west-2\n"),
+      AWS_SHARED_CREDENTIALS_FILE: join(folder, "none"),
+    };
+    const named = (text: string) => new RegExp(text.replaceAll("/", "\\/").replaceAll(".", "\\."));
+    const places = `${files.AWS_CONFIG_FILE} and ${files.AWS_SHARED_CREDENTIALS_FILE}`;
+    const expected = named(`profile: there is no profile "work" in ${places}`);
+    await assert.rejects(signerWith(files, { profile: "work" }), expected);
+    await assert.rejects(signerWith({ ...files, AWS_PROFILE: "work" }), /named by environment AWS_PROFILE/);
+    await assert.rejects(signerWith({}, { profile: "work" }), named(join(folder, ".aws/config and ")));
+    await assert.rejects(signerWith(files, { profile: "other" }), /no credentials: give key and secret/);
+  });
+
   it("that are nowhere are an error that says what to do", async () => {
     await assert.rejects(signerWith({}), /no credentials: give key and secret, or anon for a public bucket/);
   });

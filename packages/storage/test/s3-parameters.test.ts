@@ -179,6 +179,11 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
         ["text/strong", "AES256"],
         [undefined, undefined],
       ]);
+      const odd: Record<string, unknown> = { CacheControl: "a\nb", Metadata: { colour: "wérd" } };
+      for (const [name, value] of Object.entries(odd)) {
+        const message = new RegExp(`s3_additional_kwargs.${name}: .* a header carries printable ASCII only`);
+        assert.throws(() => opened({ ...keys, s3_additional_kwargs: { [name]: value } }), { code: "config", message });
+      }
     },
   ],
   client_kwargs: [

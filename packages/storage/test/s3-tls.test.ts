@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { openStorage, type Storage } from "@millrace/storage";
+import { openStorage, type Storage, type StorageError } from "@millrace/storage";
 import { whyNotInstalled } from "./support/program.ts";
 
 const run = promisify(execFile);
@@ -37,7 +37,7 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
       response.writeHead(end === undefined ? 200 : 206, { etag: '"e"', "content-length": body.length, ...told });
       response.end(body);
     });
-    server.listen(0, "127.0.0.1");
+    server.listen(0);
     await once(server, "listening");
     endpoint_url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
@@ -68,7 +68,20 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
 
   for (const [way, read] of Object.entries(ways)) {
     it(`refuses a certificate that nobody vouches for, read ${way}, and does not try again`, async () => {
-      await assert.rejects(reading(read, {}), { code: "network", retryable: false });
+      const { host } = new URL(endpoint_url);
+      await assert.rejects(reading(read, {}), (error: StorageError) => {
+        assert.deepEqual([error.code, error.retryable], ["network", false]);
+        assert.match(
+          error.message,
+          new RegExp(`^s3://bucket: the certificate of ${host} is not trusted: whoever signed`),
+        );
+        assert.match(
+          error.message,
+          /give client_kwargs\.verify a file with the certificates to trust, or set .* to false/,
+        );
+        assert.match((error.cause as Error).message, /self-signed certificate/);
+        return true;
+      });
     });
 
     it(`trusts any certificate with verify false, read ${way}`, async () => {
@@ -81,6 +94,21 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
       assert.ok(content.equals(await reading(read, {}, { AWS_CA_BUNDLE: file })));
     });
   }
+
+  it("says so of a certificate that is for another host, and of kinds that have no parameter for it", async () => {
+    const { port } = new URL(endpoint_url);
+    const other = { endpoint_url: `https://127.0.0.2:${port}`, key: "k", secret: "s" };
+    const verify = join(folder, "cert.pem");
+    const misdirected = openStorage("s3://bucket", { ...other, client_kwargs: { verify } }, { environment: {} });
+    const message = new RegExp(
+      `the certificate of 127.0.0.2:${port} is not trusted: it is for another host; check the`,
+    );
+    await assert.rejects(misdirected.read("a"), { code: "network", message });
+    await misdirected.close();
+    const hub = openStorage("hf://datasets/some/set", { endpoint: endpoint_url, token: false }, { environment: {} });
+    await assert.rejects(hub.read("a"), { message: /give the variable NODE_EXTRA_CA_CERTS a file with[^,]*$/ });
+    await hub.close();
+  });
 
   it("goes straight into a file", async () => {
     const file = join(folder, "copy");

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import {
   GetObjectCommand,
+  HeadBucketCommand,
   HeadObjectCommand,
   ListMultipartUploadsCommand,
   ListObjectVersionsCommand,
@@ -74,6 +75,36 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
       const head = await server.vendor.send(new HeadObjectCommand({ Bucket, Key: "meta" }));
       assert.deepEqual([head.ContentType, head.Metadata], ["text/csv", { owner: "alice" }]);
     }
+  });
+
+  it("reads and writes only the expected object, when told to, and says what happened to it", async () => {
+    const replaced = (etag: string) => ({
+      code: "precondition",
+      message: `s3://${Bucket}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+    });
+    const { etag } = await storage.write("expected", "first");
+    assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
+    await storage.write("expected", "second");
+    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
+    for (const content of ["third", Buffer.alloc(9_000_000)]) {
+      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
+      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
+        code: "precondition",
+        message: /\/expected: there is an object already/,
+      });
+    }
+    assert.equal(await storage.readText("expected"), "second");
+  });
+
+  it("makes a bucket once", async () => {
+    const made = openStorage("s3://made-bucket", server.config);
+    await rejectsWith("not_found", made.write("a", "1"));
+    await made.createBucket();
+    await server.vendor.send(new HeadBucketCommand({ Bucket: "made-bucket" }));
+    await made.write("a", "1");
+    const message = /^s3:\/\/made-bucket exists already/;
+    await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
+    await made.close();
   });
 
   it("leaves no upload behind when a write fails or is stopped", async () => {

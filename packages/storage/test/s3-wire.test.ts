@@ -105,6 +105,27 @@ describe("a request of s3://", () => {
   });
 });
 
+describe("a bucket of s3://", () => {
+  it("is made in the region that is given, which is named unless it is the standard one, with its rights", async () => {
+    const s3_additional_kwargs = { ACL: "private", StorageClass: "GLACIER" };
+    for (const region_name of ["us-east-1", "eu-west-3"]) {
+      const { server, storage } = await against(ok, { ...keys, region_name, s3_additional_kwargs });
+      await storage.createBucket();
+      const { method, path, headers, body } = server.requests[0] ?? assert.fail();
+      assert.deepEqual([method, path], ["PUT", "/bucket"]);
+      assert.deepEqual([headers["x-amz-acl"], headers["x-amz-storage-class"]], ["private", undefined]);
+      const named = /<LocationConstraint>(.*)<\/LocationConstraint>/.exec(String(body))?.[1];
+      assert.equal(named, region_name === "us-east-1" ? undefined : region_name);
+    }
+  });
+
+  it("that somebody changes at this moment is asked for again", async () => {
+    const { server, storage } = await against(firstly(1, failure(409, "OperationAborted")));
+    await storage.createBucket();
+    assert.equal(server.requests.length, 2);
+  });
+});
+
 describe("when the store fails", () => {
   it("an overload is waited out, and the call repeated", async () => {
     const { server, storage } = await against(firstly(2, failure(503, "SlowDown")));

@@ -50,6 +50,13 @@ describe("webdav://", () => {
     );
   });
 
+  it("says which file of certificates cannot be read", async () => {
+    await assert.rejects(open({ verify: "/none/such.pem" }).stat("a"), {
+      code: "config",
+      message: /^verify: .*\/none\/such\.pem/,
+    });
+  });
+
   it("says permission of what somebody has locked, and does not try again", async () => {
     answer = { status: 423, body: "" };
     const count = server.requests.length;

@@ -1,7 +1,8 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import { type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
+import { describeCertificateError } from "../certificates.ts";
+import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 import { DirectHttp } from "./direct-http.ts";
 import { type HttpHeaders, IncomingBody } from "./incoming-body.ts";
 
@@ -16,6 +17,8 @@ export interface HttpSettings {
   readonly verify?: boolean;
   /** Certificates to trust, as text. */
   readonly authorities?: string | undefined;
+  /** The parameter that says both, where there is one: for messages. */
+  readonly verifiedBy?: string;
   /** URL of an HTTP proxy. */
   readonly proxy?: string | undefined;
 }
@@ -82,8 +85,13 @@ export function createHttpClient(settings: HttpSettings): HttpClient {
   const direct = proxy === undefined ? new DirectHttp(settings) : undefined;
   return {
     async send(request, place) {
-      const answer = request.isDirect && direct && (await sendDirectly(direct, request, place));
-      return answer || send(agent, request, place);
+      try {
+        const answer = request.isDirect && direct && (await sendDirectly(direct, request, place));
+        return answer || (await send(agent, request, place));
+      } catch (error) {
+        const said = describeCertificateError(codeOf(error), new URL(request.origin).host, settings.verifiedBy);
+        throw toStorageError(error, request.signal, place, said);
+      }
     },
     async close() {
       direct?.close();
@@ -97,12 +105,8 @@ async function sendDirectly(
   request: HttpRequest,
   place: ErrorPlace,
 ): Promise<HttpAnswer | undefined> {
-  try {
-    const answer = await direct.send(request);
-    return answer && new Answer(answer.head, answer.body, request.signal, place);
-  } catch (error) {
-    throw toStorageError(error, request.signal, place);
-  }
+  const answer = await direct.send(request);
+  return answer && new Answer(answer.head, answer.body, request.signal, place);
 }
 
 function send(agent: Dispatcher, request: HttpRequest, place: ErrorPlace): Promise<HttpAnswer> {
@@ -112,7 +116,7 @@ function send(agent: Dispatcher, request: HttpRequest, place: ErrorPlace): Promi
       (status, headers) => resolve(new Answer({ status, headers }, body, signal, place)),
       (failure) => {
         signal?.removeEventListener("abort", stop);
-        if (failure) reject(toStorageError(failure.error, signal, place));
+        if (failure) reject(failure.error);
       },
     );
     const stop = () => body.abort(signal?.reason);
@@ -193,18 +197,17 @@ async function* pieces(
 const lasting =
   /^(ENOTFOUND|ERR_CLOSED|UND_ERR_DESTROYED|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
 
-function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace): unknown {
+/** `said` goes before the error's own words, which stay with the cause. */
+function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace, said?: string): unknown {
   if (signal?.aborted) return signal.reason;
   if (isStorageError(error)) return error;
-  const code = (error as NodeJS.ErrnoException).code ?? "";
-  const retryable = !lasting.test(code);
-  const message = (error as Error).message || code;
-  return new StorageError("network", `${place.scheme}://${place.bucket}: ${message}`, {
-    ...place,
-    retryable,
-    cause: error,
-  });
+  const code = codeOf(error);
+  const message = said ?? ((error as Error).message || code);
+  const root = describePlace({ ...place, key: "" });
+  return new StorageError("network", `${root}: ${message}`, { ...place, retryable: !lasting.test(code), cause: error });
 }
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?.code ?? "";
 
 const retryAfterPattern = /^\s*(\d+)\s*$/;
 

@@ -1,13 +1,13 @@
 /** The container itself: looked for as `assume_container_exists` says, and made. */
 import type { Backend, CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
+import { makeBucket } from "../../http/make-bucket.ts";
 import type { AzClient } from "./client.ts";
 
 const query = { restype: "container" };
 
 export async function createContainer(client: AzClient, { signal }: CallOptions): Promise<void> {
-  const answer = await client.send({ method: "PUT", key: "", query, signal });
-  await answer.discard();
+  await makeBucket(client.place(""), client.send({ method: "PUT", key: "", query, signal }));
 }
 
 /** Rejects where the container's properties cannot be read: not as if an object were missing, which would be an answer. */

@@ -12,11 +12,15 @@ const words: Readonly<Record<string, ErrorCode>> = {
   SourceConditionNotMet: "precondition",
   BlobNotFound: "not_found",
   ContainerNotFound: "not_found",
+  // Somebody has reserved it: no condition of ours, although the status is that of one.
+  LeaseIdMissing: "failed",
   AuthenticationFailed: "permission",
   AuthorizationFailure: "permission",
   InsufficientAccountPermissions: "permission",
   NoAuthenticationInformation: "permission",
   PublicAccessNotPermitted: "permission",
+  // It takes a while.
+  ContainerBeingDeleted: "throttled",
   ServerBusy: "throttled",
   OperationTimedOut: "network",
 };

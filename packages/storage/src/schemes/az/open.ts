@@ -1,6 +1,7 @@
 /** The backend of `az://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
+import { withExplainedConditions } from "../../explained-conditions.ts";
 import { listByFolders } from "../../folder-listing.ts";
 import { createHttpClient, type HttpClient } from "../../http/client.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
@@ -26,7 +27,10 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
   const account = accountOf(configuration, location);
   const http = createClient(configuration);
   const client = new AzClient(account, location.bucket, configuration, http, defaultRetryPolicy);
-  return withContainerCheck(client, backendOf(client));
+  return withContainerCheck(
+    client,
+    withExplainedConditions(backendOf(client), (key) => client.place(key)),
+  );
 }
 
 function createClient({ values }: Configuration<typeof parameters>): HttpClient {

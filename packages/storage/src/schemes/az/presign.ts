@@ -1,9 +1,13 @@
 /** URLs that carry a shared access signature, which only the account's key can make. */
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
+import { checkLifetime } from "../../presign-lifetime.ts";
 import { encodeQuery } from "../../url-encoding.ts";
 import { type AzClient, serviceVersion } from "./client.ts";
 import { versionQuery } from "./read.ts";
+
+/** The store has no limit of its own: it takes any moment that has a year of four digits. */
+const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59);
 
 /** Of the letters that stand for rights. */
 const rights = { GET: "r", PUT: "cw" } as const;
@@ -14,6 +18,7 @@ export async function presignBlob(
   call: PresignCall,
   now: number = Date.now(),
 ): Promise<string> {
+  checkLifetime(call.expiresIn, Math.floor((lastMoment - now) / 1000), client.place(key));
   const { authorizer, account, container } = client;
   if (!authorizer.key) {
     throw new StorageError("permission", "presign: only account_key can sign URLs", client.place(key));

@@ -2,17 +2,26 @@
 
 import { randomUUID } from "node:crypto";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { checkDescription, type NameRule } from "../../http/header-text.ts";
 import type { AzClient } from "./client.ts";
 import { toEntry } from "./read.ts";
 
 export async function putBlob(client: AzClient, key: string, body: Uint8Array, call: WriteCall): Promise<Entry> {
-  const headers = { "x-ms-blob-type": "BlockBlob", ...headersOf(call), ...conditionsOf(call) };
+  const headers = { "x-ms-blob-type": "BlockBlob", ...headersOf(client, key, call), ...conditionsOf(call) };
   const answer = await client.send({ method: "PUT", key, headers, body, signal: call.signal, transfer: true });
   await answer.discard();
   return { ...toEntry(key, answer), size: body.length };
 }
 
-function headersOf({ contentType, metadata = {} }: WriteCall): Record<string, string> {
+/** The store wants names that its own programs can have. */
+const identifiers: NameRule = {
+  pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
+  meaning: "letters, digits and underscores, and no digit at its beginning",
+};
+
+function headersOf(client: AzClient, key: string, call: WriteCall): Record<string, string> {
+  checkDescription(call, identifiers, client.place(key));
+  const { contentType, metadata = {} } = call;
   const headers: Record<string, string> = {};
   if (contentType !== undefined) headers["x-ms-blob-content-type"] = contentType;
   for (const [name, value] of Object.entries(metadata)) headers[`x-ms-meta-${name.toLowerCase()}`] = value;
@@ -29,6 +38,8 @@ export class BlockUpload implements Upload {
   readonly #client: AzClient;
   readonly #key: string;
   readonly #call: WriteCall;
+  /** Of the list, made before the first block is sent: what is wrong with them is said at once. */
+  readonly #headers: Readonly<Record<string, string>>;
   /** Two writers of one blob must not take each other's blocks. */
   readonly #writer = randomUUID();
   #blocks = 0;
@@ -38,6 +49,7 @@ export class BlockUpload implements Upload {
     this.#client = client;
     this.#key = key;
     this.#call = call;
+    this.#headers = { ...headersOf(client, key, call), ...conditionsOf(call) };
   }
 
   async put(part: number, body: Uint8Array): Promise<void> {
@@ -55,7 +67,7 @@ export class BlockUpload implements Upload {
       method: "PUT",
       key: this.#key,
       query: { comp: "blocklist" },
-      headers: { "content-type": "application/xml", ...headersOf(this.#call), ...conditionsOf(this.#call) },
+      headers: { "content-type": "application/xml", ...this.#headers },
       body: Buffer.from(`<?xml version="1.0" encoding="utf-8"?><BlockList>${ids.join("")}</BlockList>`),
       signal: this.#call.signal,
       transfer: true,

@@ -1,5 +1,6 @@
 /** What an answer of an FTP server means. Servers say 550 of most things: the words tell more. */
 import { FTPError } from "basic-ftp";
+import { describeCertificateError } from "../../certificates.ts";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
 const codes: Readonly<Record<number, ErrorCode>> = {
@@ -26,5 +27,6 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
   }
   const { code = "" } = error as NodeJS.ErrnoException;
   const retryable = !/^(ENOTFOUND|CERT_|ERR_TLS|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO)/.test(code);
-  return new StorageError("network", `${where}: ${error.message}`, { ...details, retryable });
+  const why = describeCertificateError(code, place.bucket ?? "", "verify") ?? error.message;
+  return new StorageError("network", `${where}: ${why}`, { ...details, retryable });
 }

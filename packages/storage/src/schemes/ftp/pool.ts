@@ -1,10 +1,9 @@
 /** Connections to one server: a few at once, used again, dropped when anything is unclear about them. */
-import { readFileSync } from "node:fs";
 import { type AccessOptions, Client, FTPError } from "basic-ftp";
 import { abortable } from "../../abortable.ts";
 import type { CallOptions } from "../../backend.ts";
+import { readCertificates } from "../../certificates.ts";
 import type { Configuration } from "../../configuration.ts";
-import { StorageError } from "../../errors.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import { addressOf } from "../../server-uri.ts";
 import { Slots } from "../../slots.ts";
@@ -130,15 +129,7 @@ function accessOf(location: Location, { values }: FtpConfiguration): AccessOptio
     secure: tls === "implicit" ? "implicit" : tls === "explicit",
     secureOptions: {
       rejectUnauthorized: verify !== false,
-      ...(typeof verify === "string" ? { ca: readAuthorities(verify) } : {}),
+      ...(typeof verify === "string" ? { ca: readCertificates(verify, "ftp", "verify") } : {}),
     },
   };
-}
-
-function readAuthorities(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    throw new StorageError("config", `verify: ${(error as Error).message}`, { scheme: "ftp", cause: error });
-  }
 }

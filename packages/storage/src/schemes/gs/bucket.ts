@@ -1,6 +1,7 @@
 /** Making the bucket, in the project and at the place that the configuration names. */
 import type { CallOptions } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
+import { makeBucket } from "../../http/make-bucket.ts";
 import type { GsClient } from "./client.ts";
 import { projectOf } from "./credentials.ts";
 
@@ -13,6 +14,6 @@ export async function createBucket(client: GsClient, { signal }: CallOptions): P
   const body = Buffer.from(JSON.stringify({ name: client.bucket, ...(location === null ? {} : { location }) }));
   const headers = { "content-type": "application/json" };
   const query = { project };
-  const answer = await client.send({ method: "POST", path: "/storage/v1/b", key: "", query, headers, body, signal });
-  await answer.discard();
+  const request = { method: "POST", path: "/storage/v1/b", key: "", query, headers, body, signal } as const;
+  await makeBucket(client.place(""), client.send(request));
 }

@@ -52,19 +52,33 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
     raw = dict === undefined;
     if (dict) return fromDict(configuration, dict).get();
     if (!looksLikePath) return { token };
-    throw new StorageError("config", "token: the token file is not there", { scheme: "gs" });
+    throw refuseFile(
+      isSurelyPath(token) ? `${pathOf(token)} is not there` : "it is neither a file that is there nor a token",
+    );
   });
   return { get: source.get, renew: () => !raw && source.renew() };
 }
 
+const refuseFile = (why: string, cause?: unknown) =>
+  new StorageError("config", `token: ${why}`, { scheme: "gs", cause });
+
+/** Others may be secrets with a slash in them, which no message repeats. */
+const isSurelyPath = (token: string) => /^(~|\.{1,2})?[/\\]|^[a-z]:[/\\]|\.json$/i.test(token);
+
+const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
+
 /** Undefined where there is no such file: the text is an access token itself. */
-async function readTokenFile(path: string): Promise<TokenDict | undefined> {
-  const text = await readFile(path.replace(/^~(?=\/)/, homedir()), "utf8").catch(() => undefined);
+async function readTokenFile(token: string): Promise<TokenDict | undefined> {
+  const path = pathOf(token);
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "EACCES" || error.code === "EISDIR") throw refuseFile(`${path} cannot be read`, error);
+    return undefined;
+  });
   if (text === undefined) return undefined;
   try {
     return JSON.parse(text) as TokenDict;
   } catch {
-    throw new StorageError("config", "token: the token file is not JSON", { scheme: "gs" });
+    throw refuseFile(`${path} is not JSON`);
   }
 }
 

@@ -1,5 +1,6 @@
 /** The backend of `gs://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
+import { withExplainedConditions } from "../../explained-conditions.ts";
 import { createHttpClient } from "../../http/client.ts";
 import { listPages } from "../../listing.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
@@ -26,7 +27,8 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     readTimeout: values["session_kwargs.timeout"],
     proxy: values["session_kwargs.proxy"] ?? undefined,
   });
-  const backend = backendOf(new GsClient(location.bucket, configuration, http, defaultRetryPolicy));
+  const client = new GsClient(location.bucket, configuration, http, defaultRetryPolicy);
+  const backend = withExplainedConditions(backendOf(client), (key) => client.place(key));
   const seconds = values.cache_timeout ?? Number.POSITIVE_INFINITY;
   return seconds > 0 ? withMetadataCache(backend, seconds) : backend;
 }

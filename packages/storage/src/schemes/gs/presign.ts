@@ -2,12 +2,11 @@
 import { createHash } from "node:crypto";
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
+import { checkLifetime, longestLifetime } from "../../presign-lifetime.ts";
 import { encodeKey, encodeQuery, encodeText } from "../../url-encoding.ts";
 import type { GsClient } from "./client.ts";
 import { urlSigner } from "./credentials.ts";
 import { generationQuery } from "./read.ts";
-
-const longest = 7 * 24 * 3600;
 
 export async function presignObject(
   client: GsClient,
@@ -15,9 +14,7 @@ export async function presignObject(
   call: PresignCall,
   now: Date = new Date(),
 ): Promise<string> {
-  if (call.expiresIn > longest) {
-    throw new StorageError("invalid", `expiresIn: a URL lasts ${longest} seconds at most`, client.place(key));
-  }
+  checkLifetime(call.expiresIn, longestLifetime, client.place(key));
   const signer = await urlSigner(client.configuration);
   if (!signer) {
     const message = "presign: only a service account can sign, and token names none";

@@ -10,11 +10,12 @@ import { retry } from "../../retry.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";
 import { type ObjectResource, toEntry, writtenFields } from "./object-resource.ts";
-import { conditionsOf, describe } from "./write.ts";
+import { checkType, conditionsOf, describe } from "./write.ts";
 
 export const partUnit = 256 * 1024;
 
 export async function beginUpload(client: GsClient, key: string, call: WriteCall): Promise<Upload> {
+  checkType(client, key, call);
   const conditions = await conditionsOf(client, key, call);
   const answer = await client.send({
     method: "POST",

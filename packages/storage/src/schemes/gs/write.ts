@@ -2,12 +2,14 @@
 import { randomUUID } from "node:crypto";
 import type { Entry, WriteCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
+import { checkHeaderText } from "../../http/header-text.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";
 import { type ObjectResource, toEntry, writtenFields } from "./object-resource.ts";
 import { statObject } from "./read.ts";
 
 export async function putObject(client: GsClient, key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
+  checkType(client, key, call);
   const query = { name: key, fields: writtenFields, ...(await conditionsOf(client, key, call)) };
   const { path, signal } = { path: client.uploadPath, signal: call.signal };
   const content = call.metadata === undefined ? plain(bytes, call) : withMetadata(key, bytes, call);
@@ -21,6 +23,11 @@ export async function putObject(client: GsClient, key: string, bytes: Uint8Array
 }
 
 const defaultType = "application/octet-stream";
+
+/** It is a header of the request, or of a part of its body; metadata is JSON, and may be any text. */
+export function checkType(client: GsClient, key: string, { contentType = defaultType }: WriteCall): void {
+  checkHeaderText("contentType", contentType, client.place(key));
+}
 
 const plain = (body: Uint8Array, { contentType = defaultType }: WriteCall) => ({
   uploadType: "media",

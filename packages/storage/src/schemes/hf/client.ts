@@ -5,8 +5,9 @@ import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import type { Location } from "../../uri.ts";
+import { encodeKey } from "../../url-encoding.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";
-import { encodePath, type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
+import { type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
 
 export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
@@ -51,7 +52,7 @@ export class HubClient {
 
   /** A call of the interface for programs. */
   async apiUrl(call: string, revision = this.name.revision, path = ""): Promise<string> {
-    const below = path === "" ? "" : `/${encodePath(path)}`;
+    const below = path === "" ? "" : `/${encodeKey(path)}`;
     return `${this.#apiOf(await this.#typeOf())}/${call}/${encodeURIComponent(revision)}${below}`;
   }
 

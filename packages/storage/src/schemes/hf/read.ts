@@ -3,13 +3,14 @@ import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry, unquoted } from "../../http/told-entry.ts";
+import { encodeKey } from "../../url-encoding.ts";
 import type { HubAnswer, HubClient } from "./client.ts";
 import { statFile } from "./list.ts";
-import { checkPath, encodePath } from "./repository.ts";
+import { checkPath } from "./repository.ts";
 
 export async function readFile(client: HubClient, key: string, call: ReadCall): Promise<Content> {
   const revision = encodeURIComponent(call.version ?? client.name.revision);
-  const url = await client.fileUrl(`/resolve/${revision}/${encodePath(checkPath(key))}`);
+  const url = await client.fileUrl(`/resolve/${revision}/${encodeKey(checkPath(key))}`);
   try {
     const { signal } = call;
     const sent = await client.send({ method: "GET", url, key, headers: rangeHeader(call), signal, isDirect: true });

@@ -51,5 +51,3 @@ const refuse = (message: string) => new StorageError("config", message, { scheme
 
 /** The hub keeps trees of git. */
 export const checkPath = (key: string) => checkTreePath("hf", key, /\0|(^|\/)\.git(\/|$)/);
-
-export const encodePath = (key: string) => key.split("/").map(encodeURIComponent).join("/");

@@ -1,6 +1,6 @@
 /** Where requests go: host, and style of address. */
 import type { Values } from "../../parameters.ts";
-import { encodeKey } from "../../url-encoding.ts";
+import { encodeKey, encodeText } from "../../url-encoding.ts";
 import type { parameters } from "./parameters.ts";
 
 export interface Address {
@@ -22,7 +22,7 @@ export function addressOf(values: Values<typeof parameters>, bucket: string, reg
     return { origin: `${base.protocol}//${host}`, protocol, host, path: (key) => `${folder}/${encodeKey(key)}` };
   }
   const { origin, host } = base;
-  const start = `${folder}/${encodeURIComponent(bucket)}`;
+  const start = `${folder}/${encodeText(bucket)}`;
   return { origin, protocol, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
 }
 

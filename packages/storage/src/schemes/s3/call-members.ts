@@ -1,9 +1,10 @@
 /** Members of the store's calls that `s3_additional_kwargs` may hold: in which calls each goes, and as which header. */
 
-export type CallName = "get" | "head" | "list" | "put" | "create" | "part" | "complete" | "copy" | "delete";
+export type CallName = "get" | "head" | "list" | "put" | "create" | "part" | "complete" | "copy" | "delete" | "make";
 
 const customerKey = ["get", "head", "put", "create", "part", "copy"] as const;
 const creation = ["put", "create", "copy"] as const;
+const rights = [...creation, "make"] as const;
 
 interface Member {
   readonly header: string;
@@ -11,13 +12,14 @@ interface Member {
 }
 
 const ofCreation = (header: string): Member => ({ header, calls: creation });
+const ofRights = (header: string): Member => ({ header, calls: rights });
 
 export const callMembers: Readonly<Record<string, Member>> = {
-  ACL: ofCreation("x-amz-acl"),
-  GrantFullControl: ofCreation("x-amz-grant-full-control"),
-  GrantRead: ofCreation("x-amz-grant-read"),
-  GrantReadACP: ofCreation("x-amz-grant-read-acp"),
-  GrantWriteACP: ofCreation("x-amz-grant-write-acp"),
+  ACL: ofRights("x-amz-acl"),
+  GrantFullControl: ofRights("x-amz-grant-full-control"),
+  GrantRead: ofRights("x-amz-grant-read"),
+  GrantReadACP: ofRights("x-amz-grant-read-acp"),
+  GrantWriteACP: ofRights("x-amz-grant-write-acp"),
   StorageClass: ofCreation("x-amz-storage-class"),
   ServerSideEncryption: ofCreation("x-amz-server-side-encryption"),
   SSEKMSKeyId: ofCreation("x-amz-server-side-encryption-aws-kms-key-id"),

@@ -1,7 +1,7 @@
 /** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration.ts";
-import type { StorageError } from "../../errors.ts";
+import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import { encodeQuery } from "../../url-encoding.ts";
@@ -64,8 +64,13 @@ export class S3Client {
       const answer = await this.#succeed(request, attempt);
       const text = await answer.text();
       if (!errorRoot.test(text)) return text;
-      throw toStorageError(answer, text, this.#place(request.key));
+      throw toStorageError(answer, text, this.place(request.key));
     });
+  }
+
+  /** That requests are signed for. */
+  async region(): Promise<string> {
+    return (await this.#reach()).region;
   }
 
   async presign(request: S3Request, expiresIn: number): Promise<string> {
@@ -85,7 +90,7 @@ export class S3Client {
     return this.#http.close();
   }
 
-  #place(key: string) {
+  place(key: string): ErrorPlace {
     return { scheme: "s3", bucket: this.bucket, key };
   }
 
@@ -104,7 +109,7 @@ export class S3Client {
     const path = signable.path + encodeQuery(signable.query);
     const { method, body, signal, isDirect } = request;
     const { origin } = address;
-    return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.#place(request.key));
+    return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.place(request.key));
   }
 
   #signable(request: S3Request, address: Address): Signable {
@@ -147,7 +152,7 @@ export class S3Client {
   async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {
     const body = await answer.text();
     const again = this.#moved(answer, body) || this.#expired(body) || this.#mayHaveExpired(request, answer);
-    return toStorageError(answer, body, this.#place(request.key), again ? { retryable: true } : {});
+    return toStorageError(answer, body, this.place(request.key), again ? { retryable: true } : {});
   }
 
   /** The bucket is in another region, which the answer names. */

@@ -3,6 +3,7 @@ import type { Configuration } from "../../configuration.ts";
 import { StorageError } from "../../errors.ts";
 import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
 import type { parameters } from "./parameters.ts";
+import { placesWithout } from "./shared-config.ts";
 
 export interface Credentials {
   readonly accessKeyId: string;
@@ -33,7 +34,7 @@ export function credentialSource(configuration: Configuration<typeof parameters>
     const given = { accessKeyId: key, secretAccessKey: secret, ...(token === null ? {} : { sessionToken: token }) };
     return lasting(given);
   }
-  return renewing(fromResolver(configuration.values["kwargs.profile"]));
+  return renewing(fromResolver(configuration));
 }
 
 /** A profile named in client_config beats keys of the environment, as with the vendor's own tools. */
@@ -72,15 +73,32 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
   };
 }
 
-function fromResolver(profile: string | null): () => Promise<Credentials> {
+function fromResolver(configuration: Configuration<typeof parameters>): () => Promise<Credentials> {
+  const profile = configuration.values["kwargs.profile"];
   return async () => {
     // Loaded here: most callers give their keys, and never need it.
     const { fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
     try {
       return await fromNodeProviderChain(profile === null ? {} : { profile })();
     } catch (error) {
+      await refuseMissing(profile, configuration, error);
       const message = `no credentials: give key and secret, or anon for a public bucket (${(error as Error).message})`;
       throw new StorageError("permission", message, { scheme: "s3", cause: error });
     }
   };
+}
+
+/** The resolver says only that it found nothing. */
+async function refuseMissing(
+  profile: string | null,
+  { environment, sourceOf }: Configuration<typeof parameters>,
+  cause: unknown,
+): Promise<void> {
+  const places = profile === null ? undefined : await placesWithout(profile, environment);
+  if (places === undefined) return;
+  const message = `profile: there is no profile ${JSON.stringify(profile)} in ${places}`;
+  throw new StorageError("config", `${message} (it is named by ${sourceOf("kwargs.profile")})`, {
+    scheme: "s3",
+    cause,
+  });
 }

@@ -19,6 +19,8 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TokenRefreshRequired: "permission",
   PreconditionFailed: "precondition",
   ConditionalRequestConflict: "precondition",
+  // Somebody else changes the same thing at this moment.
+  OperationAborted: "throttled",
   SlowDown: "throttled",
   SlowDownRead: "throttled",
   SlowDownWrite: "throttled",

@@ -15,7 +15,7 @@ export async function beginUpload(client: S3Client, key: string, call: WriteCall
     method: "POST",
     key,
     query: { uploads: "" },
-    headers: headersOf(call),
+    headers: headersOf(call, client.place(key)),
     signal: call.signal,
     onAttempt: (attempt) => {
       attempts = attempt;

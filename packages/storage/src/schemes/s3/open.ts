@@ -1,11 +1,12 @@
 /** The backend of `s3://`, put together from its calls. */
-import { readFileSync } from "node:fs";
 import type { Backend } from "../../backend.ts";
-import { StorageError } from "../../errors.ts";
+import { readCertificates } from "../../certificates.ts";
+import { withExplainedConditions } from "../../explained-conditions.ts";
 import { createHttpClient } from "../../http/client.ts";
 import { listPages } from "../../listing.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { createBucket } from "./bucket.ts";
 import { S3Client } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
@@ -19,26 +20,26 @@ import { putObject } from "./write.ts";
 const mebibyte = 1024 * 1024;
 const smallestPart = 5 * mebibyte;
 
-function readCertificates(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (cause) {
-    throw new StorageError("config", `client_kwargs.verify: ${(cause as Error).message}`, { scheme: "s3", cause });
-  }
-}
+const verifiedBy = "client_kwargs.verify";
 
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const { values } = configuration;
   const retry = { ...defaultRetryPolicy, attempts: values["config_kwargs.retries.max_attempts"] };
-  const verify = values["client_kwargs.verify"];
+  const verify = values[verifiedBy];
   const http = createHttpClient({
     connections: values["config_kwargs.max_pool_connections"],
     connectTimeout: values["config_kwargs.connect_timeout"],
     readTimeout: values["config_kwargs.read_timeout"],
     verify: verify !== false,
-    authorities: typeof verify === "string" ? readCertificates(verify) : undefined,
+    authorities: typeof verify === "string" ? readCertificates(verify, "s3", verifiedBy) : undefined,
+    verifiedBy,
   });
   const client = new S3Client(location.bucket, configuration, http, retry);
+  return withExplainedConditions(backendOf(client), (key) => client.place(key));
+}
+
+function backendOf(client: S3Client): Backend {
+  const { values } = client.configuration;
   const partSize = values.default_block_size ?? smallestPart;
   return {
     transfer: {
@@ -47,7 +48,7 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
       maximumParts: 10_000,
       wholeUpTo: Math.max(partSize, smallestPart),
       concurrency: values.max_concurrency,
-      retry,
+      retry: client.retryPolicy,
     },
     removeAtOnce: 1000,
     list: (prefix, call) => listPages((page) => fetchPage(client, page), prefix, call),
@@ -59,6 +60,7 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     remove: (key, call) => removeObject(client, key, call),
     removeMany: (keys, call) => removeObjects(client, keys, call),
     presign: (key, call) => presignObject(client, key, call),
+    createBucket: (call) => createBucket(client, call),
     close: () => client.close(),
   };
 }

@@ -5,7 +5,7 @@ import { addressOf } from "./address.ts";
 import type { parameters } from "./parameters.ts";
 import { regionOfProfile } from "./shared-config.ts";
 
-const standardRegion = "us-east-1";
+export const standardRegion = "us-east-1";
 
 /** Undefined where the store is to be asked, once for each bucket. */
 export async function knownRegion(configuration: Configuration<typeof parameters>): Promise<string | undefined> {

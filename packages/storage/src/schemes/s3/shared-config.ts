@@ -1,19 +1,36 @@
-/** The region that the vendor's shared configuration files name for a profile. */
+/** The vendor's shared configuration files: which profiles they have, and the region that they name for one. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseIni } from "../../ini.ts";
 import type { Environment } from "../../parameters.ts";
 
 export async function regionOfProfile(profile: string | null, environment: Environment): Promise<string | undefined> {
-  const name = profile ?? "default";
-  const section = name === "default" ? name : `profile ${name}`;
-  const configured = (await sectionsIn(environment, "AWS_CONFIG_FILE", "config"))[section];
-  const beside = (await sectionsIn(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"))[name];
+  const { configured, beside } = await sectionsOf(profile ?? "default", environment);
   return configured?.["region"] ?? beside?.["region"];
 }
 
-async function sectionsIn(environment: Environment, variable: string, name: string) {
-  const home = environment["HOME"] ?? environment["USERPROFILE"];
-  const path = environment[variable] ?? (home ? join(home, ".aws", name) : undefined);
-  return parseIni(path === undefined ? "" : await readFile(path, "utf8").catch(() => ""));
+/** Where a profile was looked for in vain, in words; undefined where it is there. */
+export async function placesWithout(profile: string, environment: Environment): Promise<string | undefined> {
+  const { configured, beside } = await sectionsOf(profile, environment);
+  if (configured || beside) return undefined;
+  const files = filesOf(environment).filter((file) => file !== undefined);
+  return files.join(" and ") || "any file, as HOME is not set";
 }
+
+async function sectionsOf(profile: string, environment: Environment) {
+  const [config, credentials] = await Promise.all(filesOf(environment).map(sectionsIn));
+  const section = profile === "default" ? profile : `profile ${profile}`;
+  return { configured: config?.[section], beside: credentials?.[profile] };
+}
+
+function filesOf(environment: Environment): (string | undefined)[] {
+  const home = environment["HOME"] ?? environment["USERPROFILE"];
+  const inHome = (name: string) => (home ? join(home, ".aws", name) : undefined);
+  return [
+    environment["AWS_CONFIG_FILE"] ?? inHome("config"),
+    environment["AWS_SHARED_CREDENTIALS_FILE"] ?? inHome("credentials"),
+  ];
+}
+
+const sectionsIn = async (file: string | undefined) =>
+  parseIni(file === undefined ? "" : await readFile(file, "utf8").catch(() => ""));

@@ -6,7 +6,7 @@ import { toEntry } from "./read.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
 export async function putObject(client: S3Client, key: string, body: Uint8Array, call: WriteCall): Promise<Entry> {
-  const headers = { ...headersOf(call), ...conditionsOf(call) };
+  const headers = { ...headersOf(call, client.place(key)), ...conditionsOf(call) };
   const { signal } = call;
   return unlessWritten(
     client,

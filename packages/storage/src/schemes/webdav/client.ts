@@ -4,6 +4,7 @@ import type { CallOptions } from "../../backend.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../retry.ts";
 import type { Location } from "../../uri.ts";
+import { encodeKey } from "../../url-encoding.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface DavRequest extends CallOptions {
@@ -44,7 +45,7 @@ export class DavClient {
   }
 
   pathOf(key: string): string {
-    return `/${key.split("/").map(encodeURIComponent).join("/")}`;
+    return `/${encodeKey(key)}`;
   }
 
   send(request: DavRequest): Promise<HttpAnswer> {

@@ -1,6 +1,6 @@
 /** The backend of `webdav://` and `webdavs://`. A key is a path from the root, without its slash. */
-import { readFileSync } from "node:fs";
 import type { Backend } from "../../backend.ts";
+import { readCertificates } from "../../certificates.ts";
 import type { Configuration } from "../../configuration.ts";
 import { createHttpClient } from "../../http/client.ts";
 import { defaultRetryPolicy } from "../../retry.ts";
@@ -23,7 +23,8 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     connectTimeout: values.connection_timeout,
     readTimeout: values.read_timeout,
     verify: values.verify !== false,
-    authorities: typeof values.verify === "string" ? readFileSync(values.verify, "utf8") : undefined,
+    authorities: typeof values.verify === "string" ? readCertificates(values.verify, "webdav", "verify") : undefined,
+    verifiedBy: "verify",
   });
   const headers = { ...authorization(location, configuration), ...(values.headers as Record<string, string>) };
   const client = new DavClient({ location, http, headers, retry: defaultRetryPolicy });

@@ -1,0 +1,50 @@
+/** Certificates of servers: which are trusted, and what is wrong with one, in words that say what to do. */
+import { readFileSync } from "node:fs";
+import { StorageError } from "./errors.ts";
+
+/** The parameter is named in the error. */
+export function readCertificates(file: string, scheme: string, parameter: string): string {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (cause) {
+    throw new StorageError("config", `${parameter}: ${(cause as Error).message}`, { scheme, cause });
+  }
+}
+
+interface Problem {
+  readonly reason: string;
+  /** What to do, where this parameter, or variable, names the certificates to trust. */
+  readonly advice: (trust: string) => string;
+}
+
+const unknownAuthority: Problem = {
+  reason: "whoever signed it is not known here",
+  advice: (trust) => `give ${trust} a file with the certificates to trust`,
+};
+const outOfTime: Problem = {
+  reason: "it has expired, or is not valid yet",
+  advice: () => "have it renewed, or set the clock of this machine",
+};
+
+const problems: Readonly<Record<string, Problem>> = {
+  DEPTH_ZERO_SELF_SIGNED_CERT: unknownAuthority,
+  SELF_SIGNED_CERT_IN_CHAIN: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT: unknownAuthority,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: unknownAuthority,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: unknownAuthority,
+  CERT_HAS_EXPIRED: outOfTime,
+  CERT_NOT_YET_VALID: outOfTime,
+  ERR_TLS_CERT_ALTNAME_INVALID: {
+    reason: "it is for another host",
+    advice: () => "check the address",
+  },
+};
+
+/** Undefined where the code says nothing of a certificate. A parameter that names authorities can also be false. */
+export function describeCertificateError(code: string, host: string, parameter?: string): string | undefined {
+  const problem = problems[code];
+  if (!problem) return undefined;
+  const advice = problem.advice(parameter ?? "the variable NODE_EXTRA_CA_CERTS");
+  const carelessly = parameter === undefined ? "" : `, or set ${parameter} to false, which trusts any`;
+  return `the certificate of ${host} is not trusted: ${problem.reason}; ${advice}${carelessly}`;
+}

@@ -1,0 +1,19 @@
+/** Making the bucket, in the region that requests are signed for. */
+import type { CallOptions } from "../../backend.ts";
+import { makeBucket } from "../../http/make-bucket.ts";
+import { escapeText } from "../../xml.ts";
+import type { S3Client } from "./client.ts";
+import { standardRegion } from "./region.ts";
+
+export async function createBucket(client: S3Client, { signal }: CallOptions): Promise<void> {
+  const body = Buffer.from(configurationOf(await client.region()));
+  await makeBucket(client.place(""), client.send({ call: "make", method: "PUT", key: "", body, signal }));
+}
+
+/** The standard region is the one that must not be named. */
+function configurationOf(region: string): string {
+  if (region === standardRegion) return "";
+  const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
+  const place = `<LocationConstraint>${escapeText(region)}</LocationConstraint>`;
+  return `<CreateBucketConfiguration xmlns="${namespace}">${place}</CreateBucketConfiguration>`;
+}
