@@ -42,6 +42,11 @@ export interface VersionCall extends CallOptions {
   readonly version?: string | undefined;
 }
 
+export interface CopyCall extends VersionCall {
+  /** Where the object lies, and what it is there, if that is another bucket: only with `copiesBetweenBuckets`. */
+  readonly source?: { readonly bucket: string; readonly entry: Entry } | undefined;
+}
+
 export interface ReadCall extends VersionCall {
   /** First byte; 0 when absent. */
   readonly start?: number | undefined;
@@ -134,7 +139,9 @@ export interface Backend {
   upload(key: string, call: WriteCall): Promise<Upload>;
   /** Where an object lies, or would, if it is a file of this machine: then it is copied without a stream. */
   localPath?(key: string): string;
-  copy?(from: string, to: string, call: VersionCall): Promise<void>;
+  copy?(from: string, to: string, call: CopyCall): Promise<void>;
+  /** The store copies from its other buckets, too, for whoever may read there. */
+  readonly copiesBetweenBuckets?: true;
   /** A move that is one step of the store; elsewhere it is a copy and a removal. */
   move?(from: string, to: string, call: CallOptions): Promise<void>;
   /** Removing what is not there succeeds: a removal may have been tried before. */

@@ -177,10 +177,24 @@ export class OpenedStorage implements Storage {
   async copyFrom(source: Storage, from: string, to: string, options: CopyFromOptions = {}): Promise<void> {
     this.#need("write");
     if (!(source instanceof OpenedStorage)) return this.#copyStream(source, from, to, options);
-    const byStore = options.ifMatch === undefined && this.#sharesStoreWith(source);
-    if (!byStore) return this.#copyThrough(source, from, to, options);
-    await copyKey(await this.#backendFor(options), source.#key(from), this.#key(to), options);
-    options.onBytes?.(options.size ?? 0);
+    const isCopied = options.ifMatch === undefined && (await this.#copyByStore(source, from, to, options));
+    if (isCopied) options.onBytes?.(options.size ?? 0);
+    else await this.#copyThrough(source, from, to, options);
+  }
+
+  /** With the same parameters: whoever may read there may let the store copy from there. False: it cannot. */
+  async #copyByStore(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<boolean> {
+    const [here, there] = [this.#location, source.#location];
+    if (!this.capabilities.serverCopy || here.scheme !== there.scheme) return false;
+    if (!isDeepStrictEqual(source.#configuration.values, this.#configuration.values)) return false;
+    const [key, sourceKey] = [this.#key(to), source.#key(from)];
+    const backend = await this.#backendFor(options);
+    if (isSamePlace(here, there)) await copyKey(backend, sourceKey, key, options);
+    else if (backend.copy && backend.copiesBetweenBuckets) {
+      const entry = await (await source.#backendFor(options)).stat(sourceKey, options);
+      await backend.copy(sourceKey, key, { ...options, source: { bucket: there.bucket, entry } });
+    } else return false;
+    return true;
   }
 
   /** Files of this machine need no stream; one of which the ETag is named is read as any other. */
@@ -200,15 +214,6 @@ export class OpenedStorage implements Storage {
     const { size, onBytes, ...call } = options;
     const content = counted(source.readStream(from, call), onBytes);
     await this.write(to, content, { size, signal: call.signal });
-  }
-
-  /** The same place with the same parameters: whoever may read there may let the store copy from there. */
-  #sharesStoreWith(source: OpenedStorage): boolean {
-    return (
-      this.capabilities.serverCopy &&
-      isSamePlace(source.#location, this.#location) &&
-      isDeepStrictEqual(source.#configuration.values, this.#configuration.values)
-    );
   }
 
   async move(from: string, to: string, options: CallOptions = {}): Promise<void> {

@@ -102,8 +102,8 @@ export interface Storage {
   upload(file: string, path: string, options?: UploadOptions): Promise<Entry>;
   copy(from: string, to: string, options?: VersionCall): Promise<void>;
   /**
-   * From another storage, of whatever kind. Within one store the store copies, unless an ETag is named; else the bytes
-   * pass through here, from and to files of this machine as `upload` and `download` move them.
+   * From another storage, of whatever kind. Within one bucket, and on s3 between buckets, the store copies, unless an
+   * ETag is named; else the bytes pass through here, from and to files of this machine as `upload` and `download` do.
    */
   copyFrom(source: Storage, from: string, to: string, options?: CopyFromOptions): Promise<void>;
   move(from: string, to: string, options?: CallOptions): Promise<void>;

@@ -96,6 +96,17 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     assert.equal(await storage.readText("expected"), "second");
   });
 
+  it("copies between buckets with type and metadata", async () => {
+    await server.makeBucket("other-bucket");
+    const other = openStorage("s3://other-bucket", server.config);
+    await storage.write("described", "x", { contentType: "text/csv", metadata: { owner: "alice" } });
+    await other.copyFrom(storage, "described", "copy");
+    await rejectsWith("not_found", other.copyFrom(storage, "absent", "never"));
+    const head = await server.vendor.send(new HeadObjectCommand({ Bucket: "other-bucket", Key: "copy" }));
+    assert.deepEqual([head.ContentType, head.Metadata], ["text/csv", { owner: "alice" }]);
+    await other.close();
+  });
+
   it("makes a bucket once", async () => {
     const made = openStorage("s3://made-bucket", server.config);
     await rejectsWith("not_found", made.write("a", "1"));

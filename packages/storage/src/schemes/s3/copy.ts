@@ -1,5 +1,5 @@
 /** Copies that the store makes itself; objects over 5 GB are copied in parts. */
-import type { VersionCall } from "../../backend.ts";
+import type { CopyCall } from "../../backend.ts";
 import { encodeKey, encodeText } from "../../url-encoding.ts";
 import { runAll } from "../../window.ts";
 import type { S3Client } from "./client.ts";
@@ -11,16 +11,16 @@ const largestCopy = 5 * gibibyte;
 const copyPart = gibibyte;
 const partsAtOnce = 8;
 
-export async function copyObject(client: S3Client, from: string, to: string, call: VersionCall): Promise<void> {
-  const { size, etag } = await statObject(client, from, call);
+export async function copyObject(client: S3Client, from: string, to: string, call: CopyCall): Promise<void> {
+  const { size, etag } = call.source?.entry ?? (await statObject(client, from, call));
   const headers: Record<string, string> = { "x-amz-copy-source": sourceOf(client, from, call) };
   if (etag !== "") headers["x-amz-copy-source-if-match"] = `"${etag}"`;
   if (size > largestCopy) return copyInParts(client, to, size, headers, call);
   await client.sendForText({ call: "copy", method: "PUT", key: to, headers, signal: call.signal });
 }
 
-function sourceOf(client: S3Client, key: string, { version }: VersionCall): string {
-  const path = `/${encodeText(client.bucket)}/${encodeKey(key)}`;
+function sourceOf(client: S3Client, key: string, { version, source }: CopyCall): string {
+  const path = `/${encodeText(source?.bucket ?? client.bucket)}/${encodeKey(key)}`;
   return version ? `${path}?versionId=${encodeText(version)}` : path;
 }
 
@@ -29,7 +29,7 @@ async function copyInParts(
   key: string,
   size: number,
   headers: Readonly<Record<string, string>>,
-  { signal }: VersionCall,
+  { signal }: CopyCall,
 ): Promise<void> {
   const upload = await beginUpload(client, key, { signal });
   try {

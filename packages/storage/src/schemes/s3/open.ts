@@ -57,6 +57,7 @@ function backendOf(client: S3Client): Backend {
     put: (key, bytes, call) => putObject(client, key, bytes, call),
     upload: (key, call) => beginUpload(client, key, call),
     copy: (from, to, call) => copyObject(client, from, to, call),
+    copiesBetweenBuckets: true,
     remove: (key, call) => removeObject(client, key, call),
     removeMany: (keys, call) => removeObjects(client, keys, call),
     presign: (key, call) => presignObject(client, key, call),
