@@ -36,6 +36,8 @@ export interface ListCall extends CallOptions {
   readonly concurrency?: number | undefined;
   /** The store is asked, whatever is kept of earlier listings. */
   readonly refresh?: boolean | undefined;
+  /** False: links to folders are left out, where there are links. */
+  readonly followLinks?: boolean | undefined;
 }
 
 export interface VersionCall extends CallOptions {

@@ -21,6 +21,8 @@ export interface ListOptions extends CallOptions {
   readonly concurrency?: number;
   /** Ask the store, also where `cache_timeout` keeps listings. */
   readonly refresh?: boolean;
+  /** Into links to folders of this machine; true when absent. */
+  readonly followLinks?: boolean;
 }
 
 export type GlobOptions = Pick<ListOptions, "signal" | "concurrency">;

@@ -24,7 +24,7 @@ export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator
 /** In the order of keys: a folder stands where its name with a slash does. */
 async function* listFolder(folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
-  const paths = await pathsIn(folder, prefix);
+  const paths = await pathsIn(folder, prefix, call.followLinks ?? true);
   const wanted = paths.filter((path) => mayFollow(path, call.startAfter)).sort(compareKeys);
   let files: Entry[] = [];
   for await (const entry of mapInOrder(wanted, looksAtOnce, look)) {
@@ -45,7 +45,7 @@ const mayFollow = (path: string, startAfter: string | undefined) =>
   startAfter === undefined || compareKeys(path, startAfter) > 0 || (path.endsWith("/") && startAfter.startsWith(path));
 
 /** Files, and folders with a slash at their end: nothing that is neither, and nothing that is still being written. */
-async function pathsIn(folder: string, prefix: string): Promise<string[]> {
+async function pathsIn(folder: string, prefix: string, followLinks: boolean): Promise<string[]> {
   const paths = new Set<string>();
   const unsure: string[] = [];
   for (const child of await readFolder(folder)) {
@@ -57,7 +57,7 @@ async function pathsIn(folder: string, prefix: string): Promise<string[]> {
   }
   const follow = linksFrom(folder);
   const found = mapInOrder(unsure, looksAtOnce, (path) => named(path, () => follow(path)).catch(missing));
-  for await (const path of found) if (path !== undefined) paths.add(path);
+  for await (const path of found) if (path !== undefined && (followLinks || !path.endsWith("/"))) paths.add(path);
   return [...paths];
 }
 
