@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, utimes } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -49,6 +49,34 @@ describe("making one tree like another", () => {
     assert.ok(await target.exists("x/y"));
     assert.ok((await sync({ remove: true })).includes("remove x/y"));
     assert.deepEqual(await all(target), await all(source));
+  });
+
+  it("refuses a source that is not there, or is a file, and touches nothing", async () => {
+    await target.write("x", "extra");
+    const refused = async (uri: string, code: string, message: RegExp) => {
+      await using wrong = openStorage(uri);
+      for (const options of [{}, { remove: true }, { remove: true, dryRun: true }]) {
+        await assert.rejects(syncTrees(wrong, target, options), { code, message });
+      }
+    };
+    await refused(join(folder, "none"), "not_found", /none: there is no such folder/);
+    await refused(join(folder, "source/a"), "invalid", /source\/a is a file/);
+    await refused(join(folder, "source/a/"), "invalid", /source\/a\/ is a file/);
+    await refused(`${target.uri}/none`, "not_found", /none: there is no such folder/);
+    await refused(`${target.uri}/x`, "invalid", /x is a file/);
+    assert.deepEqual(await all(target), ["x"]);
+  });
+
+  it("takes an empty folder for what it is, and the mark of one", async () => {
+    await mkdir(join(folder, "empty"));
+    await target.write("marked/", "");
+    for (const uri of [join(folder, "empty"), `${target.uri}/marked/`]) {
+      await target.write("x/y", "extra");
+      await using empty = openStorage(uri);
+      await using emptied = openStorage(`${target.uri}/x`);
+      await syncTrees(empty, emptied, { remove: true });
+      assert.deepEqual(await all(emptied), []);
+    }
   });
 
   it("does nothing in a dry run, and says what it would do", async () => {
