@@ -23,8 +23,9 @@ export interface SyncAction {
 }
 
 /**
- * Copies files that are absent in the target, or differ in size, or are newer in the source. Where the target can make
- * many changes as one, it does; where both are of one store, the store copies.
+ * Copies files that are absent in the target, or differ in size, or are newer in the source, which must be a folder or a
+ * bucket that is there. Where the target can make many changes as one, it does; where both are of one store, the store
+ * copies.
  */
 export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
   const call = { signal: options.signal, message: "Synchronise" };
@@ -73,6 +74,7 @@ async function perform(options: SyncOptions, action: SyncAction, run: () => Prom
   options.onAction?.(action);
 }
 
+/** In doubt it is another: times may be whole seconds, and a change that is missed would never be made up for. */
 function isSame(source: Entry, target: Entry): boolean {
   if (source.size !== target.size) return false;
   if (source.etag !== "" && source.etag === target.etag) return true;

@@ -43,6 +43,21 @@ describe("making one tree like another", () => {
     assert.equal(await target.readText("b/c"), "B/C");
   });
 
+  it("copies what may have changed in the second that the target tells", async () => {
+    await using copy = openStorage(join(folder, "copy"));
+    await syncTrees(source, copy);
+    await utimes(join(folder, "copy/a"), 1000, 1000);
+    const kinds = new Map<string, string>();
+    for (const changed of [1000, 1000.5]) {
+      await utimes(join(folder, "source/a"), changed, changed);
+      await syncTrees(source, copy, {
+        dryRun: true,
+        onAction: ({ kind, path }) => kinds.set(`${path} ${changed}`, kind),
+      });
+    }
+    assert.deepEqual([kinds.get("a 1000"), kinds.get("a 1000.5")], ["keep", "copy"]);
+  });
+
   it("removes what the source does not have only when told to", async () => {
     await target.write("x/y", "extra");
     await sync();
