@@ -25,6 +25,26 @@ async function withFiles(create: () => Promise<Millrace>, ...names: string[]): P
   return cli;
 }
 
+/** How a command is told to stop, and what it ends with. */
+const stops = [
+  ["SIGHUP", 129],
+  ["SIGINT", 130],
+  ["SIGTERM", 143],
+] as const;
+
+/** A copy of standard input, which gets these bytes and has no end. */
+function pipeInto(cli: Millrace, bytes: Buffer, ...words: string[]) {
+  const surroundings = { cwd: cli.path("work"), env: cli.env };
+  const child = spawn(millrace, ["storage", "cp", "-", ...words], {
+    ...surroundings,
+    stdio: ["pipe", "ignore", "pipe"],
+  });
+  // What it has not read when it is stopped is lost, as it should be.
+  child.stdin.on("error", () => {});
+  child.stdin.write(bytes);
+  return child;
+}
+
 const pathsOf = (entries: readonly ListedEntry[]) => entries.map(({ path }) => path).sort();
 
 describe("millrace storage on files of this machine", { timeout: 120_000 }, () => {
@@ -42,9 +62,55 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.match(await cli.refused(1, "storage", "ls", "none"), /none/);
   });
 
-  test("ls of nothing is an empty array", async () => {
+  test("ls of an empty folder is an empty array, and a pattern that matches nothing an error", async () => {
     const cli = await withFiles(commandLine, "d/a");
-    assert.equal(await cli.print("storage", "ls", "d/*.none", "--json"), "[]\n");
+    await mkdir(cli.path("work/empty"));
+    assert.equal(await cli.print("storage", "ls", "empty", "--json"), "[]\n");
+    for (const pattern of ["d/*.none", "[none]", "\\[none\\]"]) {
+      const said = await cli.refused(1, "storage", "ls", pattern, "--json");
+      assert.ok(said.startsWith(`error: ${pattern} matches no file\n next: `), said);
+    }
+  });
+
+  test("ls takes a name that looks like a pattern for itself, where there is such a thing", async () => {
+    const cli = await withFiles(commandLine, "[x]/in", "x/beside", "x/[y]*");
+    const ls = async (uri: string) => pathsOf(await cli.json<ListedEntry[]>("storage", "ls", uri));
+    for (const uri of ["[x]", "[x]/", "\\[x\\]", "\\[x]/"]) assert.deepEqual(await ls(uri), ["in"], uri);
+    assert.deepEqual(await ls("x/[y]*"), ["[y]*"]);
+    assert.deepEqual(await ls("[x]/*"), ["x/[y]*", "x/beside"]);
+  });
+
+  test("what is not there is named, with where to look for it", async () => {
+    const cli = await withFiles(commandLine, "d/a");
+    for (const words of [["ls"], ["stat"], ["du"], ["cat"], ["rm"], ["rm", "-r"]]) {
+      const said = await cli.refused(1, "storage", ...words, "d/none");
+      assert.equal(
+        said,
+        "error: d/none: there is no such file or folder\n next: See what is there: millrace storage ls d/\n",
+      );
+    }
+    for (const words of [["cp"], ["cp", "-r"], ["sync"], ["sync", "--delete", "--yes"]]) {
+      assert.match(await cli.refused(1, "storage", ...words, "none", "d"), /^error: none: .*\n next: .* ls \.\n$/);
+    }
+    assert.match(await cli.refused(64, "storage", "cat", "d"), /^error: d is a folder\n next: Name a file of it/);
+  });
+
+  test("all but ls say that they take no patterns", async () => {
+    const cli = await withFiles(commandLine, "d/a");
+    for (const words of [
+      ["du", "d/*"],
+      ["cat", "d/*"],
+      ["rm", "d/*"],
+      ["cp", "d/*", "x"],
+      ["sync", "{d,e}", "x"],
+    ]) {
+      assert.match(
+        await cli.refused(64, "storage", ...words),
+        /why: Only ls takes patterns\n next: .* ls '/,
+        words.join(" "),
+      );
+    }
+    assert.deepEqual(await readdir(cli.path("work/d")), ["a"]);
   });
 
   test("cat prints bytes as they are, all or a part", async () => {
@@ -53,7 +119,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     await cli.write("bytes", bytes);
     assert.ok(bytes.equals(await cli.bytes("storage", "cat", "bytes")));
     assert.ok(bytes.subarray(10, 20).equals(await cli.bytes("storage", "cat", "bytes", "--start", "10", "--end=20")));
-    assert.match(await cli.refused(1, "storage", "cat", "none"), /^error: ENOENT/);
+    assert.match(await cli.refused(1, "storage", "cat", "none"), /^error: none: there is no such file/);
   });
 
   test("cp copies a file to a name or into a folder, and standard input to a name", async () => {
@@ -70,6 +136,49 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.equal(await text("typed.txt"), "typed");
     assert.match(await cli.refused(64, "storage", "cp", "folder", "x"), /folder is a folder\n next: Say --recursive/);
   });
+
+  test("cp to - prints the bytes of one file, and nothing else", async () => {
+    const cli = await withFiles(commandLine, "d/a.txt");
+    const { code, stdout, stderr } = await cli.run("storage", "cp", "d/a.txt", "-");
+    assert.deepEqual([code, stdout, stderr], [0, "d/a.txt", ""]);
+    for (const words of [
+      ["d", "-", "-r"],
+      ["d/a.txt", "-", "--json"],
+      ["-", "-"],
+    ]) {
+      assert.match(await cli.refused(64, "storage", "cp", ...words), /Standard output takes one file/);
+    }
+    assert.match(await cli.refused(64, "storage", "cp", "d", "-"), /d is a folder/);
+  });
+
+  for (const [signal, code] of stops) {
+    test(`${signal} leaves nothing of a file that was being written, and ends with ${code}`, async () => {
+      const cli = await commandLine();
+      const child = pipeInto(cli, Buffer.alloc(12 * 1024 * 1024), "file");
+      const names = () => readdir(cli.path("work"));
+      await until("a file has begun", async () => (await names()).some((name) => name.endsWith(".part")));
+      child.kill(signal);
+      assert.deepEqual([(await once(child, "exit"))[0], await names()], [code, []]);
+    });
+
+    test(`${signal} ends a copy that waits for its input with ${code}`, async () => {
+      const cli = await commandLine();
+      const child = pipeInto(cli, Buffer.alloc(1024 * 1024), "file");
+      // More than a pipe holds: it is reading.
+      await once(child.stdin, "drain");
+      child.kill(signal);
+      assert.equal((await once(child, "exit"))[0], code);
+    });
+
+    test(`${signal} ends a copy whose output nobody reads with ${code}`, async () => {
+      const cli = await commandLine();
+      await cli.write("big", Buffer.alloc(4 * 1024 * 1024));
+      const child = spawn(millrace, ["storage", "cp", "big", "-"], { cwd: cli.path("work"), env: cli.env });
+      await once(child.stdout, "readable");
+      child.kill(signal);
+      assert.equal((await once(child, "exit"))[0], code);
+    });
+  }
 
   test("cp --recursive copies what lies in a folder, also what is the same, and tells how much", async () => {
     const cli = await withFiles(commandLine, "d/a", "d/b/c");
@@ -97,6 +206,21 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     assert.equal(again.kept, 2, "with nothing to remove nothing is asked");
   });
 
+  test("sync from what is not there, or is a file, touches nothing", async () => {
+    const cli = await withFiles(commandLine, "file", "to/a", "to/b");
+    for (const flags of [[], ["--delete", "--yes"], ["--delete", "--dry-run"]]) {
+      assert.match(await cli.refused(1, "storage", "sync", "none", "to", ...flags), /^error: none: there is no such/);
+      assert.match(
+        await cli.refused(64, "storage", "sync", "file", "to", ...flags),
+        /^error: file is a file, not a folder\n next: Use plain cp: millrace storage cp file to/,
+      );
+    }
+    assert.deepEqual((await readdir(cli.path("work/to"))).sort(), ["a", "b"]);
+    await mkdir(cli.path("work/empty"));
+    await cli.print("storage", "sync", "empty", "to", "--delete", "--yes");
+    assert.deepEqual(await readdir(cli.path("work/to")), []);
+  });
+
   test("rm removes a file at once, and a folder with --recursive and --yes", async () => {
     const cli = await withFiles(commandLine, "a", "d/b", "d/c/e");
     await cli.print("storage", "rm", "a");
@@ -114,6 +238,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     const refused = await cli.type([["[y/N]", "n\n"]], "storage", "rm", "-r", "d");
     assert.equal(refused.code, 1);
     assert.match(refused.stdout, /Nothing was changed/);
+    assert.equal((await cli.type([["[y/N]", "\u0003"]], "storage", "rm", "-r", "d")).code, 130);
     assert.deepEqual(await readdir(cli.path("work/d")), ["b"]);
     assert.equal((await cli.type([["[y/N]", "y\n"]], "storage", "rm", "-r", "d")).code, 0);
     assert.deepEqual(await readdir(cli.path("work")), []);
@@ -240,20 +365,46 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     );
   });
 
-  test("Ctrl-C takes an upload in parts back, and ends with 130", async () => {
-    const cli = await configured();
-    const words = ["storage", "cp", "-", "s3://bucket/endless", ...config];
-    const child = spawn(millrace, words, { cwd: cli.path("work"), env: cli.env, stdio: ["pipe", "ignore", "pipe"] });
-    // What it has not read by then is lost, as it should be.
-    child.stdin.on("error", () => {});
-    child.stdin.write(Buffer.alloc(12 * 1024 * 1024));
-    await until("an upload has begun", async () => (await server.unfinishedUploads("bucket")) === 1);
-    child.kill("SIGINT");
-    const [code] = (await once(child, "exit")) as [number];
-    assert.deepEqual(
-      [code, await server.unfinishedUploads("bucket"), await storage.exists("endless")],
-      [130, 0, false],
+  for (const [signal, code] of stops) {
+    test(`${signal} takes an upload in parts back, and ends with ${code}`, async () => {
+      const cli = await configured();
+      const child = pipeInto(cli, Buffer.alloc(12 * 1024 * 1024), "s3://bucket/endless", ...config);
+      // A store may still take parts that are on their way when an upload is taken back: here none is.
+      await until("the store has two parts", async () => (await server.unfinishedParts("bucket")) === 2);
+      child.kill(signal);
+      const [ended] = await once(child, "exit");
+      assert.deepEqual(
+        [ended, await server.unfinishedUploads("bucket"), await storage.exists("endless")],
+        [code, 0, false],
+      );
+    });
+  }
+
+  test("what is not there is named, without the numbers of requests", async () => {
+    const cli = await configured("d/a");
+    for (const words of [["ls"], ["stat"], ["du"], ["cat"]]) {
+      const said = await cli.refused(1, "storage", ...words, "s3://bucket/none", ...config);
+      assert.match(
+        said,
+        /^error: s3:\/\/bucket\/none: there is no such file or folder\n next: See .* s3:\/\/bucket\/\n$/,
+      );
+    }
+    assert.match(await cli.refused(1, "storage", "ls", "s3://nowhere", ...config), /NoSuchBucket.*\n next: /);
+    assert.match(await cli.refused(1, "storage", "cp", "d/a", "s3://nowhere/a", ...config), /NoSuchBucket.*\n next: /);
+  });
+
+  test("sync from a prefix that is not there touches nothing, and an empty bucket is empty", async () => {
+    const cli = await configured("to/a");
+    await server.makeBucket("empty");
+    const sync = ["to", "--delete", "--yes", ...config];
+    assert.match(
+      await cli.refused(1, "storage", "sync", "s3://bucket/none", ...sync),
+      /bucket\/none: there is no such/,
     );
+    assert.match(await cli.refused(1, "storage", "sync", "s3://nowhere", ...sync), /NoSuchBucket/);
+    assert.deepEqual(await readdir(cli.path("work/to")), ["a"]);
+    await cli.print("storage", "sync", "s3://empty", ...sync);
+    assert.deepEqual(await readdir(cli.path("work/to")), []);
   });
 
   test("copies from bucket to bucket with a config for each side", async () => {

@@ -757,7 +757,8 @@ export const commands = {
     summary: "List a folder, or what a pattern matches",
     details:
       "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes].\n" +
-      "Quote them in a shell; a backslash before one takes it for itself.",
+      "Quote them in a shell; a backslash before one takes it for itself. What has the very name is listed, whatever\n" +
+      "else that would match. A pattern that matches nothing is an error.",
     arguments: storageUri,
     flags: { recursive, "client-config": clientConfig, json },
     examples: ["millrace storage ls s3://bucket/data/", "millrace storage ls 's3://bucket/**/*.csv' --json"],
@@ -775,7 +776,7 @@ export const commands = {
     summary: "Copy a file, or with --recursive a folder",
     details:
       "A TO that ends with a slash, or is a folder, gets the name of FROM; with --recursive the files of FROM go below TO.\n" +
-      "What is there is replaced. FROM may be - for standard input.",
+      "What is there is replaced. FROM may be - for standard input, and TO for standard output, which gets one file.",
     arguments: fromAndTo,
     flags: { recursive, ...bothConfigs, json },
     examples: [
@@ -787,7 +788,11 @@ export const commands = {
     summary: "Make a folder like another: copy what is absent, differs in size, or is newer",
     details:
       "With --delete, what only TO has is removed: that is asked for on a terminal, and needs --yes elsewhere. Nothing is\n" +
-      "asked when there is nothing to remove. --dry-run asks nothing and changes nothing.",
+      "asked when there is nothing to remove. --dry-run asks nothing and changes nothing. FROM must be a folder that is\n" +
+      "there, or a bucket; it may be empty.\n" +
+      "A copy has the time of its copying, so that syncing back copies everything once. In doubt a file is copied again:\n" +
+      "when it was written in the very second of its copying, where a store tells whole seconds, or when the clock of TO\n" +
+      "is behind.",
     arguments: fromAndTo,
     flags: {
       delete: { kind: "switch", help: "Remove what FROM does not have" },

@@ -1,7 +1,14 @@
 /** What a command may end with other than success, and how it is told: what happened, why, what to do next. */
 
-/** 0, 1 and 2 tell how a followed job ended: complete, failed (or any other error), canceled. */
-export const exitCodes = { error: 1, signInNeeded: 4, usage: 64, interrupted: 130, brokenPipe: 141 } as const;
+/** 0, 1 and 2 tell how a followed job ended: complete, failed (or any other error), canceled. A signal adds its number. */
+export const exitCodes = {
+  error: 1,
+  signInNeeded: 4,
+  usage: 64,
+  signal: 128,
+  interrupted: 130,
+  brokenPipe: 141,
+} as const;
 
 interface Explanation {
   readonly why?: string | undefined;

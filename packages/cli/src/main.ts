@@ -65,4 +65,9 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(exitCodes.brokenPipe);
 });
 
+/** A terminal that was closed: there is nobody to tell, but something to tidy up. */
+process.stderr.on("error", () => {});
+
 process.exitCode = await main(process.argv.slice(2), new Output());
+// Stopped while nobody reads: what is left to print is not waited for.
+if (process.exitCode > exitCodes.signal && process.stdout.writableNeedDrain) process.exit();

@@ -56,10 +56,18 @@ export class Output {
   }
 
   /** The bytes of a log as they came. Where the reader is slow, wait for the promise before giving more. */
-  raw(text: string | Uint8Array): Promise<void> | undefined {
+  raw(text: string | Uint8Array, signal?: AbortSignal): Promise<void> | undefined {
     this.clearProgress();
+    signal?.throwIfAborted();
     if (this.#stdout.write(text)) return undefined;
-    return new Promise((resolve) => this.#stdout.once("drain", resolve));
+    return new Promise((resolve, reject) => {
+      const stop = () => reject(signal?.reason as Error);
+      signal?.addEventListener("abort", stop, { once: true });
+      this.#stdout.once("drain", () => {
+        signal?.removeEventListener("abort", stop);
+        resolve();
+      });
+    });
   }
 
   json(value: unknown): void {

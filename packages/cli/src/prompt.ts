@@ -70,7 +70,7 @@ function askHidden(question: string): Promise<string> {
 }
 
 /** Anything but yes means no. Where there is nobody to ask, `--yes` must have said it. */
-export async function askToProceed(question: string): Promise<void> {
+export async function askToProceed(question: string, signal: AbortSignal): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(`${question}`, {
       why: "There is no terminal to answer on",
@@ -79,8 +79,10 @@ export async function askToProceed(question: string): Promise<void> {
   }
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
+  // On a terminal it keeps Ctrl-C to itself.
+  lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
-    const answer = await lines.question(`${question} [y/N] `);
+    const answer = await lines.question(`${question} [y/N] `, { signal });
     if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("Nothing was changed");
   } finally {
     lines.close();

@@ -62,6 +62,13 @@ export class StorageError extends Error {
   }
 }
 
+/** A folder where a file was wanted: there is no such file, but something is there, even where the folder is empty. */
+export class FolderError extends StorageError {
+  constructor(place: ErrorPlace & { readonly key: string }) {
+    super("not_found", `${place.key} is a folder`, place);
+  }
+}
+
 /** Whether something thrown is a storage's error, of one of these codes where any are named. */
 export function isStorageError(error: unknown, ...codes: ErrorCode[]): error is StorageError {
   return error instanceof StorageError && (codes.length === 0 || codes.includes(error.code));

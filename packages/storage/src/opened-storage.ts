@@ -9,7 +9,7 @@ import { readObject, streamObject } from "./download.ts";
 import { downloadFile } from "./download-file.ts";
 import { Entries } from "./entries.ts";
 import { directoryEntry } from "./entry.ts";
-import { isStorageError, StorageError } from "./errors.ts";
+import { FolderError, isStorageError, StorageError } from "./errors.ts";
 import { globEntries } from "./glob.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
@@ -103,6 +103,7 @@ export class OpenedStorage implements Storage {
     try {
       return { ...(await backend.stat(this.#key(path), options)), path };
     } catch (error) {
+      if (error instanceof FolderError) return directoryEntry(folderOf(path));
       if (!isStorageError(error, "not_found") || options.version || !this.capabilities.list) throw error;
       if (await this.#holdsAnything(folderOf(path), options)) return directoryEntry(folderOf(path));
       throw error;

@@ -1,5 +1,6 @@
 /** Making one tree like another, of whatever kinds of storage the two are. */
 import type { CallOptions, Entry } from "./backend.ts";
+import { isStorageError, StorageError } from "./errors.ts";
 import type { Storage, TransferProgress } from "./storage.ts";
 import { runAll } from "./window.ts";
 
@@ -22,8 +23,9 @@ export interface SyncAction {
 }
 
 /**
- * Copies files that are absent in the target, or differ in size, or are newer in the source. Where the target can make
- * many changes as one, it does; where both are of one store, the store copies.
+ * Copies files that are absent in the target, or differ in size, or are newer in the source, which must be a folder or a
+ * bucket that is there. Where the target can make many changes as one, it does; where both are of one store, the store
+ * copies.
  */
 export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
   const call = { signal: options.signal, message: "Synchronise" };
@@ -34,19 +36,39 @@ async function syncInto(source: Storage, target: Storage, options: SyncOptions):
   const present = new Map<string, Entry>();
   const { signal, onBytes } = options;
   const call = { recursive: true, refresh: true, signal } as const;
-  for await (const entry of target.list(call)) present.set(entry.path, entry);
+  // What lies behind a link to a folder is not the target's to remove: it may even be the source.
+  const followLinks = !options.remove;
+  for await (const entry of target.list({ ...call, followLinks })) present.set(entry.path, entry);
+  let found = false;
   const act = (action: SyncAction, run: () => Promise<unknown>) => perform(options, action, run);
   await runAll(source.list(call), options.concurrency ?? 8, async (entry) => {
     const { path, size } = entry;
+    found = true;
     const there = present.get(path);
     present.delete(path);
     if (there && !options.all && isSame(entry, there)) return act({ kind: "keep", path, size }, async () => {});
     await act({ kind: "copy", path, size }, () => target.copyFrom(source, path, path, { signal, onBytes, size }));
   });
+  if (!found) await checkFolder(source, signal);
   if (!options.remove) return;
   await runAll(present.values(), options.concurrency ?? 8, ({ path, size }) =>
     act({ kind: "remove", path, size }, () => target.remove(path, { signal })),
   );
+}
+
+/**
+ * What is not there lists like what is empty: a wrong name must not empty the target. Where folders do not exist on
+ * their own an empty one is not there, but the mark of one is, whose name ends with a slash.
+ */
+async function checkFolder(source: Storage, signal: AbortSignal | undefined): Promise<void> {
+  const { uri, scheme, capabilities } = source;
+  const entry = await source.stat("", { signal }).catch((error: unknown) => {
+    if (!isStorageError(error, "not_found")) throw error;
+    throw new StorageError("not_found", `${uri}: there is no such folder`, { scheme, cause: error });
+  });
+  const isMark = capabilities.keys.trailingSlash && uri.endsWith("/");
+  if (entry.type === "directory" || isMark) return;
+  throw new StorageError("invalid", `${uri} is a file, not a folder: copyFrom copies it`, { scheme });
 }
 
 async function perform(options: SyncOptions, action: SyncAction, run: () => Promise<unknown>): Promise<void> {
@@ -54,6 +76,7 @@ async function perform(options: SyncOptions, action: SyncAction, run: () => Prom
   options.onAction?.(action);
 }
 
+/** In doubt it is another: times may be whole seconds, and a change that is missed would never be made up for. */
 function isSame(source: Entry, target: Entry): boolean {
   if (source.size !== target.size) return false;
   if (source.etag !== "" && source.etag === target.etag) return true;

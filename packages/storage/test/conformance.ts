@@ -319,6 +319,12 @@ function changingRules({ storage }: Scope): void {
     if (batch !== storage()) await rejectsWith("invalid", batch.read("changing/batch/new"));
   });
 
+  it("keeps a folder that became empty where folders exist on their own, and only there", async () => {
+    await storage().write("changing/emptied/a", "1");
+    await storage().remove("changing/emptied/a");
+    assert.equal(await storage().exists("changing/emptied"), storage().capabilities.folders);
+  });
+
   it("removes a folder with all it holds, and nothing beside it", async () => {
     for (const name of ["tree/a", "tree/b/c", "tree/b/d/e", "treehouse"])
       await storage().write(`changing/${name}`, "1");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, utimes } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "node:test";
@@ -43,12 +43,65 @@ describe("making one tree like another", () => {
     assert.equal(await target.readText("b/c"), "B/C");
   });
 
+  it("copies what may have changed in the second that the target tells", async () => {
+    await using copy = openStorage(join(folder, "copy"));
+    await syncTrees(source, copy);
+    await utimes(join(folder, "copy/a"), 1000, 1000);
+    const kinds = new Map<string, string>();
+    for (const changed of [1000, 1000.5]) {
+      await utimes(join(folder, "source/a"), changed, changed);
+      await syncTrees(source, copy, {
+        dryRun: true,
+        onAction: ({ kind, path }) => kinds.set(`${path} ${changed}`, kind),
+      });
+    }
+    assert.deepEqual([kinds.get("a 1000"), kinds.get("a 1000.5")], ["keep", "copy"]);
+  });
+
+  it("removes nothing behind a link to a folder", async () => {
+    await using other = openStorage(join(folder, "other"));
+    await other.write("kept", "1");
+    await using linked = openStorage(join(folder, "linked"));
+    await linked.write("gone", "1");
+    await symlink(join(folder, "other"), join(folder, "linked/link"));
+    await syncTrees(source, linked, { remove: true });
+    assert.deepEqual(await all(linked), ["a", "b/c", "b/d/e", "link/kept"]);
+  });
+
   it("removes what the source does not have only when told to", async () => {
     await target.write("x/y", "extra");
     await sync();
     assert.ok(await target.exists("x/y"));
     assert.ok((await sync({ remove: true })).includes("remove x/y"));
     assert.deepEqual(await all(target), await all(source));
+  });
+
+  it("refuses a source that is not there, or is a file, and touches nothing", async () => {
+    await target.write("x", "extra");
+    const refused = async (uri: string, code: string, message: RegExp) => {
+      await using wrong = openStorage(uri);
+      for (const options of [{}, { remove: true }, { remove: true, dryRun: true }]) {
+        await assert.rejects(syncTrees(wrong, target, options), { code, message });
+      }
+    };
+    await refused(join(folder, "none"), "not_found", /none: there is no such folder/);
+    await refused(join(folder, "source/a"), "invalid", /source\/a is a file/);
+    await refused(join(folder, "source/a/"), "invalid", /source\/a\/ is a file/);
+    await refused(`${target.uri}/none`, "not_found", /none: there is no such folder/);
+    await refused(`${target.uri}/x`, "invalid", /x is a file/);
+    assert.deepEqual(await all(target), ["x"]);
+  });
+
+  it("takes an empty folder for what it is, and the mark of one", async () => {
+    await mkdir(join(folder, "empty"));
+    await target.write("marked/", "");
+    for (const uri of [join(folder, "empty"), `${target.uri}/marked/`]) {
+      await target.write("x/y", "extra");
+      await using empty = openStorage(uri);
+      await using emptied = openStorage(`${target.uri}/x`);
+      await syncTrees(empty, emptied, { remove: true });
+      assert.deepEqual(await all(emptied), []);
+    }
   });
 
   it("does nothing in a dry run, and says what it would do", async () => {

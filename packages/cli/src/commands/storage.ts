@@ -1,5 +1,6 @@
 /** `millrace storage`: files here and in object stores. The library is loaded when one of these runs. */
 import type { Entry, SyncAction } from "@millrace/storage";
+import { usageError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
 import type { Column, Output } from "../output.ts";
 import { readClientConfig } from "../storage/client-config.ts";
@@ -11,24 +12,32 @@ const ls: Handler<"storage ls"> = async ({ flags, arguments: { URI } }, output) 
   const config = await readClientConfig(flags["client-config"]);
   const { listEntries, printEntries, printJsonEntries } = await import("../storage/listing.ts");
   await withStorage(async (session) => {
-    const entries = listEntries(session, URI, config, flags.recursive);
-    await (flags.json ? printJsonEntries(entries, output) : printEntries(entries, output));
+    const entries = listEntries(session, { uri: URI, config, recursive: flags.recursive });
+    await (flags.json ? printJsonEntries(entries, session.signal, output) : printEntries(entries, output));
   });
   return 0;
 };
 
 const cat: Handler<"storage cat"> = async ({ flags, arguments: { URI } }, output) => {
   const config = await readClientConfig(flags["client-config"]);
+  const { printFile } = await import("../storage/copy.ts");
   const { start, end } = flags;
-  await withStorage(async ({ open, signal }) => {
-    for await (const piece of open(URI, config).readStream("", { start, end, signal })) await output.raw(piece);
-  });
+  await withStorage(({ open, signal }) =>
+    printFile({ uri: URI, storage: open(URI, config) }, { start, end, signal }, output),
+  );
   return 0;
 };
 
 const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, output) => {
   const [fromConfig, toConfig] = await configsOf(FROM, TO, flags);
-  const { copyFile, copyTree } = await import("../storage/copy.ts");
+  const { copyFile, copyTree, printFile } = await import("../storage/copy.ts");
+  if (TO === "-") {
+    checkBytesOnly(FROM, flags);
+    await withStorage(({ open, signal }) =>
+      printFile({ uri: FROM, storage: open(FROM, fromConfig) }, { signal }, output),
+    );
+    return 0;
+  }
   const done = await withStorage((session) => {
     const [source, target] = [session.open(FROM, fromConfig), session.open(TO, toConfig)];
     return (flags.recursive ? copyTree : copyFile)(session, { from: FROM, to: TO, source, target }, output);
@@ -37,6 +46,14 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
   else output.note(`Copied ${amountText(done)}`);
   return 0;
 };
+
+/** Standard output gets the bytes of one file, and nothing that could be taken for some of them. */
+function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
+  if (from !== "-" && !flags.recursive && !flags.json) return;
+  throw usageError("Standard output takes one file, as it is", {
+    next: "Name the file, and leave --recursive and --json out",
+  });
+}
 
 const sync: Handler<"storage sync"> = async ({ flags, arguments: { FROM, TO } }, output) => {
   const [fromConfig, toConfig] = await configsOf(FROM, TO, flags);
@@ -80,7 +97,7 @@ const rm: Handler<"storage rm"> = async ({ flags, arguments: { URI } }, output) 
 const du: Handler<"storage du"> = async ({ flags, arguments: { URI } }, output) => {
   const config = await readClientConfig(flags["client-config"]);
   const { usageBelow, usageColumns } = await import("../storage/usage.ts");
-  const rows = await withStorage(({ open, signal }) => usageBelow(open(URI, config), signal));
+  const rows = await withStorage(({ open, signal }) => usageBelow({ uri: URI, storage: open(URI, config) }, signal));
   if (flags.json) output.json(rows);
   else output.table(usageColumns, rows);
   return 0;
@@ -88,7 +105,8 @@ const du: Handler<"storage du"> = async ({ flags, arguments: { URI } }, output) 
 
 const stat: Handler<"storage stat"> = async ({ flags, arguments: { URI } }, output) => {
   const config = await readClientConfig(flags["client-config"]);
-  const entry = await withStorage(({ open, signal }) => open(URI, config).stat("", { signal }));
+  const { lookUp } = await import("../storage/lookup.ts");
+  const entry = await withStorage(({ open, signal }) => lookUp({ uri: URI, storage: open(URI, config) }, signal));
   const { path: _, ...told } = entry;
   if (flags.json) output.json({ uri: URI, ...told });
   else output.fields([["uri", URI], ...Object.entries(told).map(([name, value]) => [name, fieldText(value)] as const)]);

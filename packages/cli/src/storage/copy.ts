@@ -1,9 +1,11 @@
 /** Copying one file or a tree, from and to whatever storages. */
 import { addAbortSignal } from "node:stream";
-import type { Entry, Storage } from "@millrace/storage";
+import type { Entry, ReadOptions, Storage, SyncOptions } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
+import { explainUnread, lookUp, type Place } from "./lookup.ts";
 import { type Amount, TransferProgress } from "./progress.ts";
+import { isBucket, nameOf } from "./uri.ts";
 import type { StorageSession } from "./with-storage.ts";
 
 export interface Copy {
@@ -13,18 +15,29 @@ export interface Copy {
   readonly target: Storage;
 }
 
-export async function copyTree({ library, signal }: StorageSession, copy: Copy, output: Output): Promise<Amount> {
-  const progress = new TransferProgress(output, output.showsProgress ? await measure(copy.source, signal) : undefined);
-  await library.syncTrees(copy.source, copy.target, {
+export async function copyTree(session: StorageSession, copy: Copy, output: Output): Promise<Amount> {
+  const total = output.showsProgress ? await measure(copy.source, session.signal) : undefined;
+  const progress = new TransferProgress(output, total);
+  await syncFrom(session, copy, {
     all: true,
-    signal,
     onBytes: (bytes) => progress.moved(bytes),
     onAction: () => progress.ended(),
   });
-  if (progress.done.files > 0) return progress.done;
-  const { type } = await copy.source.stat("", { signal });
-  if (type === "directory") return progress.done;
-  throw usageError(`${copy.from} is a file`, { why: "--recursive copies what lies in a folder", next: "Leave it out" });
+  return progress.done;
+}
+
+/** A FROM that is no folder is refused by the library, and explained here. */
+export async function syncFrom(session: StorageSession, copy: Copy, options: SyncOptions): Promise<void> {
+  const { library, signal } = session;
+  const { from, to, source, target } = copy;
+  try {
+    await library.syncTrees(source, target, { ...options, signal });
+  } catch (error) {
+    if (!library.isStorageError(error, "not_found", "invalid")) throw error;
+    const { type } = await lookUp({ uri: from, storage: source }, signal);
+    if (type === "directory") throw error;
+    throw usageError(`${from} is a file, not a folder`, { next: `Use plain cp: millrace storage cp ${from} ${to}` });
+  }
 }
 
 /** How much there is below a storage. */
@@ -37,11 +50,21 @@ export async function measure(storage: Storage, signal: AbortSignal): Promise<Am
   return { files, bytes };
 }
 
+/** The bytes of a file, on standard output. */
+export async function printFile(place: Place, options: ReadOptions & { signal: AbortSignal }, output: Output) {
+  const { signal } = options;
+  try {
+    for await (const piece of place.storage.readStream("", options)) await output.raw(piece, signal);
+  } catch (error) {
+    throw await explainUnread(place, signal, error);
+  }
+}
+
 /** FROM `-` is standard input, whose end tells its size. */
 export async function copyFile({ signal }: StorageSession, copy: Copy, output: Output): Promise<Amount> {
   const { from, to, source, target } = copy;
   const piped = from === "-";
-  const entry = piped ? undefined : await source.stat("", { signal });
+  const entry = piped ? undefined : await lookUp({ uri: from, storage: source }, signal);
   if (entry?.type === "directory") {
     throw usageError(`${from} is a folder`, { next: "Say --recursive to copy what lies in it" });
   }
@@ -68,12 +91,6 @@ async function* counting(content: AsyncIterable<Uint8Array>, progress: TransferP
   }
 }
 
-/** The query of a URL, such as a signature, is no part of a name. */
-function nameOf(uri: string): string {
-  const path = /^https?:/i.test(uri) ? uri.replace(/[?#].*$/, "") : uri;
-  return path.slice(path.lastIndexOf("/") + 1);
-}
-
 /** A folder gets the file under its own name. */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {
   const isFolder = to.endsWith("/") || isBucket(to) || (await isDirectory(target, signal));
@@ -81,8 +98,6 @@ async function placeBelow(to: string, target: Storage, name: string | undefined,
   if (name !== undefined) return name;
   throw usageError(`${to} is a folder`, { why: "Standard input has no name", next: "Name the file to write" });
 }
-
-const isBucket = (uri: string) => /^(?!file:|local:|memory:)[a-z][a-z0-9+.-]*:\/\/[^/]+$/i.test(uri);
 
 async function isDirectory(target: Storage, signal: AbortSignal): Promise<boolean> {
   return target.stat("", { signal }).then(

@@ -1,7 +1,10 @@
 /** What `ls` shows: a folder, a single file, or what a pattern matches. */
 import type { ClientConfig, Entry } from "@millrace/storage";
+import { CliError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
 import type { Column, Output } from "../output.ts";
+import { lookUp, lookUpIfThere } from "./lookup.ts";
+import { isPattern, nameOf, unescaped } from "./uri.ts";
 import type { StorageSession } from "./with-storage.ts";
 
 const timeText = ({ last_modified }: Entry) => last_modified?.toISOString() ?? "";
@@ -16,33 +19,60 @@ function shortSize({ size, type }: Entry): string {
   return type === "file" ? sizeText(size) : "";
 }
 
-export async function* listEntries(
-  { library, open, signal }: StorageSession,
-  uri: string,
-  config: ClientConfig,
-  recursive: boolean,
-): AsyncGenerator<Entry> {
-  if (/[*?[{]/.test(uri)) {
-    const files = library.fromStorage(uri, { client_config: config, signal });
-    try {
-      for await (const { path, size, etag, version, is_latest, last_modified } of files) {
-        yield { path, size, etag, version, is_latest, last_modified, type: "file" };
-      }
-    } finally {
-      await files.close();
-    }
-    return;
+export interface ListWishes {
+  readonly uri: string;
+  readonly config: ClientConfig;
+  readonly recursive: boolean;
+}
+
+/** What has the very name is meant, also where that looks like a pattern. */
+export async function* listEntries(session: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {
+  if (!isPattern(wishes.uri)) return yield* listPlace(session, wishes);
+  for (const uri of [wishes.uri, unescaped(wishes.uri)]) {
+    if (uri === undefined || !(await isThere(session, uri, wishes.config))) continue;
+    return yield* listPlace(session, { ...wishes, uri });
   }
-  const storage = open(uri, config);
+  yield* listMatches(session, wishes);
+}
+
+/** Not every store can keep what a pattern spells. */
+async function isThere({ library, open, signal }: StorageSession, uri: string, config: ClientConfig): Promise<boolean> {
+  try {
+    return (await lookUpIfThere({ uri, storage: open(uri, config) }, signal)) !== undefined;
+  } catch (error) {
+    if (library.isStorageError(error, "invalid")) return false;
+    throw error;
+  }
+}
+
+async function* listMatches({ library, signal }: StorageSession, { uri, config }: ListWishes): AsyncGenerator<Entry> {
+  const files = library.fromStorage(uri, { client_config: config, signal });
   let found = false;
-  for await (const entry of storage.list({ recursive, signal })) {
-    found = true;
-    yield entry;
+  try {
+    for await (const { path, size, etag, version, is_latest, last_modified } of files) {
+      found = true;
+      yield { path, size, etag, version, is_latest, last_modified, type: "file" };
+    }
+  } finally {
+    await files.close();
   }
-  if (found) return;
-  const entry = await storage.stat("", { signal });
+  if (!found) throw new CliError(`${uri} matches no file`, { next: "Take another pattern; ** looks into all folders" });
+}
+
+async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {
+  const { uri, config, recursive } = wishes;
+  const storage = open(uri, config);
+  if (storage.capabilities.list) {
+    let found = false;
+    for await (const entry of storage.list({ recursive, signal })) {
+      found = true;
+      yield entry;
+    }
+    if (found) return;
+  }
+  const entry = await lookUp({ uri, storage }, signal);
   // An empty folder has nothing to show, and is no error.
-  if (entry.type === "file") yield { ...entry, path: uri.slice(uri.lastIndexOf("/") + 1) };
+  if (entry.type === "file") yield { ...entry, path: nameOf(uri) };
 }
 
 const batchSize = 1000;
@@ -60,10 +90,14 @@ export async function printEntries(entries: AsyncIterable<Entry>, output: Output
 }
 
 /** One array, an entry to a line. */
-export async function printJsonEntries(entries: AsyncIterable<Entry>, output: Output): Promise<void> {
+export async function printJsonEntries(
+  entries: AsyncIterable<Entry>,
+  signal: AbortSignal,
+  output: Output,
+): Promise<void> {
   let before = "[";
   for await (const entry of entries) {
-    await output.raw(`${before}\n  ${JSON.stringify(entry)}`);
+    await output.raw(`${before}\n  ${JSON.stringify(entry)}`, signal);
     before = ",";
   }
   output.print(before === "[" ? "[]" : "\n]");

@@ -1,8 +1,9 @@
 /** Removing a file, or a tree after a question. */
 import type { Storage } from "@millrace/storage";
-import { CliError, usageError } from "../errors.ts";
+import { usageError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
 import { measure } from "./copy.ts";
+import { lookUpIfThere, notThere } from "./lookup.ts";
 import type { Amount } from "./progress.ts";
 
 export interface RemoveWishes {
@@ -19,29 +20,21 @@ export async function removeFiles(
   signal: AbortSignal,
 ): Promise<Amount> {
   const below = wishes.recursive ? await measure(storage, signal) : { files: 0, bytes: 0 };
-  const itself = await statIfThere(storage, signal);
-  if (!itself && below.files === 0) throw new CliError(`${uri}: there is no such file or folder`);
+  const itself = await lookUpIfThere({ uri, storage }, signal);
+  if (!itself && below.files === 0) throw notThere(uri);
   if (itself?.type === "directory" && !wishes.recursive) {
     throw usageError(`${uri} is a folder`, { next: "Say --recursive to remove all that it holds" });
   }
   const file = itself?.type === "file" ? itself : undefined;
   const total = { files: below.files + (file ? 1 : 0), bytes: below.bytes + (file?.size ?? 0) };
   if (wishes["dry-run"]) return total;
-  if (wishes.recursive && !wishes.yes) await confirm(uri, total);
+  if (wishes.recursive && !wishes.yes) await confirm(uri, total, signal);
   if (file) await storage.remove("", { signal });
   if (wishes.recursive && !(file && below.files === 0)) await storage.remove("", { recursive: true, signal });
   return total;
 }
 
-async function statIfThere(storage: Storage, signal: AbortSignal) {
-  const { isStorageError } = await import("@millrace/storage");
-  return storage.stat("", { signal }).catch((error: unknown) => {
-    if (isStorageError(error, "not_found")) return undefined;
-    throw error;
-  });
-}
-
-async function confirm(uri: string, { files, bytes }: Amount): Promise<void> {
+async function confirm(uri: string, { files, bytes }: Amount, signal: AbortSignal): Promise<void> {
   const { askToProceed } = await import("../prompt.ts");
-  await askToProceed(`${files} files (${sizeText(bytes)}) of ${uri} would be removed. Go on?`);
+  await askToProceed(`${files} files (${sizeText(bytes)}) of ${uri} would be removed. Go on?`, signal);
 }

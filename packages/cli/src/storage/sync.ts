@@ -1,7 +1,7 @@
 /** Making one tree like another: planned first where something may be removed, or somebody watches. */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";
-import type { Copy } from "./copy.ts";
+import { type Copy, syncFrom } from "./copy.ts";
 import { TransferProgress } from "./progress.ts";
 import type { StorageSession } from "./with-storage.ts";
 
@@ -13,8 +13,8 @@ export interface SyncWishes {
 
 /** What was done, or would be. */
 export async function syncFolders(
-  { library, signal }: StorageSession,
-  { source, target, to }: Copy,
+  session: StorageSession,
+  copy: Copy,
   wishes: SyncWishes,
   output: Output,
 ): Promise<SyncAction[]> {
@@ -24,12 +24,12 @@ export async function syncFolders(
       actions.push(action);
       onAction(action);
     };
-    await library.syncTrees(source, target, { remove: wishes.delete, signal, ...options, onAction: note });
+    await syncFrom(session, copy, { remove: wishes.delete, ...options, onAction: note });
     return actions;
   };
   const plan = wishes.delete || wishes["dry-run"] || output.showsProgress ? await run({ dryRun: true }) : [];
   if (wishes["dry-run"]) return plan;
-  await confirmRemovals(plan, to, wishes.yes);
+  if (!wishes.yes) await confirmRemovals(plan, copy.to, session.signal);
   const copies = plan.filter(({ kind }) => kind === "copy");
   const total = { files: copies.length, bytes: copies.reduce((sum, { size }) => sum + size, 0) };
   const progress = new TransferProgress(output, plan.length > 0 ? total : undefined);
@@ -37,9 +37,9 @@ export async function syncFolders(
   return run({ onBytes: (bytes) => progress.moved(bytes) }, ended);
 }
 
-async function confirmRemovals(plan: readonly SyncAction[], to: string, yes: boolean): Promise<void> {
+async function confirmRemovals(plan: readonly SyncAction[], to: string, signal: AbortSignal): Promise<void> {
   const removals = plan.filter(({ kind }) => kind === "remove").length;
-  if (removals === 0 || yes) return;
+  if (removals === 0) return;
   const { askToProceed } = await import("../prompt.ts");
-  await askToProceed(`${removals} files of ${to} would be removed. Go on?`);
+  await askToProceed(`${removals} files of ${to} would be removed. Go on?`, signal);
 }

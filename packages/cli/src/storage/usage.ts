@@ -1,7 +1,7 @@
 /** Files and bytes below a folder, by what lies directly in it. */
-import type { Storage } from "@millrace/storage";
 import { sizeText } from "../job/view.ts";
 import type { Column } from "../output.ts";
+import { lookUp, type Place } from "./lookup.ts";
 
 export interface Usage {
   /** A folder with a slash, the files beside the folders as `.`, and all of it as the empty path. */
@@ -11,10 +11,10 @@ export interface Usage {
 }
 
 /** The last row is the sum. */
-export async function usageBelow(storage: Storage, signal: AbortSignal): Promise<Usage[]> {
+export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usage[]> {
   const rows = new Map<string, Usage>();
   const total: Usage = { path: "", files: 0, bytes: 0 };
-  for await (const { path, size } of storage.list({ recursive: true, versions: false, signal })) {
+  for await (const { path, size } of place.storage.list({ recursive: true, versions: false, signal })) {
     const slash = path.indexOf("/");
     const name = slash < 0 ? "." : path.slice(0, slash + 1);
     const row = rows.get(name) ?? { path: name, files: 0, bytes: 0 };
@@ -24,13 +24,13 @@ export async function usageBelow(storage: Storage, signal: AbortSignal): Promise
       counted.bytes += size;
     }
   }
-  if (total.files === 0) await addFileItself(storage, total, signal);
+  if (total.files === 0) await addFileItself(place, total, signal);
   return [...rows.values(), total];
 }
 
 /** A single file is its own sum; what is not there is an error. */
-async function addFileItself(storage: Storage, total: Usage, signal: AbortSignal): Promise<void> {
-  const { type, size } = await storage.stat("", { signal });
+async function addFileItself(place: Place, total: Usage, signal: AbortSignal): Promise<void> {
+  const { type, size } = await lookUp(place, signal);
   if (type !== "file") return;
   total.files = 1;
   total.bytes = size;

@@ -1,14 +1,15 @@
-/** Storages for the time of a command: opened by URI, closed at its end, stopped by Ctrl-C, their errors explained. */
+/** Storages for the time of a command: opened by URI, closed at its end, stopped by signals, their errors explained. */
 import type { ClientConfig, Storage, StorageError } from "@millrace/storage";
 import { CliError, exitCodes } from "../errors.ts";
 import { readClientConfig } from "./client-config.ts";
+import { isLocal } from "./uri.ts";
 
 type StorageLibrary = typeof import("@millrace/storage");
 
 /** What a command works with. */
 export interface StorageSession {
   readonly library: StorageLibrary;
-  /** Aborted by Ctrl-C: an upload in parts is then taken back. */
+  /** Aborted by Ctrl-C and the like: an upload in parts is then taken back. */
   readonly signal: AbortSignal;
   open(uri: string, config?: ClientConfig): Storage;
 }
@@ -16,8 +17,7 @@ export interface StorageSession {
 export async function withStorage<T>(run: (session: StorageSession) => Promise<T>): Promise<T> {
   const library = await import("@millrace/storage");
   const stop = new AbortController();
-  const interrupt = () => stop.abort(new CliError("Stopped", { exitCode: exitCodes.interrupted }));
-  process.once("SIGINT", interrupt);
+  const letGo = listenForSignals(stop);
   const opened: Storage[] = [];
   const open = (uri: string, config: ClientConfig = {}) => {
     const storage = library.openStorage(uri, config);
@@ -27,26 +27,45 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
   try {
     return await run({ library, signal: stop.signal, open });
   } catch (error) {
+    // Whatever fails then fails for that reason.
+    stop.signal.throwIfAborted();
     throw library.isStorageError(error) ? explain(error) : error;
   } finally {
-    process.off("SIGINT", interrupt);
+    letGo();
     await Promise.all(opened.map((storage) => storage.close()));
   }
+}
+
+/** A second Ctrl-C ends at once. The others may come twice by themselves, as when a terminal is closed. */
+function listenForSignals(stop: AbortController): () => void {
+  const interrupt = (_: NodeJS.Signals, number: number) =>
+    stop.abort(new CliError("Stopped", { exitCode: exitCodes.signal + number }));
+  process.once("SIGINT", interrupt);
+  process.on("SIGTERM", interrupt);
+  process.on("SIGHUP", interrupt);
+  return () => {
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.off(signal, interrupt);
+  };
 }
 
 const advice: Partial<Record<StorageError["code"], string>> = {
   config: "millrace storage explain URI shows every parameter",
   permission: "Give credentials with --client-config; millrace storage explain URI shows those in use",
   network: "Look at endpoint_url: millrace storage explain URI",
+  not_found: "Look at how it is spelled: buckets are not made here",
 };
+
+function adviceFor({ code, scheme }: StorageError): string | undefined {
+  const isRights = code === "permission" && scheme === "file";
+  return isRights ? "Run it as a user who may do that" : advice[code];
+}
 
 const isUsage = (error: StorageError) => error.code === "config" || error.code === "invalid";
 
 function explain(error: StorageError): CliError {
-  const request = error.requestId ? `Request ${error.requestId}` : undefined;
-  return new CliError(error.message, {
-    why: request,
-    next: advice[error.code],
+  const request = error.requestId ? ` (request ${error.requestId})` : "";
+  return new CliError(error.message + request, {
+    next: adviceFor(error),
     exitCode: isUsage(error) ? exitCodes.usage : exitCodes.error,
     cause: error,
   });
@@ -56,8 +75,6 @@ interface ConfigFlags {
   readonly "client-config": string | undefined;
   readonly "to-client-config": string | undefined;
 }
-
-const isLocal = (uri: string) => !/^[a-z][a-z0-9+.-]*:\/\//i.test(uri) || /^(file|local):\/\//i.test(uri);
 
 /** Files of this machine take no parameters: what is given is meant for the other side. */
 export async function configsOf(from: string, to: string, flags: ConfigFlags): Promise<[ClientConfig, ClientConfig]> {

@@ -2,6 +2,7 @@
 import {
   CreateBucketCommand,
   ListMultipartUploadsCommand,
+  ListPartsCommand,
   PutBucketVersioningCommand,
   S3Client,
 } from "@aws-sdk/client-s3";
@@ -15,6 +16,8 @@ export interface S3Endpoint extends ServerProcess {
   makeBucket(name: string, options?: { versioned?: boolean }): Promise<string>;
   /** How many uploads in parts have begun, and have neither been finished nor taken back. */
   unfinishedUploads(bucket: string): Promise<number>;
+  /** Parts that such uploads have so far. */
+  unfinishedParts(bucket: string): Promise<number>;
 }
 
 export function s3Endpoint(server: ServerProcess, config: S3Endpoint["config"]): S3Endpoint {
@@ -32,6 +35,11 @@ export function s3Endpoint(server: ServerProcess, config: S3Endpoint["config"]):
     async unfinishedUploads(Bucket) {
       const { Uploads = [] } = await vendor.send(new ListMultipartUploadsCommand({ Bucket }));
       return Uploads.length;
+    },
+    async unfinishedParts(Bucket) {
+      const { Uploads = [] } = await vendor.send(new ListMultipartUploadsCommand({ Bucket }));
+      const parts = Uploads.map(({ Key, UploadId }) => vendor.send(new ListPartsCommand({ Bucket, Key, UploadId })));
+      return (await Promise.all(parts)).flatMap(({ Parts = [] }) => Parts).length;
     },
     async stop() {
       vendor.destroy();

@@ -2,7 +2,7 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
-import { StorageError } from "../../errors.ts";
+import { FolderError, StorageError } from "../../errors.ts";
 import { named, toStorageError } from "./errors.ts";
 import { checkPath } from "./path.ts";
 
@@ -13,7 +13,7 @@ export async function statFile(key: string, { signal }: CallOptions): Promise<En
 
 /** Folders are not found as files; whoever asks for one gets it from the listing. */
 function toEntry(key: string, stats: Stats): Entry {
-  if (stats.isDirectory()) throw new StorageError("not_found", `${key} is a folder`, { scheme: "file", key });
+  if (stats.isDirectory()) throw new FolderError({ scheme: "file", key });
   if (!stats.isFile()) {
     const message = `${key} is not a regular file but ${kindOf(stats)}: put what it holds into a file first`;
     throw new StorageError("invalid", message, { scheme: "file", key });

@@ -3,7 +3,7 @@ import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { listFolders } from "../../directory-listing.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
-import { isStorageError, StorageError } from "../../errors.ts";
+import { FolderError, isStorageError } from "../../errors.ts";
 import { checkTreePath, etagOfTime } from "../../tree-path.ts";
 import type { Pool } from "./pool.ts";
 
@@ -52,10 +52,10 @@ async function entryOf(client: Client, key: string, info: FileInfo): Promise<Ent
 export async function statFile(pool: Pool, key: string, call: CallOptions): Promise<Entry> {
   if (key !== "") checkPath(key);
   const entry = await pool.run(key, call, async (client) =>
-    (await client.features()).has("MLST") ? statByFacts(client, key) : statByCommands(client, key),
+    (await client.features()).has("MLST") ? statByFacts(client, key) : statByTrying(client, key),
   );
   if (entry.type === "file") return entry;
-  throw new StorageError("not_found", `${key} is a folder`, pool.place(key));
+  throw new FolderError(pool.place(key));
 }
 
 /** ` type=file;size=5;modify=20261115104606; /a/b` */
@@ -65,6 +65,17 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
   const fact = (name: string) => new RegExp(`(?:^|;)${name}=([^;]*);`).exec(facts)?.[1] ?? "";
   if (/dir$/.test(fact("type"))) return directoryEntry(`${key}/`);
   return fileEntry(key, Number(fact("size")), parseTime(fact("modify")));
+}
+
+/** What has no size may be a folder: those can be entered. */
+async function statByTrying(client: Client, key: string): Promise<Entry> {
+  try {
+    return await statByCommands(client, key);
+  } catch (error) {
+    if (!(error instanceof FTPError)) throw error;
+    await client.cd(pathOf(key));
+    return directoryEntry(`${key}/`);
+  }
 }
 
 async function statByCommands(client: Client, key: string): Promise<Entry> {

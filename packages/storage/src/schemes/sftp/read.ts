@@ -1,7 +1,7 @@
 /** Looking at files over SSH, and reading them with many requests on their way. */
 import type { SFTPWrapper } from "ssh2";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
-import { StorageError } from "../../errors.ts";
+import { FolderError, StorageError } from "../../errors.ts";
 import { checkTreePath } from "../../tree-path.ts";
 import { mapInOrder } from "../../window.ts";
 import { closeFile, openFile, readAt, statHandle, statPath } from "./files.ts";
@@ -12,7 +12,7 @@ export async function statFile(session: Session, key: string, call: CallOptions)
   if (key !== "") checkTreePath("sftp", key);
   const entry = await session.run(key, call, async (files) => toEntry(key, await statPath(files, key)));
   if (entry.type === "file") return entry;
-  throw new StorageError("not_found", `${key} is a folder`, session.place(key));
+  throw new FolderError(session.place(key));
 }
 
 export function readFile(session: Session, key: string, call: ReadCall): Promise<Content> {
@@ -21,7 +21,7 @@ export function readFile(session: Session, key: string, call: ReadCall): Promise
     const handle = await openFile(files, key, "r");
     try {
       const entry = toEntry(key, await statHandle(files, handle));
-      if (entry.type === "directory") throw new StorageError("not_found", `${key} is a folder`, session.place(key));
+      if (entry.type === "directory") throw new FolderError(session.place(key));
       if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
         throw new StorageError("precondition", `${key} was replaced`, session.place(key));
       }

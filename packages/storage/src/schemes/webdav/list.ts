@@ -1,7 +1,7 @@
 /** Listing folders of WebDAV servers, and looking at one file. */
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { listFolders } from "../../directory-listing.ts";
-import { isStorageError, StorageError } from "../../errors.ts";
+import { FolderError, isStorageError, StorageError } from "../../errors.ts";
 import { checkTreePath } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { properties } from "./properties.ts";
@@ -32,5 +32,5 @@ export async function lookUp(client: DavClient, key: string, call: CallOptions):
 export async function statFile(client: DavClient, key: string, call: CallOptions): Promise<Entry> {
   const entry = await lookUp(client, key, call);
   if (entry.type === "file") return { ...entry, path: key };
-  throw new StorageError("not_found", `${key} is a folder`, client.place(key));
+  throw new FolderError(client.place(key));
 }

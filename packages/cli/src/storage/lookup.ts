@@ -1,0 +1,49 @@
+/** Looking at what a URI names; where that is nothing, what to do. */
+import type { Entry, Storage } from "@millrace/storage";
+import { CliError, usageError } from "../errors.ts";
+import { folderAbove, isPattern } from "./uri.ts";
+
+/** A storage, and the URI as it was typed. */
+export interface Place {
+  readonly uri: string;
+  readonly storage: Storage;
+}
+
+export async function lookUp(place: Place, signal: AbortSignal): Promise<Entry> {
+  const entry = await lookUpIfThere(place, signal);
+  if (entry) return entry;
+  throw notThere(place.uri);
+}
+
+/** A bucket that is missing is told of by the store: it is not what was looked for. */
+export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Promise<Entry | undefined> {
+  const { isStorageError } = await import("@millrace/storage");
+  try {
+    return await storage.stat("", { signal });
+  } catch (error) {
+    const isBucket = isStorageError(error) && error.bucket && !error.key;
+    if (isStorageError(error, "not_found") && !isBucket) return undefined;
+    throw error;
+  }
+}
+
+/** Where reading a file finds none there: whether it is a folder is only asked then. */
+export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
+  const { isStorageError } = await import("@millrace/storage");
+  if (!isStorageError(error, "not_found")) return error;
+  const entry = await lookUpIfThere(place, signal);
+  if (entry?.type !== "directory") return notThere(place.uri);
+  return usageError(`${place.uri} is a folder`, { next: `Name a file of it: millrace storage ls ${place.uri}` });
+}
+
+export function notThere(uri: string): CliError {
+  const what = `${uri}: there is no such file or folder`;
+  if (isPattern(uri)) {
+    return usageError(what, {
+      why: "Only ls takes patterns",
+      next: `Name one file or folder; millrace storage ls '${uri}' shows what matches`,
+    });
+  }
+  const above = folderAbove(uri);
+  return new CliError(what, { next: above && `See what is there: millrace storage ls ${above}` });
+}

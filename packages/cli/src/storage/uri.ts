@@ -1,0 +1,28 @@
+/** What a URI, or a path of this machine, tells by itself. */
+
+export const isLocal = (uri: string) => !/^[a-z][a-z0-9+.-]*:\/\//i.test(uri) || /^(file|local):\/\//i.test(uri);
+
+export const isBucket = (uri: string) => /^(?!file:|local:|memory:)[a-z][a-z0-9+.-]*:\/\/[^/]+\/?$/i.test(uri);
+
+const isUrl = (uri: string) => /^https?:/i.test(uri);
+
+/** Whether it may be meant as a pattern; files are named so, too. Web servers have none. */
+export const isPattern = (uri: string) => !isUrl(uri) && /[*?[{\\]/.test(uri);
+
+/** What a pattern names whose letters are all taken for themselves; undefined: others are not. */
+export function unescaped(pattern: string): string | undefined {
+  return isPattern(pattern.replace(/\\./gsu, "")) ? undefined : pattern.replace(/\\(.)/gsu, "$1");
+}
+
+/** Neither the slash at the end of a folder is part of its name, nor the query of a URL, such as a signature. */
+export function nameOf(uri: string): string {
+  const path = (isUrl(uri) ? uri.replace(/[?#].*$/, "") : uri).replace(/\/+$/, "");
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
+/** The folder that it lies in, where that can be listed. */
+export function folderAbove(uri: string): string | undefined {
+  if (isUrl(uri) || isBucket(uri)) return undefined;
+  const above = uri.replace(/\/+$/, "").replace(/[^/]*$/, "");
+  return above || (uri.startsWith("/") ? "/" : ".");
+}

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { ErrorCode } from "@millrace/storage";
+import type { CliError } from "../src/errors.ts";
+import { withStorage } from "../src/storage/with-storage.ts";
+
+/** What the command line makes of an error of the library. */
+async function explained(code: ErrorCode, scheme: string, requestId?: string): Promise<CliError> {
+  const failing = withStorage(async ({ library }) => {
+    throw new library.StorageError(code, "refused", { scheme, requestId });
+  });
+  return failing.then(assert.fail, (error: CliError) => error);
+}
+
+describe("errors of storages", () => {
+  test("credentials are asked for where there are such things, and not for files of this machine", async () => {
+    assert.match((await explained("permission", "s3")).next ?? "", /^Give credentials/);
+    assert.equal((await explained("permission", "file")).next, "Run it as a user who may do that");
+  });
+
+  test("the number of a request is told with what happened, and is no reason", async () => {
+    const { message, why } = await explained("failed", "s3", "R1");
+    assert.deepEqual([message, why], ["refused (request R1)", undefined]);
+  });
+});

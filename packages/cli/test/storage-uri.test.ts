@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { folderAbove, isPattern, nameOf, unescaped } from "../src/storage/uri.ts";
+
+describe("URIs of storages", () => {
+  test("the folder above is told where it can be listed", () => {
+    const above = ["a", "d/a", "d/a/", "/a", "s3://b/a", "s3://b/d/a", "s3://b", "s3://b/", "https://h/a"].map(
+      folderAbove,
+    );
+    assert.deepEqual(above, [".", "d/", "d/", "/", "s3://b/", "s3://b/d/", undefined, undefined, undefined]);
+  });
+
+  test("a name has neither a slash nor a query", () => {
+    assert.deepEqual(["d/a", "d/a/", "https://h/d/a?x=/y"].map(nameOf), ["a", "a", "a"]);
+  });
+
+  test("a pattern names something by itself only where nothing in it varies", () => {
+    assert.deepEqual(["\\[x\\]", "a\\*b", "\\[x]*", "a"].map(unescaped), ["[x]", "a*b", undefined, "a"]);
+    assert.deepEqual(["a[b]", "{a,b}", "a", "https://h/a?b"].map(isPattern), [true, true, false, false]);
+  });
+});
