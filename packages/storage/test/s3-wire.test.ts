@@ -316,4 +316,21 @@ describe("an upload in parts to s3://", () => {
     assert.equal((await storage.write("a", Buffer.alloc(6_000_000), { partSize: 5_300_000 })).etag, "e-2");
     assert.deepEqual([completions, looks], [2, 3]);
   });
+
+  it("of which a part broke off is aborted until the store knows it no more", async () => {
+    const stop = new AbortController();
+    let aborts = 0;
+    const answer: Answer = ({ method }, response) => {
+      if (method === "POST")
+        return response.end("<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>");
+      if (method === "PUT") return stop.abort(new Error("enough"));
+      aborts += 1;
+      // The part that was on its way has brought it back once.
+      return response.writeHead(aborts < 3 ? 204 : 404).end();
+    };
+    const { storage } = await against(answer);
+    const writing = storage.write("a", Buffer.alloc(6_000_000), { partSize: 5_300_000, signal: stop.signal });
+    await assert.rejects(writing, /enough/);
+    assert.equal(aborts, 3);
+  });
 });

@@ -2,6 +2,7 @@
  * Uploads in parts that the store began although we never heard of them: the answer was lost, and the call repeated.
  * Nobody else would clear them away, and what they hold is paid for.
  */
+import { setTimeout as pause } from "node:timers/promises";
 import { isStorageError } from "../../errors.ts";
 import { retry } from "../../retry.ts";
 import { elements, elementText } from "../../xml.ts";
@@ -46,13 +47,28 @@ async function isEmpty(client: S3Client, key: string, uploadId: string): Promise
   return elements(xml, "Part").next().done === true;
 }
 
-/** One that is not there was aborted before: perhaps by us, when the answer was lost. */
-export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<void> {
+/** False: it was not there, but aborted before: perhaps by us, when the answer was lost. */
+export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<boolean> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
     // It is done, whatever becomes of the rest of the answer.
     await answer.discard().catch(() => {});
+    return true;
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
+    return false;
+  }
+}
+
+/** Milliseconds. */
+const pauses = [100, 300, 900];
+
+/** A part that was still arriving may stay, or bring the upload back: it is aborted until the store knows it no more. */
+export async function abortUntilGone(client: S3Client, key: string, uploadId: string): Promise<void> {
+  let wasThere = await abortUpload(client, key, uploadId);
+  for (const milliseconds of pauses) {
+    if (!wasThere) return;
+    await pause(milliseconds);
+    wasThere = await abortUpload(client, key, uploadId);
   }
 }

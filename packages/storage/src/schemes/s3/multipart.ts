@@ -4,7 +4,7 @@ import { StorageError } from "../../errors.ts";
 import { elementText, escapeText } from "../../xml.ts";
 import type { S3Client, S3Request } from "./client.ts";
 import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
-import { abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
+import { abortUntilGone, abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
 export async function beginUpload(client: S3Client, key: string, call: WriteCall): Promise<MultipartUpload> {
@@ -40,6 +40,8 @@ export class MultipartUpload implements Upload {
   /** There where the beginning was asked for more than once. */
   readonly #beginning: Beginning | undefined;
   readonly #etags: string[] = [];
+  /** The store may still be busy with a part of which we know no more. */
+  #hasBrokenOff = false;
   #size = 0;
 
   constructor(client: S3Client, key: string, uploadId: string, call: WriteCall, beginning: Beginning | undefined) {
@@ -51,7 +53,10 @@ export class MultipartUpload implements Upload {
   }
 
   async put(part: number, body: Uint8Array): Promise<void> {
-    const answer = await this.#client.send({ ...this.#partRequest(part), call: "part", body });
+    const answer = await this.#client.send({ ...this.#partRequest(part), call: "part", body }).catch((error) => {
+      this.#hasBrokenOff = true;
+      throw error;
+    });
     await answer.discard();
     this.#etags[part - 1] = answer.header("etag") ?? "";
     this.#size += body.length;
@@ -102,7 +107,8 @@ export class MultipartUpload implements Upload {
 
   /** Without the caller's signal: what was aborted must be cleared away all the same. */
   async abort(): Promise<void> {
-    await abortUpload(this.#client, this.#key, this.#uploadId).finally(() => this.#removeLost());
+    const abort = this.#hasBrokenOff ? abortUntilGone : abortUpload;
+    await abort(this.#client, this.#key, this.#uploadId).finally(() => this.#removeLost());
   }
 
   async #removeLost(): Promise<void> {
