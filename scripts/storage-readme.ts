@@ -6,7 +6,12 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Parameter, type ParameterTable, sourcesOf, typesOf } from "../packages/storage/src/parameters.ts";
+import {
+  type Parameter,
+  type ParameterTable,
+  sourcesOf,
+  typesOf,
+} from "../packages/storage/src/configuration/parameters.ts";
 
 const storage = join(import.meta.dirname, "../packages/storage");
 const readme = join(storage, "README.md");

@@ -6,8 +6,11 @@ import { describe, it } from "node:test";
 
 const root = join(import.meta.dirname, "../../..");
 
-/** What each part of the server may import of the others. Engines and domain never meet: a loop joins them. */
-const floors: Record<string, readonly string[]> = {
+/** What each part may import of the others. */
+type Floors = Readonly<Record<string, readonly string[]>>;
+
+/** Engines and domain never meet: a loop joins them. */
+const server: Floors = {
   store: [],
   domain: ["store"],
   logs: [],
@@ -55,6 +58,40 @@ const floors: Record<string, readonly string[]> = {
   "main.ts": ["backup", "config.ts", "doctor.ts", "domain", "key-file.ts", "key-rotation.ts", "server.ts", "store"],
 };
 
+/** What all kinds of storage stand on. */
+const ground = ["errors.ts", "check-count.ts", "address", "configuration", "waiting", "capabilities.ts", "backend.ts"];
+
+/** The interface that callers see, types only, which names what random access gives. */
+const face = ["storage.ts", "random-access"];
+
+const storage: Floors = {
+  "errors.ts": [],
+  "check-count.ts": ["errors.ts"],
+  address: ["errors.ts"],
+  configuration: ["errors.ts"],
+  waiting: ["errors.ts", "check-count.ts"],
+  "capabilities.ts": [],
+  "backend.ts": ["waiting"],
+  "entry.ts": ["backend.ts"],
+  "batch.ts": ["errors.ts", "waiting"],
+  "scheme.ts": ground,
+  "storage.ts": [...ground, "random-access"],
+  transfer: [...ground, "storage.ts"],
+  listing: [...ground, "storage.ts"],
+  "random-access": [...ground, "storage.ts", "transfer"],
+  http: ground,
+  schemes: [...ground, "batch.ts", "entry.ts", "http", "listing", "random-access", "scheme.ts", "transfer"],
+  "registry.ts": [...ground, "scheme.ts", "schemes"],
+  "local-files": [...ground, "schemes", "storage.ts", "transfer"],
+  "opened-storage.ts": [...ground, ...face, "entry.ts", "listing", "local-files", "scheme.ts", "transfer"],
+  "open.ts": [...ground, "opened-storage.ts", "registry.ts", "storage.ts"],
+  "sync.ts": [...ground, "storage.ts"],
+  files: [...ground, ...face, "listing", "open.ts", "registry.ts"],
+  "index.ts": [...ground, ...face, "files", "open.ts", "registry.ts", "scheme.ts", "sync.ts"],
+};
+
+const houses: Readonly<Record<string, Floors>> = { server, storage };
+
 /** What each package may import of ours. */
 const packages: Record<string, readonly string[]> = {
   contract: [],
@@ -74,15 +111,29 @@ async function importsOf(file: string): Promise<string[]> {
 }
 
 describe("imports", () => {
-  it("in the server point down the floors", async () => {
-    const src = join(root, "packages/server/src");
-    const part = (path: string) => relative(src, path).split("/")[0] ?? "";
+  for (const [name, floors] of Object.entries(houses)) {
+    it(`in ${name} point down the floors`, async () => {
+      const src = join(root, "packages", name, "src");
+      const part = (path: string) => relative(src, path).split("/")[0] ?? "";
+      for (const file of await sources(src)) {
+        const from = part(file);
+        assert.ok(from in floors, `${from} has no floor: name it in this test and in ARCHITECTURE.md`);
+        for (const target of (await importsOf(file)).filter((word) => word.startsWith("."))) {
+          const to = part(normalize(join(dirname(file), target)));
+          assert.ok(to === from || floors[from]?.includes(to), `${relative(root, file)} must not import ${target}`);
+        }
+      }
+    });
+  }
+
+  it("of one kind of storage are of no other kind", async () => {
+    const src = join(root, "packages/storage/src/schemes");
+    const kind = (path: string) => relative(src, path).split("/")[0];
     for (const file of await sources(src)) {
-      const from = part(file);
-      assert.ok(from in floors, `${from} has no floor: name it in this test and in ARCHITECTURE.md`);
-      for (const target of (await importsOf(file)).filter((name) => name.startsWith("."))) {
-        const to = part(normalize(join(dirname(file), target)));
-        assert.ok(to === from || floors[from]?.includes(to), `${relative(root, file)} must not import ${target}`);
+      for (const target of (await importsOf(file)).filter((word) => word.startsWith("."))) {
+        const to = normalize(join(dirname(file), target));
+        const isInside = !relative(src, to).startsWith("..");
+        assert.ok(!isInside || kind(to) === kind(file), `${relative(root, file)} must not import ${target}`);
       }
     }
   });
@@ -110,7 +161,9 @@ describe("imports", () => {
 
   it("of every folder are explained in ARCHITECTURE.md", async () => {
     const text = await readFile(join(root, "ARCHITECTURE.md"), "utf8");
-    for (const name of Object.keys(floors))
+    for (const name of Object.keys(server))
       assert.ok(new RegExp(`^ {4}${name}/? `, "m").test(text), `${name} is not in ARCHITECTURE.md`);
+    for (const name of Object.keys(storage).filter((part) => !part.endsWith(".ts")))
+      assert.ok(new RegExp(`^ {4}src/${name}/ `, "m").test(text), `src/${name} is not in ARCHITECTURE.md`);
   });
 });

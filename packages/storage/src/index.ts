@@ -1,5 +1,6 @@
 /** `@millrace/storage`: everything that is public. */
 
+export { type Location, parseBucketUri } from "./address/uri.ts";
 export type {
   Backend,
   Batch,
@@ -16,7 +17,15 @@ export type {
   WriteCall,
 } from "./backend.ts";
 export type { Capabilities, KeyCapabilities } from "./capabilities.ts";
-export type { Configuration } from "./configuration.ts";
+export type { Configuration } from "./configuration/configuration.ts";
+export type {
+  ClientConfig,
+  Environment,
+  ExplainedParameter,
+  FoundValue,
+  Parameter,
+  ParameterTable,
+} from "./configuration/parameters.ts";
 export {
   type ErrorCode,
   type ErrorDetails,
@@ -34,19 +43,10 @@ export { type Placement, placements } from "./files/placement.ts";
 export { StorageFile } from "./files/storage-file.ts";
 export { type ExportedFile, type ExportProgress, type ToStorageOptions, toStorage } from "./files/to-storage.ts";
 export { type OpenOptions, openStorage } from "./open.ts";
-export type {
-  ClientConfig,
-  Environment,
-  ExplainedParameter,
-  FoundValue,
-  Parameter,
-  ParameterTable,
-} from "./parameters.ts";
 export { type CacheType, cacheTypes } from "./random-access/cache-types.ts";
 export type { CacheOptions } from "./random-access/file-cache.ts";
 export type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 export { registerScheme } from "./registry.ts";
-export { defaultRetryPolicy, type RetryPolicy } from "./retry.ts";
 export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
 export type {
   Bytes,
@@ -66,4 +66,4 @@ export type {
   WriteOptions,
 } from "./storage.ts";
 export { type SyncAction, type SyncOptions, syncTrees } from "./sync.ts";
-export { type Location, parseBucketUri } from "./uri.ts";
+export { defaultRetryPolicy, type RetryPolicy } from "./waiting/retry.ts";

@@ -1,10 +1,11 @@
 /** The way in: a URI and a client_config become a storage. */
-import { resolveConfiguration } from "./configuration.ts";
+
+import { checkUri, schemeOf } from "./address/uri.ts";
+import { resolveConfiguration } from "./configuration/configuration.ts";
+import type { ClientConfig, Environment } from "./configuration/parameters.ts";
 import { OpenedStorage } from "./opened-storage.ts";
-import type { ClientConfig, Environment } from "./parameters.ts";
 import { findScheme, isKnownScheme } from "./registry.ts";
 import type { Storage } from "./storage.ts";
-import { checkUri, schemeOf } from "./uri.ts";
 
 export interface OpenOptions {
   /** Instead of the environment of this process. */

@@ -1,16 +1,17 @@
 /** A storage over a backend: paths relative to the opened URI, and all that is built alike for every kind. */
 import { isDeepStrictEqual } from "node:util";
+import { folderOf, isSamePlace, joinKey, type Location } from "./address/uri.ts";
 import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import { checkCount } from "./check-count.ts";
-import type { Configuration } from "./configuration.ts";
-import { counted } from "./counted.ts";
-import { readObject, streamObject } from "./download.ts";
-import { downloadFile } from "./download-file.ts";
-import { Entries } from "./entries.ts";
+import type { Configuration } from "./configuration/configuration.ts";
 import { directoryEntry } from "./entry.ts";
 import { FolderError, isStorageError, StorageError } from "./errors.ts";
-import { globEntries } from "./glob.ts";
+import { Entries } from "./listing/entries.ts";
+import { globEntries } from "./listing/glob.ts";
+import { walkFolders } from "./listing/walk.ts";
+import { downloadFile } from "./local-files/download-file.ts";
+import { uploadFile } from "./local-files/upload-file.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 import type { Scheme } from "./scheme.ts";
 import type {
@@ -28,11 +29,10 @@ import type {
   WriteContent,
   WriteOptions,
 } from "./storage.ts";
-import { writeObject } from "./upload.ts";
-import { uploadFile } from "./upload-file.ts";
-import { folderOf, isSamePlace, joinKey, type Location } from "./uri.ts";
-import { walkFolders } from "./walk.ts";
-import { runAll } from "./window.ts";
+import { counted } from "./transfer/counted.ts";
+import { readObject, streamObject } from "./transfer/download.ts";
+import { writeObject } from "./transfer/upload.ts";
+import { runAll } from "./waiting/window.ts";
 
 export class OpenedStorage implements Storage {
   readonly #location: Location;

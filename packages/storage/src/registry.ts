@@ -1,6 +1,8 @@
 /** The kinds of storage that are known: those built in, and those that were registered. */
+
+import type { ParameterTable } from "./configuration/parameters.ts";
+import { suggest } from "./configuration/suggestion.ts";
 import { StorageError } from "./errors.ts";
-import type { ParameterTable } from "./parameters.ts";
 import type { Scheme } from "./scheme.ts";
 import { azScheme } from "./schemes/az/scheme.ts";
 import { fileScheme } from "./schemes/file/scheme.ts";
@@ -12,7 +14,6 @@ import { memoryScheme } from "./schemes/memory/scheme.ts";
 import { s3Scheme } from "./schemes/s3/scheme.ts";
 import { sftpScheme } from "./schemes/sftp/scheme.ts";
 import { webdavScheme } from "./schemes/webdav/scheme.ts";
-import { suggest } from "./suggestion.ts";
 
 const registered = new Map<string, Scheme>();
 const clouds = [s3Scheme, gsScheme, azScheme, hfScheme];

@@ -1,9 +1,10 @@
 /** A kind of storage: its names, what it takes and can do, and how its backend is loaded. */
+
+import type { Location } from "./address/uri.ts";
 import type { Backend } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
-import type { Configuration } from "./configuration.ts";
-import type { ParameterTable } from "./parameters.ts";
-import type { Location } from "./uri.ts";
+import type { Configuration } from "./configuration/configuration.ts";
+import type { ParameterTable } from "./configuration/parameters.ts";
 
 export interface OpenRequest<Table extends ParameterTable> {
   readonly location: Location;

@@ -1,7 +1,7 @@
 /** The interface that callers see: an opened URI, and everything that can be done below it. */
 import type { BatchCall, CallOptions, Entry, PresignCall, ReadCall, VersionCall, WriteCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
-import type { ExplainedParameter } from "./parameters.ts";
+import type { ExplainedParameter } from "./configuration/parameters.ts";
 import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
 
 export interface ListOptions extends CallOptions {

@@ -2,7 +2,7 @@
 import type { CallOptions, Entry } from "./backend.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import type { Storage, TransferProgress } from "./storage.ts";
-import { runAll } from "./window.ts";
+import { runAll } from "./waiting/window.ts";
 
 export interface SyncOptions extends CallOptions, TransferProgress {
   /** Remove what the source does not have. */

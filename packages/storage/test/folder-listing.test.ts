@@ -1,8 +1,8 @@
 /** Listings that cannot begin in the middle, of a store that is only an array. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { listByFolders } from "../src/folder-listing.ts";
-import type { FetchPage } from "../src/listing.ts";
+import { listByFolders } from "../src/listing/folder-listing.ts";
+import type { FetchPage } from "../src/listing/listing.ts";
 import { shapes, storeOf } from "./support/listed-store.ts";
 
 const listed = async (fetch: FetchPage, prefix: string, call = {}) =>

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import type { Entry } from "@millrace/storage";
-import { expandBraces } from "../src/braces.ts";
-import { compileGlob, globEntries } from "../src/glob.ts";
+import { expandBraces } from "../src/listing/braces.ts";
+import { compileGlob, globEntries } from "../src/listing/glob.ts";
 
 const matches = (pattern: string, paths: readonly string[]) => paths.filter((path) => compileGlob(pattern).test(path));
 

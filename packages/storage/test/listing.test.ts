@@ -1,8 +1,8 @@
 /** Listings in pages, of a store that is only an array: every split is tried, without a server. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { compareKeys } from "../src/key-order.ts";
-import { type FetchPage, listPages } from "../src/listing.ts";
+import { compareKeys } from "../src/listing/key-order.ts";
+import { type FetchPage, listPages } from "../src/listing/listing.ts";
 import { shapes, storeOf } from "./support/listed-store.ts";
 
 const listed = async (fetch: FetchPage, prefix: string, call = {}) =>

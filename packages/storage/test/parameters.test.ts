@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { type ClientConfig, isStorageError, openStorage } from "@millrace/storage";
-import { resolveConfiguration } from "../src/configuration.ts";
+import { resolveConfiguration } from "../src/configuration/configuration.ts";
 import {
   type Environment,
   type Parameter,
@@ -9,7 +9,7 @@ import {
   parameterKeys,
   sourcesOf,
   typesOf,
-} from "../src/parameters.ts";
+} from "../src/configuration/parameters.ts";
 import { parameters as az } from "../src/schemes/az/parameters.ts";
 import { parameters as gs } from "../src/schemes/gs/parameters.ts";
 import { parameters as hf } from "../src/schemes/hf/parameters.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { defaultRetryPolicy, StorageError } from "@millrace/storage";
 import { parseRetryAfter } from "../src/http/client.ts";
-import { pauseAfter, retry } from "../src/retry.ts";
+import { pauseAfter, retry } from "../src/waiting/retry.ts";
 
 const overloaded = (retryAfter?: number) => new StorageError("throttled", "too many", { retryAfter });
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterEach, describe, it } from "node:test";
 import { S3Client } from "@aws-sdk/client-s3";
 import { type ClientConfig, openStorage, type Storage } from "@millrace/storage";
-import { type Environment, parameterKeys } from "../src/parameters.ts";
+import { type Environment, parameterKeys } from "../src/configuration/parameters.ts";
 import { parameters } from "../src/schemes/s3/parameters.ts";
 import { rejectsWith } from "./conformance.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";

@@ -1,10 +1,10 @@
 /** Files of one or many URIs, with patterns, as records that can be read. */
 import type { CallOptions, Entry } from "../backend.ts";
-import { expandBraces } from "../braces.ts";
+import type { ClientConfig } from "../configuration/parameters.ts";
 import { isStorageError, StorageError } from "../errors.ts";
-import { compileGlob } from "../glob.ts";
+import { expandBraces } from "../listing/braces.ts";
+import { compileGlob } from "../listing/glob.ts";
 import { openStorage } from "../open.ts";
-import type { ClientConfig } from "../parameters.ts";
 import type { Storage } from "../storage.ts";
 import type { ContentCache } from "./content-cache.ts";
 import { recordOf } from "./file-record.ts";

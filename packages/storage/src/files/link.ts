@@ -1,7 +1,7 @@
 /** A link in place of a copy, where both sides are files of this machine. */
 import { link, mkdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
-import { temporaryKey } from "../tree-path.ts";
+import { temporaryKey } from "../address/tree-path.ts";
 
 export const linkTypes = ["copy", "symlink", "hardlink"] as const;
 

@@ -1,6 +1,7 @@
 /** Where an exported file goes, by its record. */
+
+import { afterScheme } from "../address/uri.ts";
 import { StorageError } from "../errors.ts";
-import { afterScheme } from "../uri.ts";
 import type { FileRecord } from "./file-record.ts";
 
 export const placements = ["filename", "filepath", "fullpath", "etag", "checksum"] as const;

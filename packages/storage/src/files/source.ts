@@ -1,6 +1,7 @@
 /** A URI with a pattern, as the source that is opened, the folder that never varies, and what varies below it. */
+
+import { checkUri, folderOf, type Location, schemeOf } from "../address/uri.ts";
 import { findScheme, isKnownScheme } from "../registry.ts";
-import { checkUri, folderOf, type Location, schemeOf } from "../uri.ts";
 
 export interface SourceUri {
   /** What records name. */

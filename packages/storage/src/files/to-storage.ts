@@ -1,14 +1,14 @@
 /** Exporting files into another storage. */
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
+import { afterScheme, schemeOf } from "../address/uri.ts";
 import type { CallOptions } from "../backend.ts";
-import { checkChoice } from "../choice.ts";
+import { checkChoice } from "../configuration/choice.ts";
+import type { ClientConfig } from "../configuration/parameters.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { openStorage } from "../open.ts";
-import type { ClientConfig } from "../parameters.ts";
 import type { Storage } from "../storage.ts";
-import { afterScheme, schemeOf } from "../uri.ts";
-import { runAll } from "../window.ts";
+import { runAll } from "../waiting/window.ts";
 import { type LinkType, linkTypes, tryLink } from "./link.ts";
 import { checkPath, type Placement, placements, placeOf } from "./placement.ts";
 import type { StorageFile } from "./storage-file.ts";

@@ -1,8 +1,8 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
 import type { Readable } from "node:stream";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import { describeCertificateError } from "../certificates.ts";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
+import { describeCertificateError } from "./certificates.ts";
 import { DirectHttp } from "./direct-http.ts";
 import { type HttpHeaders, IncomingBody } from "./incoming-body.ts";
 

@@ -1,6 +1,6 @@
 /** Answers over direct connections, which are kept for a while and used again. */
 
-import { Slots } from "../slots.ts";
+import { Slots } from "../waiting/slots.ts";
 import type { HttpRequest, HttpSettings } from "./client.ts";
 import { DirectBody } from "./direct-body.ts";
 import { DirectConnection, type DirectHead } from "./direct-connection.ts";

@@ -1,10 +1,10 @@
 /** A file opened for random access: reads go through a cache, and all of them see the object that was opened. */
 import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
-import { checkChoice } from "../choice.ts";
-import { readObject } from "../download.ts";
+import { checkChoice } from "../configuration/choice.ts";
 import { StorageError } from "../errors.ts";
 import type { Bytes } from "../storage.ts";
+import { readObject } from "../transfer/download.ts";
 import { type CacheType, cacheTypes } from "./cache-types.ts";
 import { createCache } from "./create-cache.ts";
 import type { CacheOptions, FetchRange, FileCache } from "./file-cache.ts";

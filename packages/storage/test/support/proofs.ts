@@ -1,7 +1,7 @@
 /** Tests that prove what parameters do: each names those that it proves, and a table with an unproven one fails. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
-import { type ParameterTable, parameterKeys } from "../../src/parameters.ts";
+import { type ParameterTable, parameterKeys } from "../../src/configuration/parameters.ts";
 
 type Test = () => void | Promise<void>;
 

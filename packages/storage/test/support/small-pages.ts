@@ -1,11 +1,10 @@
 /** Listings of a real server in pages that are small: thousands of objects take too long to make. */
 import type { Backend } from "../../src/backend.ts";
-import { resolveConfiguration } from "../../src/configuration.ts";
-import { listByFolders } from "../../src/folder-listing.ts";
+import { resolveConfiguration } from "../../src/configuration/configuration.ts";
+import type { ClientConfig } from "../../src/configuration/parameters.ts";
 import { createHttpClient } from "../../src/http/client.ts";
-import { listPages } from "../../src/listing.ts";
-import type { ClientConfig } from "../../src/parameters.ts";
-import { defaultRetryPolicy } from "../../src/retry.ts";
+import { listByFolders } from "../../src/listing/folder-listing.ts";
+import { listPages } from "../../src/listing/listing.ts";
 import { accountOf } from "../../src/schemes/az/account.ts";
 import { AzClient } from "../../src/schemes/az/client.ts";
 import { fetchPage as fetchAzPage } from "../../src/schemes/az/list.ts";
@@ -13,6 +12,7 @@ import { parameters as az } from "../../src/schemes/az/parameters.ts";
 import { GsClient } from "../../src/schemes/gs/client.ts";
 import { fetchPage as fetchGsPage } from "../../src/schemes/gs/list.ts";
 import { parameters as gs } from "../../src/schemes/gs/parameters.ts";
+import { defaultRetryPolicy } from "../../src/waiting/retry.ts";
 
 const pageSize = 17;
 

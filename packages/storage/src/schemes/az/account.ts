@@ -1,7 +1,8 @@
 /** Which account is spoken to, and with what right: the parameters of `az://` brought into one shape, the strongest first. */
-import type { Configuration } from "../../configuration.ts";
+
+import { afterScheme, type Location } from "../../address/uri.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
-import { afterScheme, type Location } from "../../uri.ts";
 import { parseConnectionString } from "./connection-string.ts";
 import type { parameters } from "./parameters.ts";
 

@@ -1,10 +1,11 @@
 /** One call of Azure Blob Storage: shown its right anew for each attempt, tried again where that makes sense, its errors named. */
+
+import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import { encodeKey, encodeQuery, encodeText } from "../../url-encoding.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import type { Account } from "./account.ts";
 import { type Authorizer, authorizerOf } from "./authorizer.ts";
 import { toStorageError } from "./errors.ts";

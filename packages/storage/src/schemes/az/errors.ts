@@ -2,7 +2,7 @@
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
-import { elementText } from "../../xml.ts";
+import { elementText } from "../../http/xml.ts";
 
 /** Words that say more than the status does. */
 const words: Readonly<Record<string, ErrorCode>> = {

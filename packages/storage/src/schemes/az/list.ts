@@ -1,7 +1,7 @@
 /** Pages of blobs and of their versions. */
 import type { Entry } from "../../backend.ts";
-import { compareKeys } from "../../key-order.ts";
-import type { Page, PageCall } from "../../listing.ts";
+import { compareKeys } from "../../listing/key-order.ts";
+import type { Page, PageCall } from "../../listing/listing.ts";
 import type { AzClient } from "./client.ts";
 import { readPage } from "./page-bytes.ts";
 

@@ -1,11 +1,11 @@
 /** The backend of `az://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
-import type { Configuration } from "../../configuration.ts";
-import { withExplainedConditions } from "../../explained-conditions.ts";
-import { listByFolders } from "../../folder-listing.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { createHttpClient, type HttpClient } from "../../http/client.ts";
-import { defaultRetryPolicy } from "../../retry.ts";
+import { withExplainedConditions } from "../../http/explained-conditions.ts";
+import { listByFolders } from "../../listing/folder-listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { accountOf } from "./account.ts";
 import { AzClient } from "./client.ts";
 import { createContainer, withContainerCheck } from "./container.ts";

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
 import { blankEntry } from "../../entry.ts";
-import { decodeText } from "../../xml.ts";
+import { decodeText } from "../../http/xml.ts";
 
 const opening = 0x3c;
 const closing = 0x3e;

@@ -1,8 +1,9 @@
 /** URLs that carry a shared access signature, which only the account's key can make. */
+
+import { encodeQuery } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { checkLifetime } from "../../presign-lifetime.ts";
-import { encodeQuery } from "../../url-encoding.ts";
+import { checkLifetime } from "../../http/presign-lifetime.ts";
 import { type AzClient, serviceVersion } from "./client.ts";
 import { versionQuery } from "./read.ts";
 

@@ -3,7 +3,7 @@
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { type BatchAnswer, type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
 import { isStorageError } from "../../errors.ts";
-import { elementText } from "../../xml.ts";
+import { elementText } from "../../http/xml.ts";
 import type { AzClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
 import { versionQuery } from "./read.ts";

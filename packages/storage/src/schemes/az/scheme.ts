@@ -1,8 +1,9 @@
 /** `az://container/path`: Azure Blob Storage; also `abfs://container@account.host/path`, which names the account. */
+
+import { type Location, parseBucketUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { StorageError } from "../../errors.ts";
 import { defineScheme } from "../../scheme.ts";
-import { type Location, parseBucketUri } from "../../uri.ts";
 import { accountOf } from "./account.ts";
 import { parameters } from "./parameters.ts";
 

@@ -1,9 +1,9 @@
 /** Copying, moving and removing files. */
 import { constants, copyFile as copy, mkdir, rename, rm, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
+import { temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
-import { temporaryKey } from "../../tree-path.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";

@@ -1,12 +1,12 @@
 /** Listing folders. */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
+import { isTemporaryName } from "../../address/temporary-name.ts";
 import type { Entry, ListCall } from "../../backend.ts";
 import { directoryEntry } from "../../entry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { compareKeys } from "../../key-order.ts";
-import { isTemporaryName } from "../../temporary-name.ts";
-import { mapInOrder } from "../../window.ts";
+import { compareKeys } from "../../listing/key-order.ts";
+import { mapInOrder } from "../../waiting/window.ts";
 import { named } from "./errors.ts";
 import { statFile } from "./read.ts";
 

@@ -1,8 +1,8 @@
 /** `file://path` and plain paths: the files of this machine. */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
+import { afterScheme } from "../../address/uri.ts";
 import { defineScheme } from "../../scheme.ts";
-import { afterScheme } from "../../uri.ts";
 import { parameters } from "./parameters.ts";
 
 export const fileScheme = defineScheme({

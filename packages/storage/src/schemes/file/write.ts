@@ -1,8 +1,8 @@
 /** Writing a file: beside its place first, then into it at once, so that nobody sees half of one. */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
+import { temporaryKey } from "../../address/tree-path.ts";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
-import { temporaryKey } from "../../tree-path.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";

@@ -1,7 +1,7 @@
 /** What an answer of an FTP server means. Servers say 550 of most things: the words tell more. */
 import { FTPError } from "basic-ftp";
-import { describeCertificateError } from "../../certificates.ts";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
+import { describeCertificateError } from "../../http/certificates.ts";
 
 const codes: Readonly<Record<number, ErrorCode>> = {
   421: "throttled",

@@ -1,10 +1,10 @@
 /** Listing folders of FTP servers, and looking at one file: with machine-readable answers where the server has them. */
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
+import { checkTreePath, etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { listFolders } from "../../directory-listing.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { FolderError, isStorageError } from "../../errors.ts";
-import { checkTreePath, etagOfTime } from "../../tree-path.ts";
+import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
 /** A line of a command ends at the end of a line, whatever is meant by it. */

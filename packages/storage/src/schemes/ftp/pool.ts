@@ -1,13 +1,13 @@
 /** Connections to one server: a few at once, used again, dropped when anything is unclear about them. */
 import { type AccessOptions, Client, FTPError } from "basic-ftp";
-import { abortable } from "../../abortable.ts";
+import { addressOf } from "../../address/server-uri.ts";
+import type { Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
-import { readCertificates } from "../../certificates.ts";
-import type { Configuration } from "../../configuration.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import { addressOf } from "../../server-uri.ts";
-import { Slots } from "../../slots.ts";
-import type { Location } from "../../uri.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { readCertificates } from "../../http/certificates.ts";
+import { abortable } from "../../waiting/abortable.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
+import { Slots } from "../../waiting/slots.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
 

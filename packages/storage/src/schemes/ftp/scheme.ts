@@ -1,7 +1,8 @@
 /** `ftp://[user@]host[:port]/path`, and `ftps://` for the same over TLS. */
+
+import { parseServerUri } from "../../address/server-uri.ts";
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
-import { parseServerUri } from "../../server-uri.ts";
 import { parameters } from "./parameters.ts";
 
 export const ftpScheme = defineScheme({

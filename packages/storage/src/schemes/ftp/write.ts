@@ -1,10 +1,10 @@
 /** Writing files of FTP servers: beside their place first, then into it. */
 import { PassThrough } from "node:stream";
 import { type Client, FTPError } from "basic-ftp";
-import { abortable } from "../../abortable.ts";
+import { foldersOf, temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
-import { putAtOnce } from "../../sequential-upload.ts";
-import { foldersOf, temporaryKey } from "../../tree-path.ts";
+import { putAtOnce } from "../../transfer/sequential-upload.ts";
+import { abortable } from "../../waiting/abortable.ts";
 import { toStorageError } from "./errors.ts";
 import { checkPath, pathOf, statFile } from "./list.ts";
 import type { Pool } from "./pool.ts";

@@ -1,5 +1,5 @@
 /** Rules between the parameters of `gs://`, checked before anything is sent. */
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
 import { endpointOf } from "./endpoint.ts";
 import type { parameters } from "./parameters.ts";

@@ -1,11 +1,12 @@
 /** One call of Google Cloud Storage: sent, tried again where that makes sense, its errors named. */
+
+import { encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
-import type { Renewable } from "../../renewing.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import { encodeQuery, encodeText } from "../../url-encoding.ts";
+import type { Renewable } from "../../waiting/renewing.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { type AccessToken, projectOf, tokenSource } from "./credentials.ts";
 import { endpointOf } from "./endpoint.ts";
 import { toStorageError } from "./errors.ts";

@@ -1,6 +1,7 @@
 /** Copies that the store makes itself; big ones it makes in several steps. */
+
+import { encodeText } from "../../address/url-encoding.ts";
 import type { VersionCall } from "../../backend.ts";
-import { encodeText } from "../../url-encoding.ts";
 import type { GsClient } from "./client.ts";
 
 interface Rewrite {

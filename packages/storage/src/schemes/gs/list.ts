@@ -1,6 +1,6 @@
 /** Pages of objects and of their generations. */
 import { directoryEntry } from "../../entry.ts";
-import type { Page, PageCall } from "../../listing.ts";
+import type { Page, PageCall } from "../../listing/listing.ts";
 import type { GsClient } from "./client.ts";
 import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
 

@@ -1,10 +1,10 @@
 /** The backend of `gs://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
-import { withExplainedConditions } from "../../explained-conditions.ts";
 import { createHttpClient } from "../../http/client.ts";
-import { listPages } from "../../listing.ts";
-import { defaultRetryPolicy } from "../../retry.ts";
+import { withExplainedConditions } from "../../http/explained-conditions.ts";
+import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { createBucket } from "./bucket.ts";
 import { GsClient } from "./client.ts";
 import { copyObject } from "./copy.ts";

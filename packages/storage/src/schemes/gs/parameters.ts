@@ -1,5 +1,5 @@
 /** What `gs://` takes. */
-import type { ParameterTable } from "../../parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {
   project: {

@@ -1,9 +1,9 @@
 /** URLs that carry their own signature: version 4, by the key of a service account, or by the store's own signer. */
 import { createHash } from "node:crypto";
+import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { checkLifetime, longestLifetime } from "../../presign-lifetime.ts";
-import { encodeKey, encodeQuery, encodeText } from "../../url-encoding.ts";
+import { checkLifetime, longestLifetime } from "../../http/presign-lifetime.ts";
 import type { GsClient } from "./client.ts";
 import { urlSigner } from "./credentials.ts";
 import { generationQuery } from "./read.ts";

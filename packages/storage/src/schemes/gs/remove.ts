@@ -1,9 +1,9 @@
 /** Removing one object, and many with one call. */
 
+import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
 import { isStorageError } from "../../errors.ts";
-import { encodeQuery } from "../../url-encoding.ts";
 import type { GsClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
 import { generationQuery } from "./read.ts";

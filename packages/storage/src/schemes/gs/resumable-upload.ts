@@ -6,7 +6,7 @@
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
-import { retry } from "../../retry.ts";
+import { retry } from "../../waiting/retry.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";
 import { type ObjectResource, toEntry, writtenFields } from "./object-resource.ts";

@@ -1,7 +1,8 @@
 /** `gs://bucket/path`: Google Cloud Storage. */
+
+import { parseBucketUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
-import { parseBucketUri } from "../../uri.ts";
 import { checkConfiguration } from "./check.ts";
 import { parameters } from "./parameters.ts";
 

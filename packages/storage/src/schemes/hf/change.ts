@@ -1,7 +1,8 @@
 /** Copying, moving and removing: each is one commit, whatever it touches. */
+
+import { folderOf } from "../../address/uri.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { folderOf } from "../../uri.ts";
 import type { HubClient } from "./client.ts";
 import type { Changes, CommitLine } from "./commit.ts";
 import { listTree, lookUp, statFile } from "./list.ts";

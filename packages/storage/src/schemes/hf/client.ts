@@ -1,11 +1,11 @@
 /** Calls of the hub: addressed, with the token, redirects followed, tried again where that makes sense, errors named. */
 import type { Readable } from "node:stream";
+import type { Location } from "../../address/uri.ts";
+import { encodeKey } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import type { Location } from "../../uri.ts";
-import { encodeKey } from "../../url-encoding.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";
 import { type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
 

@@ -1,7 +1,8 @@
 /** Changes of a repository: lines of a commit, made at once or gathered until a batch is finished. */
+
+import { folderOf } from "../../address/uri.ts";
 import type { BatchCall, CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
-import { folderOf } from "../../uri.ts";
 import type { HubClient } from "./client.ts";
 
 /** A line of a commit, as the hub takes it. */

@@ -1,8 +1,8 @@
 /** Trees of the hub: what lies in a folder, and what is known of one path. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
-import { listFolders } from "../../directory-listing.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
+import { listFolders } from "../../listing/directory-listing.ts";
 import type { HubClient } from "./client.ts";
 import { checkPath } from "./repository.ts";
 

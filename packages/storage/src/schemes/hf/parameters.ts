@@ -1,5 +1,5 @@
 /** What `hf://` takes. */
-import type { ParameterTable } from "../../parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 import { implicitToken } from "./token.ts";
 
 export const parameters = {

@@ -1,9 +1,10 @@
 /** Reading files of the hub. */
+
+import { encodeKey } from "../../address/url-encoding.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry, unquoted } from "../../http/told-entry.ts";
-import { encodeKey } from "../../url-encoding.ts";
 import type { HubAnswer, HubClient } from "./client.ts";
 import { statFile } from "./list.ts";
 import { checkPath } from "./repository.ts";

@@ -1,7 +1,8 @@
 /** Which repository of the hub a URI names, and what may be a path in one. */
+
+import { checkTreePath } from "../../address/tree-path.ts";
+import { afterScheme, type Location } from "../../address/uri.ts";
 import { StorageError } from "../../errors.ts";
-import { checkTreePath } from "../../tree-path.ts";
-import { afterScheme, type Location } from "../../uri.ts";
 
 export type RepositoryType = "dataset" | "model" | "space";
 

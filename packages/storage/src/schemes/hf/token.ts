@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import type { Environment, FoundValue } from "../../configuration/parameters.ts";
 import { StorageError } from "../../errors.ts";
-import type { Environment, FoundValue } from "../../parameters.ts";
 import type { parameters } from "./parameters.ts";
 
 const variables = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];

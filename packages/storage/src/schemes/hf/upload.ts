@@ -1,7 +1,7 @@
 /** Contents that the hub keeps beside git: announced, sent at once or in parts to where it says, and confirmed. */
 import type { CallOptions } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { runAll } from "../../window.ts";
+import { runAll } from "../../waiting/window.ts";
 import type { HubClient } from "./client.ts";
 import type { Source } from "./source.ts";
 

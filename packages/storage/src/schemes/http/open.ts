@@ -2,8 +2,8 @@
 import type { Backend } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { createHttpClient } from "../../http/client.ts";
-import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import type { parameters } from "./parameters.ts";
 import { readResource, statResource, type WebServer } from "./read.ts";
 

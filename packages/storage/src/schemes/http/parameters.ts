@@ -1,6 +1,6 @@
 /** What `http://` and `https://` take. */
-import { httpParameters } from "../../http-parameters.ts";
-import type { ParameterTable } from "../../parameters.ts";
+import { httpParameters } from "../../configuration/http-parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {
   headers: {

@@ -1,11 +1,12 @@
 /** Looking at a resource of a web server, and reading it. */
+
+import type { Location } from "../../address/uri.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry, toldSize } from "../../http/told-entry.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import type { Location } from "../../uri.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface WebServer {

@@ -1,4 +1,4 @@
 /** What `memory://` takes: nothing. */
-import type { ParameterTable } from "../../parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {} as const satisfies ParameterTable;

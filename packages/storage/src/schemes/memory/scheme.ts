@@ -1,6 +1,7 @@
 /** `memory://path`: objects of this process, gone with it. All storages of the scheme share them. */
+
+import { afterScheme } from "../../address/uri.ts";
 import { defineScheme } from "../../scheme.ts";
-import { afterScheme } from "../../uri.ts";
 import { parameters } from "./parameters.ts";
 
 export const memoryScheme = defineScheme({

@@ -1,6 +1,7 @@
 /** Where requests go: host, and style of address. */
-import type { Values } from "../../parameters.ts";
-import { encodeKey, encodeText } from "../../url-encoding.ts";
+
+import { encodeKey, encodeText } from "../../address/url-encoding.ts";
+import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";
 
 export interface Address {

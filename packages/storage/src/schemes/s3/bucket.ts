@@ -1,7 +1,7 @@
 /** Making the bucket, in the region that requests are signed for. */
 import type { CallOptions } from "../../backend.ts";
 import { makeBucket } from "../../http/make-bucket.ts";
-import { escapeText } from "../../xml.ts";
+import { escapeText } from "../../http/xml.ts";
 import type { S3Client } from "./client.ts";
 import { standardRegion } from "./region.ts";
 

@@ -1,8 +1,8 @@
 /** Rules between the parameters of `s3://`, checked before anything is sent. */
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { suggest } from "../../configuration/suggestion.ts";
 import { StorageError } from "../../errors.ts";
 import { headerNames, headerTextRule, isHeaderText } from "../../http/header-text.ts";
-import { suggest } from "../../suggestion.ts";
 import { callMembers, headersOfMembers } from "./call-members.ts";
 import type { parameters } from "./parameters.ts";
 

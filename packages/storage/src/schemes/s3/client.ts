@@ -1,11 +1,12 @@
 /** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
+
+import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import { encodeQuery } from "../../url-encoding.ts";
-import { elementText } from "../../xml.ts";
+import { elementText } from "../../http/xml.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { type Address, addressOf } from "./address.ts";
 import { type CallName, headersOfMembers } from "./call-members.ts";
 import { type CredentialSource, credentialSource } from "./credentials.ts";

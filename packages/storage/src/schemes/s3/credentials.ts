@@ -1,7 +1,7 @@
 /** Who signs: what was given, what the standard resolver finds, or nobody. Renewed before they expire. */
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
-import { lasting, type Renewable, renewing, soon } from "../../renewing.ts";
+import { lasting, type Renewable, renewing, soon } from "../../waiting/renewing.ts";
 import type { parameters } from "./parameters.ts";
 import { placesWithout } from "./shared-config.ts";
 

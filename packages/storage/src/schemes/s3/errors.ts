@@ -2,7 +2,7 @@
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
-import { elementText } from "../../xml.ts";
+import { elementText } from "../../http/xml.ts";
 
 /** Codes that say more than the status does. */
 const codes: Readonly<Record<string, ErrorCode>> = {

@@ -1,5 +1,5 @@
 /** Pages of keys and of versions. */
-import type { Page, PageCall } from "../../listing.ts";
+import type { Page, PageCall } from "../../listing/listing.ts";
 import type { S3Client } from "./client.ts";
 import { decodeKey, readPage } from "./page-bytes.ts";
 

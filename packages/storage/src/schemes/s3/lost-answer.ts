@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
 

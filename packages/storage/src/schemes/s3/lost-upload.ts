@@ -4,8 +4,8 @@
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { isStorageError } from "../../errors.ts";
-import { retry } from "../../retry.ts";
-import { elements, elementText } from "../../xml.ts";
+import { elements, elementText } from "../../http/xml.ts";
+import { retry } from "../../waiting/retry.ts";
 import type { S3Client } from "./client.ts";
 
 /** When a beginning was asked for, and when the last answer came, on the clock of `performance`. */

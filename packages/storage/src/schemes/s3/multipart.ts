@@ -1,7 +1,7 @@
 /** Writing an object in parts, of bytes or of another object. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import { elementText, escapeText } from "../../xml.ts";
+import { elementText, escapeText } from "../../http/xml.ts";
 import type { S3Client, S3Request } from "./client.ts";
 import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
 import { abortUntilGone, abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";

@@ -1,11 +1,11 @@
 /** The backend of `s3://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
-import { readCertificates } from "../../certificates.ts";
-import { withExplainedConditions } from "../../explained-conditions.ts";
+import { readCertificates } from "../../http/certificates.ts";
 import { createHttpClient } from "../../http/client.ts";
-import { listPages } from "../../listing.ts";
-import { defaultRetryPolicy } from "../../retry.ts";
+import { withExplainedConditions } from "../../http/explained-conditions.ts";
+import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { createBucket } from "./bucket.ts";
 import { S3Client } from "./client.ts";
 import { copyObject } from "./copy.ts";

@@ -1,5 +1,5 @@
 /** What `s3://` takes. */
-import type { ParameterTable } from "../../parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 import { cacheTypes } from "../../random-access/cache-types.ts";
 
 const group = "credentials";

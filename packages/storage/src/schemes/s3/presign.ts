@@ -1,6 +1,6 @@
 /** URLs that carry their own signature. */
 import type { PresignCall } from "../../backend.ts";
-import { checkLifetime, longestLifetime } from "../../presign-lifetime.ts";
+import { checkLifetime, longestLifetime } from "../../http/presign-lifetime.ts";
 import type { S3Client } from "./client.ts";
 import { versionQuery } from "./read.ts";
 

@@ -1,5 +1,5 @@
 /** Which region a bucket is in: as given, or as the store says. */
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import type { HttpClient } from "../../http/client.ts";
 import { addressOf } from "./address.ts";
 import type { parameters } from "./parameters.ts";

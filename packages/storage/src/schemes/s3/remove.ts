@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { elements, elementText, escapeText } from "../../xml.ts";
+import { elements, elementText, escapeText } from "../../http/xml.ts";
 import type { S3Client } from "./client.ts";
 import { versionQuery } from "./read.ts";
 

@@ -1,7 +1,8 @@
 /** `s3://bucket/path`: S3 and the stores that speak like it. */
+
+import { parseBucketUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
-import { parseBucketUri } from "../../uri.ts";
 import { checkConfiguration } from "./check.ts";
 import { parameters } from "./parameters.ts";
 

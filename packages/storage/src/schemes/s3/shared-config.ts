@@ -1,8 +1,8 @@
 /** The vendor's shared configuration files: which profiles they have, and the region that they name for one. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseIni } from "../../ini.ts";
-import type { Environment } from "../../parameters.ts";
+import { parseIni } from "../../configuration/ini.ts";
+import type { Environment } from "../../configuration/parameters.ts";
 
 export async function regionOfProfile(profile: string | null, environment: Environment): Promise<string | undefined> {
   const { configured, beside } = await sectionsOf(profile ?? "default", environment);

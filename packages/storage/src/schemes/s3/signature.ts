@@ -3,7 +3,7 @@
  * time that a small object takes: 28 microseconds beside 6. A test holds the two against each other.
  */
 import { createHmac, hash } from "node:crypto";
-import { encodeText } from "../../url-encoding.ts";
+import { encodeText } from "../../address/url-encoding.ts";
 import type { CredentialSource, Credentials } from "./credentials.ts";
 
 /** A request before it is signed. */

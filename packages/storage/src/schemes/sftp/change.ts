@@ -1,7 +1,8 @@
 /** Moving and removing files over SSH. */
+
+import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
-import { checkTreePath } from "../../tree-path.ts";
 import { generalFailure, noSuchFile, statusOf } from "./errors.ts";
 import { readNames, removeFolder, removePath, statPath } from "./files.ts";
 import { statFile } from "./read.ts";

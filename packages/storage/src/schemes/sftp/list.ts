@@ -1,10 +1,10 @@
 /** Listing folders over SSH. */
 import type { FileEntryWithStats, Stats } from "ssh2";
+import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { listFolders } from "../../directory-listing.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { isStorageError } from "../../errors.ts";
-import { etagOfTime } from "../../tree-path.ts";
+import { listFolders } from "../../listing/directory-listing.ts";
 import { readNames, statPath } from "./files.ts";
 import type { Session } from "./session.ts";
 

@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { ConnectConfig } from "ssh2";
-import type { Configuration } from "../../configuration.ts";
+import { addressOf, type ServerAddress } from "../../address/server-uri.ts";
+import type { Location } from "../../address/uri.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
-import { addressOf, type ServerAddress } from "../../server-uri.ts";
-import type { Location } from "../../uri.ts";
 import { isHostKey, knownHosts } from "./known-hosts.ts";
 import type { parameters } from "./parameters.ts";
 

@@ -1,5 +1,5 @@
 /** What `sftp://` takes. The names are ours; those that fsspec's has mean the same. */
-import type { ParameterTable } from "../../parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {
   username: {

@@ -1,9 +1,9 @@
 /** Looking at files over SSH, and reading them with many requests on their way. */
 import type { SFTPWrapper } from "ssh2";
+import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { FolderError, StorageError } from "../../errors.ts";
-import { checkTreePath } from "../../tree-path.ts";
-import { mapInOrder } from "../../window.ts";
+import { mapInOrder } from "../../waiting/window.ts";
 import { closeFile, openFile, readAt, statHandle, statPath } from "./files.ts";
 import { toEntry } from "./list.ts";
 import type { Connection, Session } from "./session.ts";

@@ -1,7 +1,8 @@
 /** `sftp://[user@]host[:port]/path`: files of another machine, over SSH. */
+
+import { parseServerUri } from "../../address/server-uri.ts";
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
-import { parseServerUri } from "../../server-uri.ts";
 import { parameters } from "./parameters.ts";
 
 export const sftpScheme = defineScheme({

@@ -1,10 +1,10 @@
 /** Calls of WebDAV: addressed, with credentials, tried again where that makes sense, errors named. */
 import type { Readable } from "node:stream";
+import type { Location } from "../../address/uri.ts";
+import { encodeKey } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
-import { type RetryPolicy, retry } from "../../retry.ts";
-import type { Location } from "../../uri.ts";
-import { encodeKey } from "../../url-encoding.ts";
+import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface DavRequest extends CallOptions {

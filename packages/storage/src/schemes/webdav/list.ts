@@ -1,8 +1,9 @@
 /** Listing folders of WebDAV servers, and looking at one file. */
+
+import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { listFolders } from "../../directory-listing.ts";
 import { FolderError, isStorageError, StorageError } from "../../errors.ts";
-import { checkTreePath } from "../../tree-path.ts";
+import { listFolders } from "../../listing/directory-listing.ts";
 import type { DavClient } from "./client.ts";
 import { properties } from "./properties.ts";
 

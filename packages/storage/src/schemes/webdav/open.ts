@@ -1,12 +1,13 @@
 /** The backend of `webdav://` and `webdavs://`. A key is a path from the root, without its slash. */
+
+import { addressOf } from "../../address/server-uri.ts";
+import type { Location } from "../../address/uri.ts";
 import type { Backend } from "../../backend.ts";
-import { readCertificates } from "../../certificates.ts";
-import type { Configuration } from "../../configuration.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
+import { readCertificates } from "../../http/certificates.ts";
 import { createHttpClient } from "../../http/client.ts";
-import { defaultRetryPolicy } from "../../retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
-import { addressOf } from "../../server-uri.ts";
-import type { Location } from "../../uri.ts";
+import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";
 import { DavClient } from "./client.ts";
 import { listTree, statFile } from "./list.ts";

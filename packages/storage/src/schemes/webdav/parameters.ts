@@ -1,6 +1,6 @@
 /** What `webdav://` and `webdavs://` take. The names are ours. */
-import { httpParameters } from "../../http-parameters.ts";
-import type { ParameterTable } from "../../parameters.ts";
+import { httpParameters } from "../../configuration/http-parameters.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {
   username: {

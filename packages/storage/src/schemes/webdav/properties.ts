@@ -1,9 +1,10 @@
 /** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
+
+import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry } from "../../backend.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { unquoted } from "../../http/told-entry.ts";
-import { etagOfTime } from "../../tree-path.ts";
-import { decodeText } from "../../xml.ts";
+import { decodeText } from "../../http/xml.ts";
 import type { DavClient } from "./client.ts";
 
 const question = Buffer.from(

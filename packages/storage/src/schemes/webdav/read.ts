@@ -1,10 +1,11 @@
 /** Reading files of WebDAV servers. */
+
+import { etagOfTime } from "../../address/tree-path.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry } from "../../http/told-entry.ts";
-import { etagOfTime } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { checkPath, statFile } from "./list.ts";
 

@@ -1,8 +1,8 @@
 /** Writing files of WebDAV servers: at once, or as a stream beside their place first. */
 import { PassThrough } from "node:stream";
+import { foldersOf, temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { foldersOf, temporaryKey } from "../../tree-path.ts";
 import type { DavClient } from "./client.ts";
 import { conflict } from "./errors.ts";
 import { checkPath, statFile } from "./list.ts";

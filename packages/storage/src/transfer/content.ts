@@ -1,9 +1,9 @@
 /** What callers give to be written, as bytes or as a stream of them, and cut into parts. */
 import { Readable } from "node:stream";
-import { abortable } from "./abortable.ts";
-import { StorageError } from "./errors.ts";
-import { iteratorOf } from "./iterator-of.ts";
-import type { WriteContent } from "./storage.ts";
+import { StorageError } from "../errors.ts";
+import type { WriteContent } from "../storage.ts";
+import { abortable } from "../waiting/abortable.ts";
+import { iteratorOf } from "../waiting/iterator-of.ts";
 
 const encoder = new TextEncoder();
 

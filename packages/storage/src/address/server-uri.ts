@@ -1,5 +1,5 @@
 /** URIs of the shape `scheme://[user[:password]@]host[:port]/path`. The path is taken as written, from the root. */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 import { afterScheme, type Location, schemeOf } from "./uri.ts";
 
 export interface ServerAddress {

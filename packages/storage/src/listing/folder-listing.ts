@@ -3,8 +3,8 @@
  * through everything below a folder; whoever has nothing to do takes over all of that folder that lies beyond the
  * subfolder in which the chain just is. So big trees are shared out, and small listings cost no request more.
  */
-import type { Entry, ListCall } from "./backend.ts";
-import { Channel } from "./channel.ts";
+import type { Entry, ListCall } from "../backend.ts";
+import { Channel } from "../waiting/channel.ts";
 import { compareKeys } from "./key-order.ts";
 import { defaultConcurrency, type FetchPage, listInOrder, type PageCall } from "./listing.ts";
 

@@ -1,5 +1,5 @@
 /** A sliding window over work: a slow piece holds up nobody but itself, and no more than so many run at once. */
-import { checkCount } from "./check-count.ts";
+import { checkCount } from "../check-count.ts";
 import { iteratorOf } from "./iterator-of.ts";
 
 /**

@@ -1,5 +1,5 @@
 /** Keys of stores that keep a tree of folders: others would quietly be taken for something else. */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 import { temporaryName } from "./temporary-name.ts";
 
 /** Refuses empty names, `.` and `..`, a slash at either end, halves of characters, and characters that the store's commands cannot carry. */

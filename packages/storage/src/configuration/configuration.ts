@@ -1,5 +1,5 @@
 /** A client_config checked against its table: every value, and where it came from. */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 import { explainParameters } from "./explanation.ts";
 import { type DefaultsPlace, fsspecDefaults, type NamedDefaults } from "./fsspec-defaults.ts";
 import {

@@ -1,5 +1,5 @@
 /** Listing of stores that answer in pages: one after the other, or several ranges of keys at once. */
-import type { CallOptions, Entry, ListCall } from "./backend.ts";
+import type { CallOptions, Entry, ListCall } from "../backend.ts";
 import { compareKeys } from "./key-order.ts";
 import { listInParallel } from "./parallel-listing.ts";
 

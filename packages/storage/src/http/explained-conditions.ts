@@ -1,6 +1,6 @@
 /** Stores say only that a condition did not hold: which one, and what that means, is said here for all of them. */
-import type { Backend, ReadCall, WriteCall } from "./backend.ts";
-import { describePlace, type ErrorPlace, isStorageError, StorageError } from "./errors.ts";
+import type { Backend, ReadCall, WriteCall } from "../backend.ts";
+import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 
 type Conditions = Pick<ReadCall & WriteCall, "ifMatch" | "ifNoneMatch">;
 

@@ -2,8 +2,8 @@
  * Listing with many requests at once. It begins as one range of keys; whoever has nothing to do takes the second half
  * of a range that still goes on. So folders that hold much are split, and small listings cost no request more.
  */
-import type { Entry } from "./backend.ts";
-import { Channel } from "./channel.ts";
+import type { Entry } from "../backend.ts";
+import { Channel } from "../waiting/channel.ts";
 import { compareKeys } from "./key-order.ts";
 import type { FetchPage, Page, PageCall } from "./listing.ts";
 import { findSplit } from "./listing-split.ts";

@@ -1,5 +1,5 @@
 /** Percent-encoding as signatures want it: everything but letters, digits and `-._~`. */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 
 /** Of a key in a path: its slashes stay. */
 export const encodeKey = (key: string) =>

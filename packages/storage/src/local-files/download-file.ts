@@ -1,12 +1,12 @@
 /** From a storage into a file of this machine: bytes go to their places, without a stream in between. */
 import { type FileHandle, rename, rm } from "node:fs/promises";
-import type { Backend } from "./backend.ts";
-import { type Landing, readInto } from "./download.ts";
-import { named } from "./schemes/file/errors.ts";
-import { type Beside, openBeside } from "./schemes/file/write.ts";
-import { Slots } from "./slots.ts";
-import type { DownloadOptions } from "./storage.ts";
-import { checkSize } from "./upload.ts";
+import type { Backend } from "../backend.ts";
+import { named } from "../schemes/file/errors.ts";
+import { type Beside, openBeside } from "../schemes/file/write.ts";
+import type { DownloadOptions } from "../storage.ts";
+import { type Landing, readInto } from "../transfer/download.ts";
+import { checkSize } from "../transfer/upload.ts";
+import { Slots } from "../waiting/slots.ts";
 
 export interface DownloadCall extends DownloadOptions {
   /** What the caller was told of it: another one is refused. */

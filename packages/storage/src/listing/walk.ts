@@ -1,7 +1,7 @@
 /** A tree, folder by folder. */
-import type { CallOptions, Entry } from "./backend.ts";
+import type { CallOptions, Entry } from "../backend.ts";
+import type { WalkedFolder } from "../storage.ts";
 import type { ListPrefix } from "./glob.ts";
-import type { WalkedFolder } from "./storage.ts";
 
 /** A folder comes before those in it. */
 export async function* walkFolders(list: ListPrefix, path: string, options: CallOptions): AsyncGenerator<WalkedFolder> {

@@ -2,7 +2,7 @@
  * URIs of storages and the keys below them. They are not URLs: a key is taken as written, byte for byte, so `#`, `?`,
  * `%` and `//` mean themselves and nothing is decoded or normalised.
  */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 
 export interface Location {
   /** As it was given. */

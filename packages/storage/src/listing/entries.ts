@@ -1,5 +1,5 @@
 /** Entries of pages, one by one. By hand: an asynchronous generator makes several promises for each of a million. */
-import type { Entry } from "./backend.ts";
+import type { Entry } from "../backend.ts";
 
 export class Entries implements AsyncIterableIterator<Entry> {
   readonly #pages: AsyncIterator<Entry[]>;

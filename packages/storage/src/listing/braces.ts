@@ -1,5 +1,5 @@
 /** `{a,b}`, `{1..9}` and `{01..10}` in a pattern stand for several patterns. */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 
 /** More would be a slip of the pen: `{1..1000000000}` must not take all memory. */
 const mostPatterns = 10_000;

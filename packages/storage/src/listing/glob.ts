@@ -2,7 +2,7 @@
  * Patterns over paths: `*`, `?` and classes within a folder, `**` across folders, `{a,b}` and `{01..10}` as alternatives.
  * Only folders that can hold a match are listed.
  */
-import type { CallOptions, Entry } from "./backend.ts";
+import type { CallOptions, Entry } from "../backend.ts";
 import { expandBraces } from "./braces.ts";
 
 /** Lists what begins with a prefix: one level, or everything. */

@@ -1,5 +1,5 @@
 /** An option that is one of several words. Programs that are not checked for types may give any other. */
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 import { suggest } from "./suggestion.ts";
 
 export function checkChoice<Choice extends string>(option: string, given: unknown, choices: readonly Choice[]): Choice {

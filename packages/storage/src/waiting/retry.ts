@@ -1,6 +1,6 @@
 /** Trying again: only what may succeed, after pauses that grow and are random, and as long as the store asked for. */
 import { setTimeout as pause } from "node:timers/promises";
-import { isStorageError } from "./errors.ts";
+import { isStorageError } from "../errors.ts";
 
 export interface RetryPolicy {
   /** How often a call is made, the first time included. */

@@ -1,5 +1,5 @@
 /** How long a URL may be good that carries its own signature. */
-import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
+import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 
 /** What signatures of version 4 allow: seven days. */
 export const longestLifetime = 7 * 24 * 3600;

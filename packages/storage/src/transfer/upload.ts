@@ -1,9 +1,9 @@
 /** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
-import type { Backend, Entry, Transfer, Upload } from "./backend.ts";
+import type { Backend, Entry, Transfer, Upload } from "../backend.ts";
+import { StorageError } from "../errors.ts";
+import type { WriteContent, WriteOptions } from "../storage.ts";
+import { runAll } from "../waiting/window.ts";
 import { partsOf, sizeOfContent, wholeContent } from "./content.ts";
-import { StorageError } from "./errors.ts";
-import type { WriteContent, WriteOptions } from "./storage.ts";
-import { runAll } from "./window.ts";
 
 export async function writeObject(
   backend: Backend,

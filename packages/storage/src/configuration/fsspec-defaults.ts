@@ -1,7 +1,7 @@
 /** Defaults that fsspec takes for a scheme: the variable `FSSPEC_S3`, then the files of its configuration folder. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 import { parseIni } from "./ini.ts";
 import type { ClientConfig, Environment } from "./parameters.ts";
 

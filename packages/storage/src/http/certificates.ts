@@ -1,6 +1,6 @@
 /** Certificates of servers: which are trusted, and what is wrong with one, in words that say what to do. */
 import { readFileSync } from "node:fs";
-import { StorageError } from "./errors.ts";
+import { StorageError } from "../errors.ts";
 
 /** The parameter is named in the error. */
 export function readCertificates(file: string, scheme: string, parameter: string): string {
