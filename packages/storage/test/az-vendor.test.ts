@@ -16,6 +16,7 @@ import {
 import { openStorage, type Storage } from "@millrace/storage";
 import { pathsOf, rejectsWith } from "./conformance.ts";
 import { type AzServer, startAzurite } from "./support/azurite.ts";
+import { keepsToTheExpected } from "./support/expected-object.ts";
 import { oddKeys } from "./support/odd-keys.ts";
 import { listAzInSmallPages } from "./support/small-pages.ts";
 
@@ -166,24 +167,8 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     await made.close();
   });
 
-  it("reads and writes only the expected blob, when told to, and says what happened to it", async () => {
-    const replaced = (etag: string) => ({
-      code: "precondition",
-      message: `az://${container}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
-    });
-    const { etag } = await storage.write("expected", "first");
-    assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
-    await storage.write("expected", "second");
-    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
-    for (const content of ["third", Buffer.alloc(9_000_000)]) {
-      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
-      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
-        code: "precondition",
-        message: /\/expected: there is an object already/,
-      });
-    }
-    assert.equal(await storage.readText("expected"), "second");
-  });
+  it("reads and writes only the expected blob, when told to, and says what happened to it", () =>
+    keepsToTheExpected(storage));
 
   it("notices that a blob was replaced while it was read", async () => {
     await storage.write("replaced", randomBytes(3_000_000));

@@ -14,6 +14,7 @@ import {
 } from "@aws-sdk/client-s3";
 import { openStorage, type Storage } from "@millrace/storage";
 import { pathsOf, rejectsWith } from "./conformance.ts";
+import { keepsToTheExpected } from "./support/expected-object.ts";
 import { oddKeys } from "./support/odd-keys.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "./support/versitygw.ts";
 
@@ -77,24 +78,8 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     }
   });
 
-  it("reads and writes only the expected object, when told to, and says what happened to it", async () => {
-    const replaced = (etag: string) => ({
-      code: "precondition",
-      message: `s3://${Bucket}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
-    });
-    const { etag } = await storage.write("expected", "first");
-    assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
-    await storage.write("expected", "second");
-    await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced(etag));
-    for (const content of ["third", Buffer.alloc(9_000_000)]) {
-      await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced(etag));
-      await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), {
-        code: "precondition",
-        message: /\/expected: there is an object already/,
-      });
-    }
-    assert.equal(await storage.readText("expected"), "second");
-  });
+  it("reads and writes only the expected object, when told to, and says what happened to it", () =>
+    keepsToTheExpected(storage));
 
   it("copies between buckets with type and metadata", async () => {
     await server.makeBucket("other-bucket");

@@ -1,0 +1,20 @@
+/** A rule of the clouds: conditions hold for reads and for writes of any size, and who is refused is told why. */
+import assert from "node:assert/strict";
+import type { Storage } from "@millrace/storage";
+
+export async function keepsToTheExpected(storage: Storage): Promise<void> {
+  const { etag } = await storage.write("expected", "first");
+  const replaced = {
+    code: "precondition",
+    message: `${storage.uri}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+  };
+  const isThere = { code: "precondition", message: /\/expected: there is an object already/ };
+  assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
+  await storage.write("expected", "second");
+  await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced);
+  for (const content of ["third", Buffer.alloc(9_000_000)]) {
+    await assert.rejects(storage.write("expected", content, { ifMatch: etag }), replaced);
+    await assert.rejects(storage.write("expected", content, { ifNoneMatch: "*" }), isThere);
+  }
+  assert.equal(await storage.readText("expected"), "second");
+}
