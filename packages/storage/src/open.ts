@@ -1,10 +1,8 @@
 /** The way in: a URI and a client_config become a storage. */
-
-import { checkUri, schemeOf } from "./address/uri.ts";
 import { resolveConfiguration } from "./configuration/configuration.ts";
 import type { ClientConfig, Environment } from "./configuration/parameters.ts";
 import { OpenedStorage } from "./opened-storage.ts";
-import { findScheme, isKnownScheme } from "./registry.ts";
+import { findScheme } from "./registry.ts";
 import type { Storage } from "./storage.ts";
 
 export interface OpenOptions {
@@ -14,8 +12,7 @@ export interface OpenOptions {
 
 /** Checks everything that can be checked without asking the store, and throws at once what is wrong. */
 export function openStorage(uri: string, client_config: ClientConfig = {}, options: OpenOptions = {}): Storage {
-  checkUri(uri, isKnownScheme);
-  const scheme = findScheme(schemeOf(uri));
+  const scheme = findScheme(uri);
   const location = scheme.parse(uri);
   const environment = options.environment ?? process.env;
   const configuration = resolveConfiguration(scheme.names, scheme.parameters, client_config, environment);

@@ -29,7 +29,6 @@ import type {
   WriteContent,
   WriteOptions,
 } from "./storage.ts";
-import { counted } from "./transfer/counted.ts";
 import { readObject, streamObject } from "./transfer/download.ts";
 import { writeObject } from "./transfer/upload.ts";
 import { runAll } from "./waiting/window.ts";
@@ -147,7 +146,7 @@ export class OpenedStorage implements Storage {
     return openFile(backend, this.#key(path), entry, { ...options, version, cache_type }, this.#files);
   }
 
-  async write(path: string, content: WriteContent, options: WriteOptions = {}): Promise<Entry> {
+  async write(path: string, content: WriteContent, options: UploadOptions = {}): Promise<Entry> {
     const backend = await this.#backendToWrite(options);
     return { ...(await writeObject(backend, this.#key(path), content, options)), path };
   }
@@ -213,8 +212,7 @@ export class OpenedStorage implements Storage {
 
   async #copyStream(source: Storage, from: string, to: string, options: CopyFromOptions): Promise<void> {
     const { size, onBytes, ...call } = options;
-    const content = counted(source.readStream(from, call), onBytes);
-    await this.write(to, content, { size, signal: call.signal });
+    await this.write(to, source.readStream(from, call), { size, onBytes, signal: call.signal });
   }
 
   async move(from: string, to: string, options: CallOptions = {}): Promise<void> {

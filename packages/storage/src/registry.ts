@@ -1,5 +1,5 @@
 /** The kinds of storage that are known: those built in, and those that were registered. */
-
+import { checkUri, schemeOf } from "./address/uri.ts";
 import type { ParameterTable } from "./configuration/parameters.ts";
 import { suggest } from "./configuration/suggestion.ts";
 import { StorageError } from "./errors.ts";
@@ -25,9 +25,9 @@ export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Tabl
   for (const name of scheme.names) registered.set(name, scheme as unknown as Scheme);
 }
 
-export const isKnownScheme = (name: string): boolean => registered.has(name);
-
-export function findScheme(name: string): Scheme {
+export function findScheme(uri: string): Scheme {
+  checkUri(uri, (name) => registered.has(name));
+  const name = schemeOf(uri);
   const scheme = registered.get(name);
   if (scheme) return scheme;
   const known = [...registered.keys()];

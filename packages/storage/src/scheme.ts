@@ -1,5 +1,4 @@
 /** A kind of storage: its names, what it takes and can do, and how its backend is loaded. */
-
 import type { Location } from "./address/uri.ts";
 import type { Backend } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";

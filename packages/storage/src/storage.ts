@@ -97,7 +97,7 @@ export interface Storage {
   readStream(path: string, options?: ReadOptions): ReadableStream<Bytes>;
   /** For reading here and there, through a cache: `cache_type` names it, as in fsspec. Close it, or the storage. */
   open(path: string, options?: OpenFileOptions): Promise<OpenedFile>;
-  write(path: string, content: WriteContent, options?: WriteOptions): Promise<Entry>;
+  write(path: string, content: WriteContent, options?: UploadOptions): Promise<Entry>;
   /** Into a file of this machine, ranges side by side, each in its place. Returns the number of bytes. */
   download(path: string, file: string, options?: DownloadOptions): Promise<number>;
   /** From a file of this machine, of which no more is in memory than is on its way. */

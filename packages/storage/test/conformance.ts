@@ -185,8 +185,10 @@ function writingRules({ storage }: Scope): void {
 
   it("writes bytes that are bigger than a part", async () => {
     const bytes = randomBytes(11_000_001);
-    await storage().write("writing/big", bytes, { concurrency: 2 });
+    let moved = 0;
+    await storage().write("writing/big", bytes, { concurrency: 2, onBytes: (count) => (moved += count) });
     assert.ok(bytes.equals(await storage().read("writing/big")));
+    assert.equal(moved, bytes.length);
   });
 
   it("takes a file of several parts as it is, and gives it back so", async () => {

@@ -1,5 +1,4 @@
 /** Copying one file or a tree, from and to whatever storages. */
-import { addAbortSignal } from "node:stream";
 import type { Entry, ReadOptions, Storage, SyncOptions } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -70,12 +69,11 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
   const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
+  const onBytes = (bytes: number) => progress.moved(bytes);
   if (piped) {
-    // Nobody may be typing: without this, Ctrl-C would wait for the next bytes.
-    await target.write(path, counting(addAbortSignal(signal, process.stdin), progress), { signal });
+    await target.write(path, process.stdin, { signal, onBytes });
   } else {
-    const size = isSized(entry) ? { size: entry.size } : {};
-    await target.copyFrom(source, "", path, { ...size, signal, onBytes: (bytes) => progress.moved(bytes) });
+    await target.copyFrom(source, "", path, { size: isSized(entry) ? entry.size : undefined, signal, onBytes });
   }
   progress.ended();
   return progress.done;
@@ -83,13 +81,6 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
 
 /** Web servers do not always tell the size. */
 const isSized = (entry: Entry | undefined): entry is Entry => entry !== undefined && Number.isFinite(entry.size);
-
-async function* counting(content: AsyncIterable<Uint8Array>, progress: TransferProgress): AsyncGenerator<Uint8Array> {
-  for await (const piece of content) {
-    progress.moved(piece.length);
-    yield piece;
-  }
-}
 
 /** A folder gets the file under its own name. */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {

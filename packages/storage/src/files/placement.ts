@@ -1,5 +1,4 @@
 /** Where an exported file goes, by its record. */
-
 import { afterScheme } from "../address/uri.ts";
 import { StorageError } from "../errors.ts";
 import type { FileRecord } from "./file-record.ts";

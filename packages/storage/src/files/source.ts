@@ -1,7 +1,6 @@
 /** A URI with a pattern, as the source that is opened, the folder that never varies, and what varies below it. */
-
-import { checkUri, folderOf, type Location, schemeOf } from "../address/uri.ts";
-import { findScheme, isKnownScheme } from "../registry.ts";
+import { folderOf, type Location } from "../address/uri.ts";
+import { findScheme } from "../registry.ts";
 
 export interface SourceUri {
   /** What records name. */
@@ -18,8 +17,7 @@ const magic = /[*?[\\]/;
 
 /** Buckets and web servers are sources by themselves; elsewhere the folder before the first pattern is. */
 export function splitUri(uri: string): SourceUri {
-  checkUri(uri, isKnownScheme);
-  const { parse, capabilities } = findScheme(schemeOf(uri));
+  const { parse, capabilities } = findScheme(uri);
   const location = parse(uri);
   // Without listings there are no patterns: the URI is one file, with all that stands in it, such as a signature.
   if (!capabilities.list) return { source: sourceOfBucket(location), opened: uri, folder: "", rest: location.path };

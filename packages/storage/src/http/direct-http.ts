@@ -1,5 +1,4 @@
 /** Answers over direct connections, which are kept for a while and used again. */
-
 import { Slots } from "../waiting/slots.ts";
 import type { HttpRequest, HttpSettings } from "./client.ts";
 import { DirectBody } from "./direct-body.ts";

@@ -29,7 +29,7 @@ export function requestHead(
 }
 
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?(?:\r\n|$)/;
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** What must not stand in a line; pairs are its end. */
 const breaking = /\r(?!\n)|(?<!\r)\n|\0/;
 

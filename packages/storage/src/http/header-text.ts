@@ -1,11 +1,10 @@
 /** Text that is to travel in a header: checked before anything is sent, because stores and proxies lose or change the rest. */
 import type { WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
+import { headerName } from "./head.ts";
 
 /** What a header brings back as it was. Spaces at its ends are dropped on the way. */
 const carried = /^(?! )[\x20-\x7e]*(?<! )$/;
-
-const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 export const isHeaderText = (text: string) => carried.test(text);
 

@@ -1,8 +1,8 @@
 /** From a storage into a file of this machine: bytes go to their places, without a stream in between. */
-import { type FileHandle, rename, rm } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import type { Backend } from "../backend.ts";
+import { Beside } from "../schemes/file/beside.ts";
 import { named } from "../schemes/file/errors.ts";
-import { type Beside, openBeside } from "../schemes/file/write.ts";
 import type { DownloadOptions } from "../storage.ts";
 import { type Landing, readInto } from "../transfer/download.ts";
 import { checkSize } from "../transfer/upload.ts";
@@ -26,7 +26,7 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
   try {
     const bytes = await readInto(backend, key, call, async (expected) => {
       if (Number.isFinite(expected)) checkSize(key, call, expected);
-      pieces = new FilePieces(file, await named(file, () => openBeside(file)), expected, count);
+      pieces = new FilePieces(await Beside.open(file), expected, count);
       return pieces;
     });
     checkSize(key, call, bytes);
@@ -48,7 +48,6 @@ const mostPieces = 32;
 
 /** Pieces of a file, in buffers that are used again: they are written while the next ones come. */
 class FilePieces implements Landing {
-  readonly #file: string;
   readonly #beside: Beside;
   readonly #pieceSize: number;
   readonly #onWritten: (bytes: number) => void;
@@ -57,8 +56,7 @@ class FilePieces implements Landing {
   readonly #writing = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(file: string, beside: Beside, expected: number, onWritten: (bytes: number) => void) {
-    this.#file = file;
+  constructor(beside: Beside, expected: number, onWritten: (bytes: number) => void) {
     this.#beside = beside;
     this.#pieceSize = Math.min(pieceSize, Math.max(1, expected));
     this.#onWritten = onWritten;
@@ -85,7 +83,8 @@ class FilePieces implements Landing {
   }
 
   async #write(bytes: Uint8Array, at: number): Promise<void> {
-    await named(this.#file, () => writeFully(this.#beside.handle, bytes, at));
+    const { file, handle } = this.#beside;
+    await named(file, () => writeFully(handle, bytes, at));
     this.#onWritten(bytes.length);
   }
 
@@ -94,17 +93,13 @@ class FilePieces implements Landing {
     if (this.#failure) throw this.#failure.error;
   }
 
-  async takePlace(): Promise<void> {
-    await named(this.#file, async () => {
-      await this.#beside.handle.close();
-      await rename(this.#beside.temporary, this.#file);
-    });
+  takePlace(): Promise<void> {
+    return this.#beside.takePlace();
   }
 
   async giveUp(): Promise<void> {
     await Promise.all(this.#writing);
-    await this.#beside.handle.close().catch(() => {});
-    await rm(this.#beside.temporary, { force: true });
+    await this.#beside.giveUp();
   }
 }
 

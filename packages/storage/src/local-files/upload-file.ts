@@ -4,25 +4,20 @@ import type { Backend, Entry, Upload } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import { named } from "../schemes/file/errors.ts";
 import { openRegular } from "../schemes/file/read.ts";
-import type { TransferProgress, UploadOptions, WriteOptions } from "../storage.ts";
-import { checkSize, inUpload, partSizes } from "../transfer/upload.ts";
+import type { UploadOptions } from "../storage.ts";
+import { checkSize, inUpload, partSizes, putWhole } from "../transfer/upload.ts";
 import { runAll } from "../waiting/window.ts";
 
 /** What is read at once: a store may take more so, but many files may be on their way. */
 const mostAtOnce = 8 * 1024 * 1024;
 
 export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
-  const { onBytes, ...call } = options;
   const source = await openSource(file);
   try {
     const { size } = source;
-    checkSize(key, options, size);
-    if (size > Math.min(backend.transfer.wholeUpTo, mostAtOnce)) {
-      return await uploadParts(backend, source, key, { ...call, size }, onBytes);
-    }
-    const entry = await backend.put(key, await readFully(source, Buffer.allocUnsafeSlow(size), 0), call);
-    onBytes?.(size);
-    return entry;
+    if (size > Math.min(backend.transfer.wholeUpTo, mostAtOnce))
+      return await uploadParts(backend, source, key, options);
+    return await putWhole(backend, key, await readFully(source, Buffer.allocUnsafeSlow(size), 0), options);
   } finally {
     await source.handle.close();
   }
@@ -40,23 +35,15 @@ async function openSource(file: string): Promise<SourceFile> {
   return { file, handle, size: entry.size };
 }
 
-function uploadParts(
-  backend: Backend,
-  source: SourceFile,
-  key: string,
-  call: WriteOptions,
-  onBytes: TransferProgress["onBytes"],
-): Promise<Entry> {
+async function uploadParts(backend: Backend, source: SourceFile, key: string, options: UploadOptions): Promise<Entry> {
   const { transfer } = backend;
-  const parts = partsOfFile(source, partSizes(transfer, call, source.size)(1));
-  const width = call.concurrency ?? transfer.concurrency;
-  return inUpload(backend, key, call, (put) => {
-    const putAndTell: Upload["put"] = async (part, bytes) => {
-      await put(part, bytes);
-      onBytes?.(bytes.length);
-    };
-    return transfer.partsInOrder ? putInOrder(parts, putAndTell) : putSideBySide(parts, putAndTell, width);
-  });
+  const { size } = source;
+  checkSize(key, options, size);
+  const parts = partsOfFile(source, partSizes(transfer, options, size)(1));
+  const width = options.concurrency ?? transfer.concurrency;
+  return inUpload(backend, key, { ...options, size }, (put) =>
+    transfer.partsInOrder ? putInOrder(parts, put) : putSideBySide(parts, put, width),
+  );
 }
 
 interface FileParts {

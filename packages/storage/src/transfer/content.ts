@@ -27,10 +27,6 @@ const nameOf = (value: unknown) => (typeof value === "object" ? (value?.construc
 /** Bytes where they are all there already. */
 export const wholeContent = (content: WriteContent): Uint8Array | undefined => bytesOf(content);
 
-/** The size where it can be known before. */
-export const sizeOfContent = (content: WriteContent): number | undefined =>
-  content instanceof Blob ? content.size : bytesOf(content)?.length;
-
 /** The pieces of a stream; waiting for one ends with the signal, also where the source never says another word. */
 async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const stream = content instanceof Blob ? content.stream() : content;

@@ -1,29 +1,36 @@
 /** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
 import type { Backend, Entry, Transfer, Upload } from "../backend.ts";
 import { StorageError } from "../errors.ts";
-import type { WriteContent, WriteOptions } from "../storage.ts";
+import type { UploadOptions, WriteContent, WriteOptions } from "../storage.ts";
 import { runAll } from "../waiting/window.ts";
-import { partsOf, sizeOfContent, wholeContent } from "./content.ts";
+import { partsOf, wholeContent } from "./content.ts";
 
 export async function writeObject(
   backend: Backend,
   key: string,
   content: WriteContent,
-  options: WriteOptions,
+  options: UploadOptions,
 ): Promise<Entry> {
   const whole = wholeContent(content);
-  if (whole) checkSize(key, options, whole.length);
-  if (whole && whole.length <= backend.transfer.wholeUpTo) return backend.put(key, whole, options);
-  const size = sizeOfContent(content) ?? options.size;
-  const parts = partsOf(content, partSizes(backend.transfer, options, size), options.signal);
+  if (whole && whole.length <= backend.transfer.wholeUpTo) return putWhole(backend, key, whole, options);
+  const size = whole?.length ?? (content instanceof Blob ? content.size : options.size);
+  const parts = partsOf(whole ?? content, partSizes(backend.transfer, options, size), options.signal);
   const first = await parts.next();
   const second = await parts.next();
-  if (second.done) {
-    const only = first.value ?? new Uint8Array();
-    checkSize(key, options, only.length);
-    return backend.put(key, only, options);
-  }
+  if (second.done) return putWhole(backend, key, first.value ?? new Uint8Array(), options);
   return writeParts(backend, key, chain([first.value as Uint8Array, second.value], parts), options);
+}
+
+export async function putWhole(
+  backend: Backend,
+  key: string,
+  bytes: Uint8Array,
+  { onBytes, ...call }: UploadOptions,
+): Promise<Entry> {
+  checkSize(key, call, bytes.length);
+  const entry = await backend.put(key, bytes, call);
+  onBytes?.(bytes.length);
+  return entry;
 }
 
 async function* chain(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
@@ -35,7 +42,7 @@ async function writeParts(
   backend: Backend,
   key: string,
   parts: AsyncIterable<Uint8Array>,
-  options: WriteOptions,
+  options: UploadOptions,
 ): Promise<Entry> {
   return inUpload(backend, key, options, (put) => {
     let number = 0;
@@ -61,7 +68,7 @@ const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
 export async function inUpload(
   backend: Backend,
   key: string,
-  options: WriteOptions,
+  { onBytes, ...options }: UploadOptions,
   run: (put: Upload["put"]) => Promise<void>,
 ): Promise<Entry> {
   refuseSmallParts(backend.transfer, options);
@@ -79,6 +86,7 @@ export async function inUpload(
         stop.abort(error);
         throw error;
       });
+      onBytes?.(bytes.length);
     });
     checkSize(key, options, total);
     return await upload.finish();

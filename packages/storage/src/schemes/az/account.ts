@@ -1,5 +1,4 @@
 /** Which account is spoken to, and with what right: the parameters of `az://` brought into one shape, the strongest first. */
-
 import { afterScheme, type Location } from "../../address/uri.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";

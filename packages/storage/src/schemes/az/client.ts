@@ -1,5 +1,4 @@
 /** One call of Azure Blob Storage: shown its right anew for each attempt, tried again where that makes sense, its errors named. */
-
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

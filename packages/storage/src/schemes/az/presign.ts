@@ -1,5 +1,4 @@
 /** URLs that carry a shared access signature, which only the account's key can make. */
-
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";

@@ -1,5 +1,4 @@
 /** Removing one blob, and many with one call. */
-
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { type BatchAnswer, type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
 import { isStorageError } from "../../errors.ts";

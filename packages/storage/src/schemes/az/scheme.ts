@@ -1,5 +1,4 @@
 /** `az://container/path`: Azure Blob Storage; also `abfs://container@account.host/path`, which names the account. */
-
 import { type Location, parseBucketUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { StorageError } from "../../errors.ts";

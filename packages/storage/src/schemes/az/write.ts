@@ -1,5 +1,4 @@
 /** Writing a blob: at once, or in blocks, which nobody sees until their list is written. */
-
 import { randomUUID } from "node:crypto";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { checkDescription, type NameRule } from "../../http/header-text.ts";

@@ -1,8 +1,6 @@
-/** Writing a file: beside its place first, then into it at once, so that nobody sees half of one. */
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
-import { dirname } from "node:path";
-import { temporaryKey } from "../../address/tree-path.ts";
+/** Writing a file: beside its place first. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { Beside } from "./beside.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";
@@ -20,51 +18,31 @@ export async function putFile(key: string, bytes: Uint8Array, call: WriteCall): 
 
 export async function beginUpload(key: string, call: WriteCall): Promise<Upload> {
   call.signal?.throwIfAborted();
-  const { temporary, handle } = await named(key, () => openBeside(checkPath(key)));
-  return new FileUpload(key, temporary, handle, call);
-}
-
-/** A new file in the same folder as another, into whose place it can be moved. */
-export interface Beside {
-  readonly temporary: string;
-  readonly handle: FileHandle;
-}
-
-export async function openBeside(file: string): Promise<Beside> {
-  await mkdir(dirname(file), { recursive: true });
-  const temporary = temporaryKey(file);
-  return { temporary, handle: await open(temporary, "wx") };
+  return new FileUpload(await Beside.open(checkPath(key)), call);
 }
 
 /** Parts come one after the other: `transfer` says so. */
 class FileUpload implements Upload {
-  readonly #key: string;
-  readonly #temporary: string;
-  readonly #handle: FileHandle;
+  readonly #beside: Beside;
   readonly #call: WriteCall;
 
-  constructor(key: string, temporary: string, handle: FileHandle, call: WriteCall) {
-    this.#key = key;
-    this.#temporary = temporary;
-    this.#handle = handle;
+  constructor(beside: Beside, call: WriteCall) {
+    this.#beside = beside;
     this.#call = call;
   }
 
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#call.signal?.throwIfAborted();
-    await named(this.#key, () => this.#handle.writeFile(bytes));
+    const { file, handle } = this.#beside;
+    await named(file, () => handle.writeFile(bytes));
   }
 
   async finish(): Promise<Entry> {
-    return named(this.#key, async () => {
-      await this.#handle.close();
-      await rename(this.#temporary, this.#key);
-      return statFile(this.#key, {});
-    });
+    await this.#beside.takePlace();
+    return statFile(this.#beside.file, {});
   }
 
-  async abort(): Promise<void> {
-    await this.#handle.close().catch(() => {});
-    await rm(this.#temporary, { force: true });
+  abort(): Promise<void> {
+    return this.#beside.giveUp();
   }
 }

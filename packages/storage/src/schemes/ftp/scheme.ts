@@ -1,5 +1,4 @@
 /** `ftp://[user@]host[:port]/path`, and `ftps://` for the same over TLS. */
-
 import { parseServerUri } from "../../address/server-uri.ts";
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";

@@ -1,5 +1,4 @@
 /** One call of Google Cloud Storage: sent, tried again where that makes sense, its errors named. */
-
 import { encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

@@ -1,5 +1,4 @@
 /** Removing one object, and many with one call. */
-
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";

@@ -1,5 +1,4 @@
 /** `gs://bucket/path`: Google Cloud Storage. */
-
 import { parseBucketUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";

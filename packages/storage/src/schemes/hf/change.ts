@@ -1,5 +1,4 @@
 /** Copying, moving and removing: each is one commit, whatever it touches. */
-
 import { folderOf } from "../../address/uri.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";

@@ -1,5 +1,4 @@
 /** Changes of a repository: lines of a commit, made at once or gathered until a batch is finished. */
-
 import { folderOf } from "../../address/uri.ts";
 import type { BatchCall, CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";

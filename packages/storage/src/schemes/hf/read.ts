@@ -1,5 +1,4 @@
 /** Reading files of the hub. */
-
 import { encodeKey } from "../../address/url-encoding.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";

@@ -1,5 +1,4 @@
 /** Which repository of the hub a URI names, and what may be a path in one. */
-
 import { checkTreePath } from "../../address/tree-path.ts";
 import { afterScheme, type Location } from "../../address/uri.ts";
 import { StorageError } from "../../errors.ts";

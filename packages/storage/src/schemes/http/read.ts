@@ -1,5 +1,4 @@
 /** Looking at a resource of a web server, and reading it. */
-
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";

@@ -1,5 +1,4 @@
 /** `http://` and `https://`: what web servers have, to read only. These URIs are URLs: the opened one is taken as encoded. */
-
 import { type Location, schemeOf } from "../../address/uri.ts";
 import { StorageError } from "../../errors.ts";
 import { defineScheme } from "../../scheme.ts";

@@ -1,5 +1,4 @@
 /** `memory://path`: objects of this process, gone with it. All storages of the scheme share them. */
-
 import { afterScheme } from "../../address/uri.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";

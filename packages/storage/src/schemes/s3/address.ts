@@ -1,5 +1,4 @@
 /** Where requests go: host, and style of address. */
-
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
 import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";

@@ -1,5 +1,4 @@
 /** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
-
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";

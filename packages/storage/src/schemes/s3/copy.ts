@@ -1,5 +1,4 @@
 /** Copies that the store makes itself; objects over 5 GB are copied in parts. */
-
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
 import type { CopyCall } from "../../backend.ts";
 import { runAll } from "../../waiting/window.ts";

@@ -1,5 +1,4 @@
 /** Moving and removing files over SSH. */
-
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";

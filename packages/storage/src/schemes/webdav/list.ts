@@ -1,5 +1,4 @@
 /** Listing folders of WebDAV servers, and looking at one file. */
-
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { FolderError, isStorageError, StorageError } from "../../errors.ts";

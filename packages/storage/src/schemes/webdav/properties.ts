@@ -1,5 +1,4 @@
 /** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
-
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry } from "../../backend.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";

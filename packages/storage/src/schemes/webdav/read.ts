@@ -1,5 +1,4 @@
 /** Reading files of WebDAV servers. */
-
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";

@@ -1,5 +1,4 @@
 /** `webdav://host[:port]/path` over HTTP, `webdavs://` over HTTPS. Unlike an http URI it is taken as written. */
-
 import { parseServerUri } from "../../address/server-uri.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";
