@@ -38,8 +38,13 @@ const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
   };
 };
 
-export function engineConformance(kind: string, start: () => Promise<EngineFixture>): void {
-  describe(`the ${kind} engine`, () => {
+/** `skip`: why this machine or user cannot run it. */
+export function engineConformance(
+  kind: string,
+  start: () => Promise<EngineFixture>,
+  skip: string | false = false,
+): void {
+  describe(`the ${kind} engine`, { skip }, () => {
     let fixture: EngineFixture;
     let engine: Engine;
     before(async () => {

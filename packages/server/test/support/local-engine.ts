@@ -48,3 +48,17 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
     stop: () => rm(dataDir, { recursive: true, force: true }),
   };
 }
+
+/** False where engines at this level can be opened here, else why not. */
+export async function whyNot(isolation: IsolationLevel): Promise<false | string> {
+  const fixture = await localFixture(isolation);
+  try {
+    const engine = await fixture.open();
+    await engine.close();
+    return false;
+  } catch (error) {
+    return (error as Error).message;
+  } finally {
+    await fixture.stop();
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * A reporter for `node --test` that prints what a green run hides, a line each:
+ * `empty FILE` for a file that passed without having run its tests, `skipped TITLE: REASON` for a skipped test or suite.
+ *
+ * A test file whose process ends early with exit code 0 passes as one test. Its proof is the summary that the process
+ * sends once all of its tests have ended.
+ */
+import { relative, resolve } from "node:path";
+import type { TestEvent } from "node:test/reporters";
+
+export default async function* gaps(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
+  // The runner leaves only the names of test files in its arguments.
+  const unproved = new Set(process.argv.slice(1).map((file) => resolve(file)));
+  for await (const { type, data } of events) {
+    if (type === "test:summary" && data.file && data.counts.tests > 0) unproved.delete(data.file);
+    if (type !== "test:pass" || !data.skip) continue;
+    // A suite that is skipped whole counts no test; its line here says so.
+    if (data.file) unproved.delete(data.file);
+    yield `skipped ${data.name}: ${data.skip}\n`;
+  }
+  for (const file of unproved) yield `empty ${relative(process.cwd(), file)}\n`;
+}
