@@ -8,6 +8,7 @@ command -v nginx >/dev/null || missing="$missing nginx"
 [ -e /usr/lib/nginx/modules/ngx_http_dav_ext_module.so ] || missing="$missing libnginx-mod-http-dav-ext"
 [ -e /usr/lib/nginx/modules/ngx_http_headers_more_filter_module.so ] ||
   missing="$missing libnginx-mod-http-headers-more-filter"
+ls /usr/lib/*/faketime/libfaketimeMT.so.1 >/dev/null 2>&1 || missing="$missing libfaketime"
 [ -x /usr/sbin/sshd ] || missing="$missing openssh-server"
 [ -x /usr/sbin/vsftpd ] || missing="$missing vsftpd"
 [ -n "$missing" ] || exit 0

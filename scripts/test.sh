@@ -1,5 +1,5 @@
 # `npm test`: installs what is missing, then runs every check and test, and prints the time of each part.
-# Arguments: names of parts (check runner contract server storage cli client pack browser isolation crash fuzz); none means all.
+# Arguments: names of parts (check runner contract server storage cli client pack browser isolation crash soak fuzz); none means all.
 cd "$(dirname "$0")/.." || exit
 wanted=" $* "
 failed=""
@@ -52,6 +52,7 @@ part pack run_tests e2e/pack.test.ts e2e/storage-pack.test.ts
 part browser run_tests e2e/browser.test.ts
 part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-stores.test.ts e2e/limits.test.ts
 part crash run_tests e2e/crash*.test.ts
+part soak run_tests e2e/soak.test.ts
 part fuzz run_tests e2e/fuzz.test.ts
 echo "== all took $(($(date +%s) - started)) s"
 [ -z "$failed" ] || {

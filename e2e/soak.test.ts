@@ -1,0 +1,159 @@
+/**
+ * The soak: jobs, lists, followers, uploads, pipelines and schedules while faults come and go at random. At the end
+ * nothing is lost, nothing doubled, every log is what its job wrote, the memory is back where it was, and outside the
+ * faults `/readyz` never took a second.
+ *
+ * Three minutes in the test suite; long form, an hour: SOAK_MINUTES=60 npm test soak. SOAK_SEED repeats its faults.
+ */
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { routes } from "@millrace/contract";
+import { causeFaults, cutConnections } from "./soak/faults.ts";
+import { stall } from "./soak/follow.ts";
+import { JobLoad } from "./soak/jobs.ts";
+import { Load } from "./soak/load.ts";
+import { PipelineLoad } from "./soak/pipelines.ts";
+import { Probe, type Sample } from "./soak/probe.ts";
+import { fakeClock, Subject } from "./soak/subject.ts";
+import { Random, Timeline } from "./soak/timeline.ts";
+import { type OwnPostgres, startOwnPostgres } from "./support/postgres.ts";
+
+const minutes = Number(process.env["SOAK_MINUTES"] ?? 3);
+const seed = Number(process.env["SOAK_SEED"] ?? Math.floor(Math.random() * 1e9));
+
+/** Filling a disk takes one that is small, and moving the clock a library that does it for one process. */
+function whyNot(): string | false {
+  if (process.getuid?.() !== 0) return "needs root, to mount a small file system";
+  if (!existsSync(fakeClock)) return "there is no libfaketime here";
+  try {
+    execFileSync("unshare", ["--mount", "true"], { stdio: "ignore" });
+    return false;
+  } catch {
+    return "this machine does not let us mount a file system";
+  }
+}
+
+describe(`a server under load and faults for ${minutes} minutes, seed ${seed}`, { skip: whyNot() }, () => {
+  let postgres: OwnPostgres;
+  before(async () => {
+    postgres = await startOwnPostgres();
+  });
+  after(() => postgres.stop());
+  const timeout = (minutes + 15) * 60_000;
+  const half = (minutes * 60_000) / 2;
+
+  it("on SQLite loses nothing, doubles nothing and stays quick", { timeout }, () => soak(half, seed, {}));
+  it("on PostgreSQL loses nothing, doubles nothing and stays quick", { timeout }, async () =>
+    soak(half, seed + 1, { databaseUrl: await postgres.createDatabase(), cluster: postgres.cluster }),
+  );
+});
+
+async function soak(duration: number, start: number, options: Parameters<typeof Subject.start>[0]): Promise<void> {
+  const subject = await Subject.start(options);
+  const timeline = new Timeline();
+  const stop = new AbortController();
+  const load = new Load(subject, timeline, new Random(start), stop.signal);
+  const [jobs, pipelines] = [new JobLoad(load), new PipelineLoad(load)];
+  const probe = new Probe(subject.server.url);
+  try {
+    await pipelines.prepare();
+    const running = Promise.all([jobs.run(), pipelines.run(), readLists(load), stallNow(load, jobs)]);
+    const cutting = cutConnections(subject, new Random(start + 1), stop.signal);
+    await sleep(10_000);
+    const memory = await subject.memory();
+    await causeFaults(subject, timeline, new Random(start), performance.now() + duration - 10_000);
+    stop.abort();
+    await Promise.all([running, cutting]);
+
+    await jobs.check();
+    await pipelines.check();
+    const firings = await pipelines.checkFirings();
+    assertReady(probe.samples, timeline);
+    assert.deepEqual(load.violations, [], "no answer that no fault explains");
+    await assertIdle(subject, memory);
+    await assertCalmLog(subject);
+    assertWholeStore(subject);
+    tell({
+      jobs: jobs.made.length,
+      calls: load.calls,
+      faults: timeline.summary(),
+      firings,
+      probes: probe.samples.length,
+    });
+  } catch (error) {
+    tell({ faults: timeline.summary(), violations: load.violations.slice(0, 20) });
+    process.stderr.write(`${(await subject.log().catch(() => "")).slice(-20_000)}\n`);
+    throw error;
+  } finally {
+    await probe.stop();
+    await subject.dispose();
+  }
+}
+
+const tell = (facts: object) => process.stdout.write(`soak: ${JSON.stringify(facts)}\n`);
+
+/** What pages and commands ask for all day. */
+function readLists(load: Load): Promise<void> {
+  const { client } = load.subject;
+  const calls = [
+    () => client.call(routes.listJobs, { query: { limit: 100 } }),
+    () => client.call(routes.listJobs, { query: { status: ["ACTIVE"] } }),
+    () => client.call(routes.listPipelines, { query: {} }),
+    () => client.call(routes.listDatasets, { query: {} }),
+    () => client.call(routes.listClusters, { query: {} }),
+    () => client.call(routes.listSchedules, { query: {} }),
+  ];
+  return load.repeat([50, 400], async () => {
+    await load.persistently("read a list", load.random.pick<() => Promise<unknown>>(calls));
+  });
+}
+
+function stallNow(load: Load, jobs: JobLoad): Promise<void> {
+  return load.repeat([2000, 8000], async () => {
+    const [job] = jobs.made.slice(-1);
+    if (job) await stall(load, job.id);
+  });
+}
+
+function assertReady(samples: readonly Sample[], timeline: Timeline): void {
+  const outside = samples.filter(({ from, to }) => !timeline.held(from, to));
+  assert.ok(outside.length > 20, "the probe asked outside the faults too");
+  const bad = outside.filter(({ from, to, status }) => status !== 200 || to - from >= 1000);
+  assert.deepEqual(bad, [], "/readyz answered within a second");
+}
+
+/** Idle, the server needs about as much as it did when it was young, and every slot has come back. */
+async function assertIdle(subject: Subject, before: number): Promise<void> {
+  const [cluster] = await subject.client.call(routes.listClusters, { query: {} });
+  assert.equal(cluster?.busy_workers, 0, "every slot came back");
+  let now = await subject.memory();
+  for (let tries = 0; now > bound(before) && tries < 20; tries++) {
+    await sleep(1000);
+    now = await subject.memory();
+  }
+  assert.ok(now <= bound(before), `${Math.round(now)} MB of memory, ${Math.round(before)} MB at the beginning`);
+}
+
+const bound = (before: number) => before * 1.5 + 64;
+
+async function assertCalmLog(subject: Subject): Promise<void> {
+  const fatal = (await subject.log()).split("\n").filter((line) => /"level":60|uncaught|unhandled/i.test(line));
+  assert.deepEqual(fatal, [], "nothing fatal in the server's log");
+}
+
+function assertWholeStore(subject: Subject): void {
+  if (subject.cluster) return;
+  const store = new DatabaseSync(subject.storeFile, { readOnly: true });
+  assert.deepEqual(
+    store
+      .prepare("pragma integrity_check")
+      .all()
+      .map((row) => ({ ...row })),
+    [{ integrity_check: "ok" }],
+  );
+  store.close();
+}

@@ -1,0 +1,120 @@
+/** The server under test with everything that faults can be done to: its database, its disk, its clock, its network. */
+import { execFileSync } from "node:child_process";
+import { chmod, mkdtemp, readFile, rm, rmdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Client, createClient } from "@millrace/contract";
+import { CuttingProxy } from "../support/cutting-proxy.ts";
+import type { PostgresCluster } from "../support/postgres-cluster.ts";
+import { TestServer } from "../support/server.ts";
+
+/** Moves the clock of the process that loads it. */
+export const fakeClock = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketimeMT.so.1`;
+
+export interface SubjectOptions {
+  readonly databaseUrl?: string;
+  readonly cluster?: PostgresCluster;
+}
+
+export class Subject {
+  readonly server: TestServer;
+  /** Through the proxy, whose connections are cut. */
+  readonly client: Client;
+  readonly token: string;
+  readonly cluster: PostgresCluster | undefined;
+  readonly databaseUrl: string;
+  readonly proxy: CuttingProxy;
+  /** On another disk than the data folder; jobs leave traces here. */
+  readonly witness: string;
+  readonly #disk: string;
+
+  static async start({ databaseUrl = "", cluster }: SubjectOptions): Promise<Subject> {
+    const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
+    await chmod(witness, 0o777);
+    const disk = await mkdtemp(join(tmpdir(), "millrace-soak-"));
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1500m,mode=755", "tmpfs", disk]);
+    const clock = join(witness, "clock");
+    await writeFile(clock, "+0\n");
+    const server = await TestServer.start({
+      dataDir: disk,
+      logFile: join(disk, "server.log"),
+      ...(databaseUrl ? { databaseUrl } : {}),
+      env: {
+        MILLRACE_MAX_WORKERS: "4",
+        MILLRACE_DISK_FLOOR: "0",
+        MILLRACE_JOB_PATHS: `${witness}:rw`,
+        LD_PRELOAD: fakeClock,
+        FAKETIME_TIMESTAMP_FILE: clock,
+        FAKETIME_CACHE_DURATION: "1",
+        FAKETIME_DONT_FAKE_MONOTONIC: "1",
+      },
+    });
+    const proxy = await CuttingProxy.start(server.port);
+    return new Subject({ server, proxy, witness, disk, databaseUrl, cluster, token: await server.token() });
+  }
+
+  private constructor(parts: {
+    server: TestServer;
+    proxy: CuttingProxy;
+    witness: string;
+    disk: string;
+    token: string;
+    databaseUrl: string;
+    cluster: PostgresCluster | undefined;
+  }) {
+    this.server = parts.server;
+    this.proxy = parts.proxy;
+    this.witness = parts.witness;
+    this.#disk = parts.disk;
+    this.token = parts.token;
+    this.databaseUrl = parts.databaseUrl;
+    this.cluster = parts.cluster;
+    this.client = createClient({ url: this.proxy.url, token: this.token, team: "main" });
+  }
+
+  /** As libfaketime writes offsets: +400d, -3600, +0. */
+  setClock(offset: string): Promise<void> {
+    return writeFile(join(this.witness, "clock"), `${offset}\n`);
+  }
+
+  get #ballast(): string {
+    return join(this.#disk, "ballast");
+  }
+
+  /** Takes every byte that is left. */
+  fillDisk(): void {
+    execFileSync("sh", [
+      "-c",
+      'dd if=/dev/zero of="$1" bs=1M 2>/dev/null; dd if=/dev/zero of="$1" bs=4k oflag=append conv=notrunc 2>/dev/null; true',
+      "sh",
+      this.#ballast,
+    ]);
+  }
+
+  freeDisk(): Promise<void> {
+    return rm(this.#ballast, { force: true });
+  }
+
+  /** Megabytes that the server's process has in memory. */
+  async memory(): Promise<number> {
+    const text = await readFile(`/proc/${this.server.pid}/status`, "utf8");
+    return Number(/VmRSS:\s+(\d+)/.exec(text)?.[1]) / 1024;
+  }
+
+  log(): Promise<string> {
+    return readFile(join(this.#disk, "server.log"), "utf8");
+  }
+
+  /** Where the embedded store is. */
+  get storeFile(): string {
+    return join(this.#disk, "millrace.db");
+  }
+
+  async dispose(): Promise<void> {
+    await this.proxy.stop();
+    await this.server.stop("SIGKILL");
+    execFileSync("umount", ["--lazy", this.#disk]);
+    await rmdir(this.#disk);
+    await rm(this.witness, { recursive: true, force: true });
+  }
+}
