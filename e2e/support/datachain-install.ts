@@ -1,6 +1,6 @@
 /** The released `datachain` client. */
 import { execFile } from "node:child_process";
-import { chmod, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
@@ -18,8 +18,8 @@ export const whyNoDatachain = () => whyNoVirtualenv(virtualenv);
 export const withLibrary = { PATH: `${dirname(datachain)}:${process.env["PATH"]}` };
 
 /**
- * The same for jobs that have users of their own and no sandbox: they cannot reach an interpreter that lies in somebody's
- * home. The machine's own, with the library's files linked in; `folder` is to be removed.
+ * The same for jobs that have users of their own and no sandbox: they cannot reach an interpreter or a library in
+ * somebody's home. The machine's own interpreter, with hard links to the library's files; `folder` is to be removed.
  */
 export async function withReachableLibrary(): Promise<{ env: typeof withLibrary; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-python-"));
@@ -29,6 +29,8 @@ export async function withReachableLibrary(): Promise<{ env: typeof withLibrary;
   const [line = ""] = await readdir(library);
   const packages = join(folder, "lib", line, "site-packages");
   await rm(packages, { recursive: true });
-  await symlink(join(library, line, "site-packages"), packages);
+  // Across file systems there are no hard links.
+  const link = 'cp -al "$1" "$2" 2>/dev/null || { rm -rf "$2"; cp -a "$1" "$2"; }';
+  await promisify(execFile)("sh", ["-c", link, "sh", join(library, line, "site-packages"), packages]);
   return { env: { PATH: `${join(folder, "bin")}:${process.env["PATH"]}` }, folder };
 }
