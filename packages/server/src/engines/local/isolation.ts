@@ -5,6 +5,7 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { IsolationLevel, StoreView } from "../engine.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
+import { reveal } from "./reveal.ts";
 import { infoDescriptor, type Sandbox } from "./sandbox.ts";
 import { quote, words } from "./shell.ts";
 import type { JobUsers, UserRange } from "./users.ts";
@@ -181,9 +182,9 @@ export class UserIsolation implements Isolation {
     return `(ulimit -p unlimited; exec ${kill}) 9>&-`;
   }
 
-  confine({ group }: StoreView): string[] {
+  confine({ group, readable }: StoreView): string[] {
     const { setpriv } = this.#options.programs;
-    return group === undefined ? [] : [...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
+    return group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
   }
 
   enter({ folder, store, command }: Inside): string {

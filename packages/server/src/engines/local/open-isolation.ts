@@ -1,7 +1,7 @@
 /** Which level works on this machine: tried, not guessed. */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { chmodSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { IsolationLevel } from "../engine.ts";
 import { AttemptFolder } from "./attempt-folder.ts";
@@ -14,6 +14,7 @@ import {
   type UserOptions,
 } from "./isolation.ts";
 import { findProgram } from "./programs.ts";
+import { closedFolder } from "./reveal.ts";
 import { type JobPath, Sandbox } from "./sandbox.ts";
 import { JobUsers, type UserRange } from "./users.ts";
 
@@ -65,7 +66,7 @@ async function open(level: "uid" | "bwrap", options: IsolationOptions, programs:
 
 function openUsers(options: IsolationOptions, programs: Programs): Isolation {
   if (!isRoot) throw new Error("The server must run as root to give each job a user of its own.");
-  const closed = closedFolder(options.dataDir);
+  const closed = closedFolder(realpathSync(options.dataDir));
   if (closed) {
     throw new Error(
       `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
@@ -84,14 +85,6 @@ function userOptions({ users: range, dataDir }: IsolationOptions, programs: Prog
 function usersInUse(dataDir: string): Map<number, string> {
   const keys = readdirSync(join(dataDir, "jobs"));
   return new Map(keys.map((key) => [new AttemptFolder(join(dataDir, "jobs"), key).owner(), key]));
-}
-
-/** The nearest folder above the data folder that strangers cannot pass. The data folder itself is opened for that. */
-function closedFolder(dataDir: string): string | undefined {
-  for (let folder = dirname(realpathSync(dataDir)); ; folder = dirname(folder)) {
-    if ((statSync(folder).mode & 0o001) === 0) return folder;
-    if (folder === "/") return undefined;
-  }
 }
 
 async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
