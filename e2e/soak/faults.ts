@@ -92,9 +92,10 @@ const databaseFaults: readonly Fault[] = [
 const clockDelay = 1500;
 const patience = 90_000;
 
-/** Every kind comes once before any comes twice. */
+/** Every kind comes once before any comes twice. SOAK_FAULTS: a pattern of the kinds that come. */
 export async function causeFaults(subject: Subject, timeline: Timeline, random: Random, until: number): Promise<void> {
-  const kinds = [...serverFaults, ...(subject.cluster ? databaseFaults : [])];
+  const wanted = new RegExp(process.env["SOAK_FAULTS"] ?? "");
+  const kinds = [...serverFaults, ...(subject.cluster ? databaseFaults : [])].filter(({ name }) => wanted.test(name));
   let due: Fault[] = [];
   await random.pause(1000, 3000);
   while (performance.now() < until) {

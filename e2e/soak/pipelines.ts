@@ -32,7 +32,7 @@ export class PipelineLoad {
     const lineage = await openLineage(server, client, databaseUrl);
     const made: Made[] = [];
     for (const name of ["soak_a", "soak_b", "soak_c"]) {
-      const query = `echo ${name} $DATACHAIN_JOB_ID >> '${this.#ran}'`;
+      const query = `echo ${name} $MILLRACE_JOB_ID >> '${this.#ran}'`;
       made.push(await lineage.make(name, shell(query, { query_name: name }), made.slice(-1)));
     }
     await lineage.close();

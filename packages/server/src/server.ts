@@ -10,7 +10,7 @@ import { refuseUnfinished } from "./backup/unfinished-restore.ts";
 import type { Config } from "./config.ts";
 import { Disk } from "./disk.ts";
 import { type Clock, day, systemClock } from "./domain/clock.ts";
-import { failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
+import { continueJobIds, failForeignAttempts, prepareLocalCluster, prepareStore } from "./domain/first-start.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
 import { Signals } from "./domain/signals.ts";
 import { LocalEngine } from "./engines/local/local-engine.ts";
@@ -81,6 +81,7 @@ async function begin(config: Config, log: Logger, clock: Clock, ground: Ground):
   const { store, release } = ground;
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   await prepareStore(store, clock.now());
+  await continueJobIds(store);
   await requireAdministrator(config, store);
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());

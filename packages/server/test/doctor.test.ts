@@ -9,7 +9,7 @@ import { readConfig } from "../src/config.ts";
 import { describeInodes, describeKind, describeRoom } from "../src/doctor/file-system.ts";
 import { describeClock } from "../src/doctor/store.ts";
 import { diagnose } from "../src/doctor.ts";
-import { jobIdAt } from "../src/domain/job-ids.ts";
+import { iso } from "../src/domain/clock.ts";
 import { openStore } from "../src/store/open-store.ts";
 
 describe("doctor", () => {
@@ -124,10 +124,10 @@ describe("doctor", () => {
   });
 
   it("knows clocks that disagree, and a machine without a time zone", () => {
-    const good = { now: 1_900_000_000_000, zone: "Europe/Berlin", ahead: 0, newestJob: undefined };
+    const good = { now: 1_900_000_000_000, zone: "Europe/Berlin", ahead: 0, newestCreated: undefined };
     assert.equal(describeClock(good).level, "ok");
-    assert.equal(describeClock({ ...good, newestJob: jobIdAt(good.now + 1000) }).level, "ok");
-    const future = describeClock({ ...good, newestJob: jobIdAt(good.now + 60_000) });
+    assert.equal(describeClock({ ...good, newestCreated: iso(good.now + 1000) }).level, "ok");
+    const future = describeClock({ ...good, newestCreated: iso(good.now + 60_000) });
     assert.equal(future.level, "error");
     assert.match(future.message, /created 60 s in the future/);
     assert.match(describeClock({ ...good, ahead: -2500 }).message, /2\.5 s behind/);

@@ -3,12 +3,16 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 import { createClient, routes } from "@millrace/contract";
 import { pino } from "pino";
 import { createJob, readJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { startPostgres } from "../../../e2e/support/postgres.ts";
+import { TestServer } from "../../../e2e/support/server.ts";
 import { readConfig } from "../src/config.ts";
+import { day } from "../src/domain/clock.ts";
+import { jobIdAt } from "../src/domain/job-ids.ts";
 import { createAdminToken } from "../src/domain/tokens.ts";
 import { startServer } from "../src/server.ts";
 
@@ -22,6 +26,27 @@ async function start(settings: Record<string, string>) {
 }
 
 describe("recovery", () => {
+  it("puts new jobs after those that were made while the clock was ahead", async () => {
+    const server = await TestServer.start();
+    try {
+      const client = await server.client();
+      const { id } = await createJob(client, shell(":"));
+      await waitForEnd(client, id);
+      await server.stop();
+      const store = new DatabaseSync(join(server.dataDir, "millrace.db"));
+      const made = jobIdAt(Date.now() + 400 * day).replace("-0000-0000-", "-7fff-8000-");
+      store.prepare("update jobs set id = ? where id = ?").run(made, id);
+      store.close();
+      await server.start();
+      const later = await createJob(client, shell(":"));
+      const listed = await client.call(routes.listJobs, { query: {} });
+      assert.deepEqual([listed.length, listed[0]?.id], [2, later.id]);
+      await waitForEnd(client, later.id);
+    } finally {
+      await server.dispose();
+    }
+  });
+
   it("fails a job that is wider than its cluster has become, and the jobs behind it run", async () => {
     const dataDir = await folder();
     const large = await start({ MILLRACE_DATA_DIR: dataDir, MILLRACE_MAX_WORKERS: "4" });

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../config.ts";
-import { timeOfJobId } from "../domain/job-ids.ts";
 import { schemaVersion } from "../store/migrations.ts";
 import { storeFile } from "../store/open-store.ts";
 import type { Finding } from "./finding.ts";
@@ -14,7 +13,7 @@ type Location = Pick<Config, "databaseUrl" | "dataDir">;
 interface StoreFacts {
   /** Undefined: nobody has used it yet. */
   readonly version: number | undefined;
-  readonly newestJob: string | undefined;
+  readonly newestCreated: string | undefined;
   /** Milliseconds by which the database's clock is ahead of ours. */
   readonly ahead: number;
 }
@@ -63,9 +62,13 @@ async function readFile(path: string): Promise<StoreFacts | undefined> {
   try {
     const one = (query: string) => Object.values(connection.prepare(query).get() ?? {})[0] ?? undefined;
     if (one("select name from sqlite_master where name = 'schema_version'") === undefined)
-      return { version: undefined, newestJob: undefined, ahead: 0 };
+      return { version: undefined, newestCreated: undefined, ahead: 0 };
     const version = Number(one("select max(version) from schema_version"));
-    return { version, newestJob: one("select max(id) from jobs") as string | undefined, ahead: 0 };
+    return {
+      version,
+      newestCreated: one("select created_at from jobs order by id desc limit 1") as string | undefined,
+      ahead: 0,
+    };
   } finally {
     connection.close();
   }
@@ -83,9 +86,15 @@ async function readDatabase(databaseUrl: string): Promise<StoreFacts> {
     // They looked at their clock somewhere between our two looks at ours.
     const ahead = theirs > Date.now() ? theirs - Date.now() : theirs < asked ? theirs - asked : 0;
     if ((await one("select to_regclass('schema_version')::text")) === null)
-      return { version: undefined, newestJob: undefined, ahead };
+      return { version: undefined, newestCreated: undefined, ahead };
     const version = Number(await one("select max(version) from schema_version"));
-    return { version, newestJob: ((await one("select max(id) from jobs")) ?? undefined) as string | undefined, ahead };
+    return {
+      version,
+      newestCreated: ((await one("select created_at from jobs order by id desc limit 1")) ?? undefined) as
+        | string
+        | undefined,
+      ahead,
+    };
   } finally {
     await client.end();
   }
@@ -96,18 +105,18 @@ const tolerance = 2000;
 
 function checkClock(facts?: StoreFacts): Finding {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  return describeClock({ now: Date.now(), zone, ahead: facts?.ahead ?? 0, newestJob: facts?.newestJob });
+  return describeClock({ now: Date.now(), zone, ahead: facts?.ahead ?? 0, newestCreated: facts?.newestCreated });
 }
 
-interface Clocks extends Pick<StoreFacts, "ahead" | "newestJob"> {
+interface Clocks extends Pick<StoreFacts, "ahead" | "newestCreated"> {
   readonly now: number;
   readonly zone: string;
 }
 
-export function describeClock({ now, zone, ahead, newestJob }: Clocks): Finding {
+export function describeClock({ now, zone, ahead, newestCreated }: Clocks): Finding {
   const topic = "clock";
   const next = "set the clock: `timedatectl` says whether it is kept in time";
-  const future = newestJob === undefined ? 0 : timeOfJobId(newestJob) - now;
+  const future = newestCreated === undefined ? 0 : Date.parse(newestCreated) - now;
   if (future > tolerance) {
     const message = `the newest job was created ${Math.round(future / 1000)} s in the future: this clock is behind, or was ahead`;
     return { level: "error", topic, message, next };

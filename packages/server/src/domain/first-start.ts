@@ -1,7 +1,7 @@
 /** What every store needs before it is of use: a user, a team, the local cluster. */
 import { closeAttempt, foreignAttempts } from "../store/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
-import { statesBefore } from "../store/jobs.ts";
+import { newestJobId, statesBefore } from "../store/jobs.ts";
 import { insertMembership } from "../store/memberships.ts";
 import { anybodySignedIn } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
@@ -9,6 +9,7 @@ import { insertTeam } from "../store/teams.ts";
 import { findUser, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { endJob } from "./end-job.ts";
+import { continueAfter } from "./job-ids.ts";
 
 export async function prepareStore(store: Store, now: number): Promise<void> {
   if (await findUser(store.db, "admin")) return;
@@ -18,6 +19,12 @@ export async function prepareStore(store: Store, now: number): Promise<void> {
     const teamId = await insertTeam(db, { name: "main", created_at });
     if (userId !== undefined && teamId !== undefined) await insertMembership(db, teamId, userId, "admin");
   });
+}
+
+/** New jobs come after all that the store has. */
+export async function continueJobIds({ db }: Store): Promise<void> {
+  const newest = await newestJobId(db);
+  if (newest !== undefined) continueAfter(newest);
 }
 
 /** Nobody has signed in yet, with a browser or with a token: whoever starts the server needs to be told how. */

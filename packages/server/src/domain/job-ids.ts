@@ -13,6 +13,14 @@ export function jobIdAt(time: number): string {
 /** When the job was made, in milliseconds. */
 export const timeOfJobId = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
+/** From now on ids come after this one, whatever the clock says: it may have been wrong when this one was made. */
+export function continueAfter(id: string): void {
+  const time = timeOfJobId(id);
+  if (time < lastTime) return;
+  lastTime = time;
+  counter = Number.parseInt(id.slice(15, 18), 16);
+}
+
 export function newJobId(now: number): string {
   if (now > lastTime) {
     lastTime = now;

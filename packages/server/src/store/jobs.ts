@@ -164,3 +164,8 @@ export async function rewriteJob(
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
 }
+
+export async function newestJobId(db: Db): Promise<string | undefined> {
+  const row = await db.selectFrom("jobs").select("id").orderBy("id", "desc").limit(1).executeTakeFirst();
+  return row?.id;
+}
