@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /**
@@ -84,6 +84,7 @@ export const Pipeline = Type.Object(
     }),
     files: nullable(Type.Array(Type.String(), { description: given })),
     credentials_names: nullable(Type.Array(Type.String(), { description: given })),
+    cut: Cut,
   },
   { $id: "JobPipelineOutput" },
 );
@@ -181,6 +182,7 @@ const ListPipelinesQuery = Type.Object({
   search: Type.Optional(
     Type.String({ maxLength: 255, description: "text in its name or in one of its datasets, in any letter case" }),
   ),
+  cursor: Type.Optional(Uuid),
 });
 export type ListPipelinesQuery = Static<typeof ListPipelinesQuery>;
 
@@ -194,6 +196,7 @@ export const listPipelines = defineRoute({
   query: ListPipelinesQuery,
   bodyInQuery: "status",
   response: Type.Array(Pipeline),
+  responseHeaders: nextCursor,
 });
 
 const PipelineInput = Type.Object(

@@ -1,7 +1,7 @@
 /** Tokens: what programs show instead of a password. */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";
-import { ActionFeedback, Days, maybe, nullable, Timestamp } from "./schema.ts";
+import { ActionFeedback, Days, maybe, nextCursor, nullable, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
 const fields = {
@@ -35,8 +35,10 @@ export const listTokens = defineRoute({
   query: Type.Object({
     username: Type.Optional(Type.String({ description: "whose; default: yours" })),
     all_users: Type.Optional(Type.Boolean({ default: false, description: "everybody's: for administrators" })),
+    cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: "from x-next-cursor" })),
   }),
   response: Type.Array(Token),
+  responseHeaders: nextCursor,
   errors: ["forbidden", "not_found"],
 });
 
