@@ -22,9 +22,6 @@ export const writeEnvironment = (values: Readonly<Record<string, string>>): stri
     })
     .join("\n");
 
-/** Variables that the shell keeps for itself: setting one ends it, here or where `/bin/sh` is Bash. */
-const shellsOwn = new Set(["OPTIND", "BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
-
 /** Names and values that a shell can export, and a process be given. */
 export function checkVariables(values: Readonly<Record<string, string>>, field: string): Record<string, string> {
   for (const [name, value] of Object.entries(values)) {
@@ -35,7 +32,7 @@ export function checkVariables(values: Readonly<Record<string, string>>, field: 
     }
     if (name.length > processLimits.variableName)
       throw invalid(field, `names of at most ${processLimits.variableName} characters, got one of ${name.length}`);
-    if (shellsOwn.has(name)) throw invalid(field, "another name: this one is the shell's own", name);
+    if (name === "OPTIND") throw invalid(field, "another name: this one is the shell's own", name);
     if (value.includes("\0")) throw invalid(field, `a value of ${name} without NUL bytes`);
     checkSize(name, value, field);
   }
