@@ -54,7 +54,7 @@ export async function measureLargeJobs(): Promise<Measurement[]> {
       times.largest.push(await timed(() => largest.connection.get(path)));
     }
     const sides = { ours: median(times.largest), other: median(times.small), unit: "ms", otherIs: "jobs of one line" };
-    return [compare("default list of the largest jobs", "<= 6", sides)];
+    return [compare("default list of the largest jobs", "<= 4", sides)];
   } finally {
     await Promise.all([small.server.dispose(), largest.server.dispose()]);
   }
