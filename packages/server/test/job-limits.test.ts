@@ -7,13 +7,14 @@ import { type Client, fieldLimits, type JobInput, processLimits, routes } from "
 import { createJob, python, readLog, runJob, shell, waitForEnd } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
 import { encryptEnvironment, encryptPipelineEnvironment } from "../src/domain/encryption.ts";
+import { newJobId } from "../src/domain/job-ids.ts";
 import type { KeyRing } from "../src/domain/key-ring.ts";
 import { writeEnv } from "../src/engines/local/plan.ts";
 import { variablesRoom, whyNotGiven } from "../src/engines/local/process-room.ts";
 import { openKeys } from "../src/key-file.ts";
-import { getJob, rewriteJob } from "../src/store/jobs.ts";
+import { getJob, insertJobs, type JobRow, rewriteJob } from "../src/store/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
-import { makeDataset, recordMade } from "./support/lineage.ts";
+import { makeDataset, originalJob, recordMade } from "./support/lineage.ts";
 
 const { variable, params, requirementsLine } = processLimits;
 
@@ -145,6 +146,42 @@ describe("limits of a job", () => {
     assert.match(await settings({ requirements: "r".repeat(70_000) }), /bytes in a line/);
     const changed = { pipeline_id, credentials_names: names.slice(0, 4) };
     assert.equal((await client.call(routes.updatePipelineSettings, { body: changed })).ok, true);
+  });
+
+  /** Names of datasets, each said to be made by a job of its own, all alike. */
+  async function madeByCopies(name: string, query: string, count: number): Promise<string[]> {
+    const original = await originalJob(client, shell(query));
+    const row = (await getJob(server.store.db, original.id)) as JobRow;
+    const names = [...Array(count).keys()].map((n) => `${name}-${n}`);
+    const copies = names
+      .map(() => newJobId(Date.now()))
+      .map((id) => ({
+        ...row,
+        id,
+        spec: JSON.stringify({ ...JSON.parse(row.spec), id }),
+      }));
+    await server.store.write((db) => insertJobs(db, copies));
+    for (const [index, { id }] of copies.entries()) await recordMade(server.store, id, names[index] ?? "");
+    return names;
+  }
+
+  it("a pipeline whose runs would have too much text together is refused, at the trigger and in its settings", async () => {
+    const scripts = await madeByCopies("script", "#".repeat(fieldLimits.query), 65);
+    assert.match(
+      await refusal("/api/datachain/pipeline/trigger", { datasets: scripts, review: true }),
+      /^datasets: the scripts and settings of the 65 jobs .* have more than 67108864 characters together/,
+    );
+    const small = await madeByCopies("small", ":", 140);
+    const { pipeline } = await client.call(routes.triggerPipeline, { body: { datasets: small, review: true } });
+    const { pipeline_id } = pipeline;
+    const large = {
+      requirements: "# r\n".repeat(65_000),
+      environment: `A=${"a".repeat(120_000)}\nB=${"b".repeat(120_000)}`,
+    };
+    assert.match(
+      await refusal("/api/datachain/pipeline/settings", { pipeline_id, ...large }),
+      /^requirements and environment: expected at most 67108864 characters .* all 140 runs/,
+    );
   });
 
   describe("from before there were limits", () => {

@@ -12,11 +12,11 @@ import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironm
 import { parseEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { checkedEnvironment, checkRepository, checkVersion } from "./job-input.ts";
-import { checkRequirements, checkTogether } from "./job-limits.ts";
+import { checkRequirements, checkTogether, tooLong } from "./job-limits.ts";
 import { queueRow } from "./job-queue.ts";
 import type { JobsContext } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
-import { type DraftFrame, draftContent } from "./pipeline-drafts.ts";
+import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
@@ -45,6 +45,7 @@ export function updateSettings(
         : checkedEnvironment(input.environment);
     if (input.environment != null || input.credentials_names != null)
       await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
+    requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
     const frame = { pipelineId: pipeline.id, settings, variables: parseEnvironment(environment) };
     for (const one of repeated) await rewriteDraft(db, context, one, frame);
     await updatePipeline(db, pipeline.id, {
@@ -140,6 +141,15 @@ async function requireRoom(
     const own = parseEnvironment(decryptEnvironment(keys, id, environment));
     checkTogether({ ...known, ...own, ...variables }, "environment and credentials_names");
   }
+}
+
+/** Every draft is written with what is set for all. */
+function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
+  const own = repeated.reduce((sum, { original }) => sum + original.spec.length + original.environment.length, 0);
+  const text = own + added * repeated.length;
+  if (text <= mostDraftText || added * repeated.length <= own) return;
+  const most = `${mostDraftText} characters with the scripts of all ${repeated.length} runs, each of which gets them`;
+  throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
 }
 
 /** What a run executes or is given beside its script. A version of Python, workers and a priority are numbers: they bring nothing. */

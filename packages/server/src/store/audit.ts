@@ -40,7 +40,7 @@ export function listAudit(db: Db, { teamId, username, action, before, limit }: A
     .leftJoin("teams", "teams.id", "audit.team_id")
     .select(["audit.id", "at", "username", "via", "address", "action", "teams.name as team_name"])
     // Rows from before may have more than rows get today.
-    .select([beginning("target").as("target"), beginning("detail").as("detail")]);
+    .select([beginning("target", 2048).as("target"), beginning("detail", 4096).as("detail")]);
   if (teamId !== undefined) query = query.where("audit.team_id", "=", teamId);
   if (username !== undefined) query = query.where("username", "=", username);
   if (action !== undefined)
