@@ -223,7 +223,8 @@ const ListJobsQuery = Type.Object({
   team_name: Type.Optional(TeamName),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10000, default: 20 })),
   status: Type.Optional(
-    Type.Array(Type.String(), {
+    Type.Array(Type.String({ maxLength: fieldLimits.name }), {
+      maxItems: 100,
       description: "states, ACTIVE or INACTIVE, in any letter case; repeated or comma-separated",
     }),
   ),

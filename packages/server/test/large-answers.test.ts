@@ -10,7 +10,8 @@ import {
   processLimits,
   routes,
 } from "@millrace/contract";
-import { createJob, python, shell } from "../../../e2e/support/jobs.ts";
+import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
+import { audit, operator } from "../src/domain/audit.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { getJob, insertJobs, type JobRow } from "../src/store/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
@@ -109,6 +110,16 @@ describe("answers", () => {
     }
     assert.ok(pages > 1);
     assert.deepEqual([seen.length, new Set(seen).size], [count, count]);
+  });
+
+  it("have the beginning of an error that goes on and on, and of what was done to very many things", async () => {
+    const { job } = await runJob(client, python("raise ValueError('x' * 50_000)"));
+    assert.equal(job.error_message, `ValueError: ${"x".repeat(50_000)}`.slice(0, 4096));
+    assert.ok((job.error_stack?.length ?? 0) > 50_000);
+    const change = { action: "dataset.remove", target: "t".repeat(10_000), detail: "d".repeat(1_000_000) };
+    await server.store.write((db) => audit(db, operator, change, Date.now()));
+    const [entry] = await client.call(routes.listAudit, { query: { action: "dataset.remove" } });
+    assert.deepEqual([entry?.target.length, entry?.detail.length], [2048, 4096]);
   });
 
   it("with pipelines are cut alike, page on, and one pipeline is whole", async () => {
