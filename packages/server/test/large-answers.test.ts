@@ -116,7 +116,12 @@ describe("answers", () => {
     const { job } = await runJob(client, python("raise ValueError('x' * 50_000)"));
     assert.equal(job.error_message, `ValueError: ${"x".repeat(50_000)}`.slice(0, 4096));
     assert.ok((job.error_stack?.length ?? 0) > 50_000);
-    const change = { action: "dataset.remove", target: "t".repeat(10_000), detail: "d".repeat(1_000_000) };
+    const change = {
+      action: "dataset.remove",
+      team: { id: 1 },
+      target: "t".repeat(10_000),
+      detail: "d".repeat(1_000_000),
+    };
     await server.store.write((db) => audit(db, operator, change, Date.now()));
     const [entry] = await client.call(routes.listAudit, { query: { action: "dataset.remove" } });
     assert.deepEqual([entry?.target.length, entry?.detail.length], [2048, 4096]);
