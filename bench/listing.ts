@@ -1,4 +1,4 @@
-/** Listing: a million jobs beside a thousand, and our route beside a bare one that returns the same bytes. */
+/** Listing: a million jobs beside a thousand, large jobs beside small ones, and our route beside a bare one that returns the same bytes. */
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +7,8 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { runJob, shell } from "../e2e/support/jobs.ts";
+import { fieldLimits, type JobInput, processLimits } from "@millrace/contract";
+import { createJob, runJob, shell } from "../e2e/support/jobs.ts";
 import { TestServer } from "../e2e/support/server.ts";
 import { compare, type Measurement, median, timed } from "./measure.ts";
 
@@ -39,6 +40,32 @@ export async function measureListing(): Promise<Measurement[]> {
   } finally {
     await Promise.all([small.server.dispose(), large.server.dispose()]);
   }
+}
+
+/** Jobs as large as requests can make them, beside jobs of one line: what a list shows of either is small. */
+export async function measureLargeJobs(): Promise<Measurement[]> {
+  const large = { query: "q".repeat(fieldLimits.query), params: { p: "p".repeat(processLimits.params - 8) } };
+  const [small, largest] = [await serverWithTasks({}), await serverWithTasks(large)];
+  try {
+    const path = "/api/datachain/jobs/?team_name=main";
+    const times = { small: [] as number[], largest: [] as number[] };
+    for (let i = 0; i < 200; i++) {
+      times.small.push(await timed(() => small.connection.get(path)));
+      times.largest.push(await timed(() => largest.connection.get(path)));
+    }
+    const sides = { ours: median(times.largest), other: median(times.small), unit: "ms", otherIs: "jobs of one line" };
+    return [compare("default list of the largest jobs", "<= 4", sides)];
+  } finally {
+    await Promise.all([small.server.dispose(), largest.server.dispose()]);
+  }
+}
+
+/** Tasks, so that none runs. */
+async function serverWithTasks(rest: Partial<JobInput>) {
+  const server = await TestServer.start({ env: { MILLRACE_LOG_LEVEL: "warn" } });
+  const client = await server.client();
+  for (let i = 0; i < 40; i++) await createJob(client, { ...shell(":"), start_after: "2090-01-01T00:00:00Z", ...rest });
+  return { server, connection: await Connection.open(server.port, await server.token()) };
 }
 
 export async function measureHttp(): Promise<Measurement[]> {

@@ -12,6 +12,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   library: async () => (await import("./library.ts")).measureLibrary(),
   pipelines: async () => (await import("./pipelines.ts")).measurePipelines(),
   list: async () => (await import("./listing.ts")).measureListing(),
+  large: async () => (await import("./listing.ts")).measureLargeJobs(),
   http: async () => (await import("./listing.ts")).measureHttp(),
   log: async () => (await import("./logs.ts")).measureLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),

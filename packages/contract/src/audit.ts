@@ -1,5 +1,6 @@
 /** The audit: who changed what, when and from where. */
 import type { Static } from "typebox";
+import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
 import { nullable, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -29,7 +30,7 @@ export const listAudit = defineRoute({
   access: { kind: "signed-in", scope: "ADMIN:read", why: "an admin sees what happened in the team" },
   query: Type.Object({
     team_name: Type.Optional(TeamName),
-    username: Type.Optional(Type.String()),
+    username: Type.Optional(Type.String({ maxLength: fieldLimits.name })),
     action: Type.Optional(
       Type.String({
         pattern: "^[a-z.-]+$",

@@ -1,5 +1,6 @@
 /** Sign-in: device login, logout, who am I. */
 import type { Static } from "typebox";
+import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, Days, maybe, nullable, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -29,8 +30,8 @@ export const startDeviceLogin = defineRoute({
     client_name: maybe(Type.String({ maxLength: 255 })),
     token_name: maybe(Type.String({ maxLength: 255 })),
     expires_in_days: maybe(Days),
-    scopes: maybe(Type.Array(Type.String(), { maxItems: 50 })),
-    team_names: maybe(Type.Array(Type.String(), { maxItems: 50 })),
+    scopes: maybe(Type.Array(Type.String({ maxLength: fieldLimits.name }), { maxItems: 50 })),
+    team_names: maybe(Type.Array(Type.String({ maxLength: fieldLimits.name }), { maxItems: 50 })),
   }),
   response: DeviceLogin,
 });

@@ -1,5 +1,6 @@
 /** Credentials: named sets of variables that jobs are given. Their values go in and never come out. */
 import type { Static } from "typebox";
+import { processLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -7,7 +8,7 @@ import { Type } from "./type.ts";
 const credentialOwners = ["team", "user"] as const;
 
 /** Bounds of one set, and of the sets of one owner. */
-export const credentialLimits = { sets: 100, variables: 100, characters: 262_144 } as const;
+export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144 } as const;
 
 const Name = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
@@ -45,14 +46,14 @@ const CredentialsInput = Type.Object(
     team_name: maybe(TeamName),
     name: Name,
     values: Type.Optional(
-      Type.Record(Type.String(), Type.String({ maxLength: credentialLimits.characters, writeOnly: true }), {
+      Type.Record(Type.String(), Type.String({ maxLength: processLimits.variable, writeOnly: true }), {
         writeOnly: true,
-        description: `variables by name; at most ${credentialLimits.variables}, ${credentialLimits.characters} characters together`,
+        description: `variables by name; at most ${credentialLimits.variables}, ${credentialLimits.bytes} bytes together, each with at most ${processLimits.variable} bytes with its name`,
       }),
     ),
     dotenv: maybe(
       Type.String({
-        maxLength: credentialLimits.characters,
+        maxLength: credentialLimits.bytes,
         writeOnly: true,
         description: "NAME=VALUE lines, dotenv rules; `values` win over them",
       }),

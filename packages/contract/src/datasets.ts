@@ -1,7 +1,7 @@
 /** Datasets: the registry of versions, and what the client asks of it. */
 import type { Static } from "typebox";
 import { access, defineRoute } from "./routes.ts";
-import { ActionFeedback, AnyMap, maybe, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { ActionFeedback, AnyMap, Cut, maybe, nextCursor, nullable, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** Of a version, in the library's own numbers; others are not kept. */
@@ -69,7 +69,11 @@ const datasetFields = {
 };
 
 const ListedDataset = Type.Object(
-  { ...datasetFields, versions: Type.Array(ListedVersion, { description: "oldest first" }) },
+  {
+    ...datasetFields,
+    versions: Type.Array(ListedVersion, { description: "oldest first; of more than 10,000 the newest" }),
+    cut: Cut,
+  },
   { $id: "ListedDataset" },
 );
 export type ListedDataset = Static<typeof ListedDataset>;
@@ -115,9 +119,12 @@ export const listDatasets = defineRoute({
   query: Type.Object({
     prefix: Type.Optional(Type.String({ maxLength: 1024, description: "of the name, or of the name in full" })),
     include_removed: IncludeRemoved,
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_000, description: "default: as many as fit" })),
+    cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: "from x-next-cursor" })),
     team_name: Type.Optional(TeamName),
   }),
   response: Type.Array(ListedDataset),
+  responseHeaders: nextCursor,
 });
 
 export const getDataset = defineRoute({

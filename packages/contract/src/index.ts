@@ -128,6 +128,7 @@ export {
   queryTypes,
   statusGroups,
 } from "./jobs.ts";
+export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";

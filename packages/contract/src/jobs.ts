@@ -1,7 +1,21 @@
 /** Jobs: fields, states, transitions, allowed actions, routes. */
 import type { Static } from "typebox";
+import { fieldLimits, processLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
-import { ActionFeedback, AnyMap, JobTag, maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import {
+  ActionFeedback,
+  AnyMap,
+  boundedText,
+  Cut,
+  JobTag,
+  maybe,
+  nextCursor,
+  nullable,
+  oneOf,
+  TeamName,
+  Timestamp,
+  Uuid,
+} from "./schema.ts";
 import { Type } from "./type.ts";
 
 export const queryTypes = ["PYTHON", "SHELL", "TYPESCRIPT"] as const;
@@ -106,6 +120,7 @@ export const Job = Type.Object(
     rerun_from_job_id: nullable(Uuid),
     run_group_id: Uuid,
     steps: nullable(Type.Array(Step)),
+    cut: Cut,
   },
   { $id: "Job" },
 );
@@ -129,21 +144,49 @@ const FileId = Type.Unsafe<string | number>({
 
 export const JobInput = Type.Object(
   {
-    query: Type.String({ maxLength: 1_048_576, description: "the text of the script" }),
+    query: boundedText(
+      fieldLimits.query,
+      "the text of the script",
+      "Put data and modules into attached files or a repository.",
+    ),
     query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused for now: it comes in a later version" }),
     team_name: maybe(TeamName),
-    query_name: maybe(Type.String({ maxLength: 255, description: "becomes the job's name" })),
+    query_name: maybe(Type.String({ maxLength: fieldLimits.name, description: "becomes the job's name" })),
     environment: maybe(
-      Type.String({ maxLength: 262_144, writeOnly: true, description: "NAME=VALUE lines, dotenv rules" }),
+      boundedText(
+        fieldLimits.environment,
+        `NAME=VALUE lines, dotenv rules; a variable has at most ${processLimits.variable} bytes with its name`,
+        "Attach what is long as a file.",
+        { writeOnly: true },
+      ),
     ),
     workers: maybe(
       Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "slots of the cluster; 0 counts as 1" }),
     ),
     python_version: maybe(PythonVersion),
-    requirements: maybe(Type.String({ maxLength: 262_144, description: "the text of a requirements file" })),
-    repository: maybe(Type.String({ maxLength: 2048, description: "git URL, optionally with @revision" })),
-    files: maybe(Type.Array(FileId, { maxItems: 1000, description: "ids that the upload gave" })),
-    tags: maybe(Type.Array(JobTag, { maxItems: 20, description: "for finding the job again; repetitions count once" })),
+    requirements: maybe(
+      boundedText(
+        fieldLimits.requirements,
+        `the text of a requirements file, in lines of at most ${processLimits.requirementsLine} bytes`,
+        "Attach a requirements file and name it with `-r FILE`.",
+      ),
+    ),
+    repository: maybe(
+      Type.String({ maxLength: fieldLimits.repository, description: "git URL, optionally with @revision" }),
+    ),
+    files: maybe(
+      Type.Array(FileId, {
+        maxItems: fieldLimits.files,
+        description: "ids that the upload gave",
+        "x-instead": "Attach an archive.",
+      }),
+    ),
+    tags: maybe(
+      Type.Array(JobTag, {
+        maxItems: fieldLimits.tags,
+        description: "for finding the job again; repetitions count once",
+      }),
+    ),
     priority: maybe(Type.Integer({ minimum: 0, maximum: 5, description: "0 runs first; default 5" })),
     compute_cluster_name: maybe(Type.String({ maxLength: 255, description: "digits also resolve by id" })),
     compute_cluster_id: maybe(
@@ -166,7 +209,11 @@ export const JobInput = Type.Object(
     ),
     rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an id that is not known here is ignored" })),
     reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
-    params: maybe(AnyMap),
+    params: maybe({
+      ...AnyMap,
+      "x-max-bytes": processLimits.params,
+      description: `at most ${processLimits.params} bytes as JSON: the job gets them in the variable DATACHAIN_QUERY_PARAMS`,
+    } as typeof AnyMap),
   },
   { $id: "JobInput" },
 );
@@ -176,7 +223,8 @@ const ListJobsQuery = Type.Object({
   team_name: Type.Optional(TeamName),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 10000, default: 20 })),
   status: Type.Optional(
-    Type.Array(Type.String(), {
+    Type.Array(Type.String({ maxLength: fieldLimits.name }), {
+      maxItems: 100,
       description: "states, ACTIVE or INACTIVE, in any letter case; repeated or comma-separated",
     }),
   ),
@@ -185,7 +233,10 @@ const ListJobsQuery = Type.Object({
   name: Type.Optional(Type.String({ maxLength: 255, description: "exactly this name" })),
   created_by: Type.Optional(Type.String({ maxLength: 255, description: "user name" })),
   search: Type.Optional(
-    Type.String({ maxLength: 255, description: "text in the name or in the query, in any letter case" }),
+    Type.String({
+      maxLength: 255,
+      description: "text in the name, or in as much of the query as lists show, in any letter case",
+    }),
   ),
   tag: Type.Optional(Type.Array(JobTag, { maxItems: 20, description: "repeated: jobs with all of them" })),
   created_after: Type.Optional(
@@ -211,9 +262,7 @@ export const listJobs = defineRoute({
   access: access("JOB", "read", "viewer"),
   query: ListJobsQuery,
   response: Type.Array(Job),
-  responseHeaders: {
-    "x-next-cursor": "Where more jobs may follow: pass it as `cursor`. A page may be short, even empty, and have it.",
-  },
+  responseHeaders: nextCursor,
 });
 
 export const createJob = defineRoute({

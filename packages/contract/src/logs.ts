@@ -1,6 +1,7 @@
 /** Logs: bytes over REST, pieces as JSON pages, frames over a WebSocket. */
 import type { Static } from "typebox";
 import { JobParams, type JobStatus } from "./jobs.ts";
+import { fieldLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
 import { nullable, TeamName, type Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -61,7 +62,7 @@ export const followLogs = defineRoute({
   summary: "Follow a job: a WebSocket of JSON frames with log pieces and statuses",
   access: access("JOB", "read", "viewer"),
   query: Type.Object({
-    job_id: Type.String({ description: "the job" }),
+    job_id: Type.String({ maxLength: fieldLimits.name, description: "the job" }),
     team_name: Type.Optional(TeamName),
     no_follow: Type.Optional(Type.Boolean({ description: "statuses only" })),
     after: Type.Optional(

@@ -1,8 +1,9 @@
 /** Pipelines: datasets rebuilt by running again, in order, the jobs that made them. */
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
+import { fieldLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /**
@@ -84,6 +85,7 @@ export const Pipeline = Type.Object(
     }),
     files: nullable(Type.Array(Type.String(), { description: given })),
     credentials_names: nullable(Type.Array(Type.String(), { description: given })),
+    cut: Cut,
   },
   { $id: "JobPipelineOutput" },
 );
@@ -176,11 +178,15 @@ const ListPipelinesQuery = Type.Object({
   team_name: Type.Optional(TeamName),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 20 })),
   status: Type.Optional(
-    Type.Array(Type.String(), { description: "states, in any letter case; repeated or comma-separated" }),
+    Type.Array(Type.String({ maxLength: fieldLimits.name }), {
+      maxItems: 100,
+      description: "states, in any letter case; repeated or comma-separated",
+    }),
   ),
   search: Type.Optional(
     Type.String({ maxLength: 255, description: "text in its name or in one of its datasets, in any letter case" }),
   ),
+  cursor: Type.Optional(Uuid),
 });
 export type ListPipelinesQuery = Static<typeof ListPipelinesQuery>;
 
@@ -194,6 +200,7 @@ export const listPipelines = defineRoute({
   query: ListPipelinesQuery,
   bodyInQuery: "status",
   response: Type.Array(Pipeline),
+  responseHeaders: nextCursor,
 });
 
 const PipelineInput = Type.Object(

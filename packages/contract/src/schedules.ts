@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { Pipeline } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** What happens to a tick that comes while the last run is still going. */
@@ -170,6 +170,10 @@ export const listSchedules = defineRoute({
   tag: "Schedules",
   summary: "List the schedules of a team by name",
   access: access("PIPELINES", "read", "viewer"),
-  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    cursor: Type.Optional({ ...ScheduleId, description: "from x-next-cursor" } as typeof ScheduleId),
+  }),
   response: Type.Array(PipelineScheduleItem),
+  responseHeaders: nextCursor,
 });

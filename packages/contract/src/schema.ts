@@ -43,6 +43,23 @@ export const Email = Type.String({
 });
 export const AnyMap = Type.Record(Type.String(), Type.Unknown());
 
+/** A bounded text, with what to do where it is too long: the refusal says it. */
+export const boundedText = (maxLength: number, description: string, instead: string, options: object = {}) =>
+  Type.String({ maxLength, description, "x-instead": instead, ...options });
+
+/** Fields of a list's items that were too long for it. */
+export const Cut = Type.Optional(
+  Type.Array(Type.String(), {
+    description:
+      "only in lists: fields that are too long for a list. Texts are cut to their beginning, objects are empty, lists have their first element; ask for the one item to get all",
+  }),
+);
+
+/** Where a list may go on. */
+export const nextCursor = {
+  "x-next-cursor": "Where more may follow: pass it as `cursor`. A page may be short, even empty, and have it.",
+};
+
 /** A value that goes in and never comes out: refusals do not repeat it. */
 export const secretText = (maxLength: number, description: string) =>
   Type.String({ maxLength, description, writeOnly: true });

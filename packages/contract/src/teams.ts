@@ -1,6 +1,7 @@
 /** Teams: who works together, and how much of the machine they may take. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
+import { fieldLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, Name, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -51,7 +52,12 @@ export const createTeam = defineRoute({
   access: { kind: "admin", scope: "ADMIN:write", why: "a team takes a share of the machine" },
   body: Type.Object({
     name: Name,
-    admin: maybe(Type.String({ description: "user name of the team's first admin; default: the caller" })),
+    admin: maybe(
+      Type.String({
+        maxLength: fieldLimits.name,
+        description: "user name of the team's first admin; default: the caller",
+      }),
+    ),
     max_running: quota,
     max_queued: quota,
   }),

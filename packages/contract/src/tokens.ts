@@ -1,7 +1,8 @@
 /** Tokens: what programs show instead of a password. */
 import type { Static } from "typebox";
+import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
-import { ActionFeedback, Days, maybe, nullable, Timestamp } from "./schema.ts";
+import { ActionFeedback, Days, maybe, nextCursor, nullable, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
 
 const fields = {
@@ -33,10 +34,12 @@ export const listTokens = defineRoute({
   summary: "List your tokens that work, newest first; administrators of the server see anybody's",
   access: { kind: "signed-in", people: true, why: "everybody may see their own tokens; values are never shown" },
   query: Type.Object({
-    username: Type.Optional(Type.String({ description: "whose; default: yours" })),
+    username: Type.Optional(Type.String({ maxLength: fieldLimits.name, description: "whose; default: yours" })),
     all_users: Type.Optional(Type.Boolean({ default: false, description: "everybody's: for administrators" })),
+    cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647, description: "from x-next-cursor" })),
   }),
   response: Type.Array(Token),
+  responseHeaders: nextCursor,
   errors: ["forbidden", "not_found"],
 });
 
@@ -49,8 +52,18 @@ export const createToken = defineRoute({
   access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's" },
   body: Type.Object({
     name: Type.String({ minLength: 1, maxLength: 255 }),
-    scopes: maybe(Type.Array(Type.String(), { maxItems: 50, description: "default: those of the caller" })),
-    team_names: maybe(Type.Array(Type.String(), { maxItems: 50, description: "default: all that the caller reaches" })),
+    scopes: maybe(
+      Type.Array(Type.String({ maxLength: fieldLimits.name }), {
+        maxItems: 50,
+        description: "default: those of the caller",
+      }),
+    ),
+    team_names: maybe(
+      Type.Array(Type.String({ maxLength: fieldLimits.name }), {
+        maxItems: 50,
+        description: "default: all that the caller reaches",
+      }),
+    ),
     expires_in_days: maybe(Days),
   }),
   response: NewToken,

@@ -1,6 +1,7 @@
 /** Users: people who may sign in, and who of them administers the server. */
 import type { Static } from "typebox";
 import { type Access, roles } from "./access.ts";
+import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
 import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -56,7 +57,9 @@ export const listUsers = defineRoute({
   access: administrator("read", "people of other teams are nobody else's business"),
   query: Type.Object({
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
-    cursor: Type.Optional(Type.String({ description: "name of the last user of the page before" })),
+    cursor: Type.Optional(
+      Type.String({ maxLength: fieldLimits.name, description: "name of the last user of the page before" }),
+    ),
   }),
   response: Type.Array(User),
 });

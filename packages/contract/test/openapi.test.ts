@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { errorCodes, openapiDocument, type Route, routes } from "@millrace/contract";
+import { errorCodes, fieldLimits, openapiDocument, processLimits, type Route, routes } from "@millrace/contract";
 
 const all = Object.values(routes) as Route[];
 const document = openapiDocument(all) as {
@@ -9,6 +9,20 @@ const document = openapiDocument(all) as {
   paths: Record<string, Record<string, { operationId: string; responses: Record<string, unknown> }>>;
   components: { schemas: Record<string, unknown> };
 };
+
+interface Schema {
+  readonly type?: string | string[];
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly pattern?: string;
+  readonly enum?: unknown[];
+  readonly format?: string;
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema;
+  readonly properties?: Record<string, Schema>;
+  readonly "x-max-bytes"?: number;
+  readonly "x-instead"?: string;
+}
 
 describe("the OpenAPI document", () => {
   it("is of version 3.1 and describes interface version 1.0.0", () => {
@@ -28,6 +42,29 @@ describe("the OpenAPI document", () => {
     );
     assert.ok(references.length > 10);
     for (const name of references) assert.ok(name in document.components.schemas, name);
+  });
+
+  it("has a limit for every text and every list that a request can bring", () => {
+    const unlimited: string[] = [];
+    const look = (schema: Schema, path: string): void => {
+      const types = [schema.type].flat();
+      const isBounded = [schema.maxLength, schema.pattern, schema.enum, schema.format].some((x) => x !== undefined);
+      if (types.includes("string") && !isBounded) unlimited.push(path);
+      if (types.includes("array") && schema.maxItems === undefined) unlimited.push(`${path}[]`);
+      if (schema.items) look(schema.items, `${path}[]`);
+      if (schema.additionalProperties) look(schema.additionalProperties, `${path}.*`);
+      for (const [name, field] of Object.entries(schema.properties ?? {})) look(field, `${path}.${name}`);
+    };
+    for (const route of all)
+      for (const schema of [route.body, route.query]) if (schema) look(schema as Schema, route.id);
+    assert.deepEqual(unlimited, []);
+  });
+
+  it("says how large fields may be, and what to do instead", () => {
+    const { properties } = document.components.schemas["JobInput"] as { properties: Record<string, Schema> };
+    assert.equal(properties["query"]?.maxLength, fieldLimits.query);
+    assert.equal(properties["params"]?.["x-max-bytes"], processLimits.params);
+    assert.match(properties["environment"]?.["x-instead"] ?? "", /file/);
   });
 
   it("says 401 of every route that needs a token, and of no other", () => {

@@ -76,7 +76,7 @@ describe("credentials", () => {
       [{ values: "hidden-value" }, /^values: expected object$/],
       [{ dotenv: "hidden-value" }, /dotenv: expected NAME=VALUE in line 1/],
       [{ dotenv: "hidden+value/of+base64-that-lost-its-name==" }, /dotenv: expected names/],
-      [{ values: { A: "x".repeat(262_145) } }, /^values\.A: expected not more than 262144 characters$/],
+      [{ values: { A: "x".repeat(262_145) } }, /^values\.A: expected at most 131072 characters, got 262145$/],
       [
         { values: Object.fromEntries([...Array(101).keys()].map((i) => [`A${i}`, "1"])) },
         /at most 100 variables, got 101/,
@@ -301,7 +301,10 @@ describe("credentials", () => {
     it("that is refused is not repeated", async () => {
       for (const [environment, expected] of [
         [12345678, /^environment: expected string$/],
-        ["hidden".repeat(50_000), /^environment: expected not more than 262144 characters$/],
+        [
+          "hidden".repeat(50_000),
+          /^environment: expected at most 262144 characters, got 300000\. Attach what is long as a file\.$/,
+        ],
         ["A=1\nhidden", /^environment: expected NAME=VALUE in line 2$/],
       ] as const) {
         const json = { team_name: "main", query: ":", query_type: "SHELL", environment };

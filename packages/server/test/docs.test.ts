@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { it } from "node:test";
-import { errorCodes } from "@millrace/contract";
+import { answerLimits, credentialLimits, errorCodes, fieldLimits, processLimits } from "@millrace/contract";
 import { settings } from "../src/config.ts";
 
 const root = join(import.meta.dirname, "../../..");
@@ -42,4 +42,11 @@ it("docs/dependencies.md has a line for every dependency", async () => {
     for (const name of names.filter((n) => !n.startsWith("@millrace/") && !n.startsWith("@types/")))
       assert.ok(text.includes(name), name);
   }
+});
+
+it("docs/limits.md has every number of the contract's limits", async () => {
+  const text = await readFile(join(root, "docs/limits.md"), "utf8");
+  const limits = { ...fieldLimits, ...processLimits, ...answerLimits, ...credentialLimits };
+  for (const [name, limit] of Object.entries(limits))
+    assert.match(text, new RegExp(`\\b${limit.toLocaleString("en-US")}\\b`), name);
 });

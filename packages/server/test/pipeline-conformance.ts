@@ -178,7 +178,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     await put("stone-gate", { status: "FAILED" });
     await put("amber-wheel", { is_template: 1, status: "PENDING" });
     const list = async (statuses?: PipelineStatus[], text?: string, limit = 10) =>
-      (await listPipelines(storeOf().db, { teamId, statuses, text, limit })).map(({ name }) => name);
+      (await listPipelines(storeOf().db, { teamId, statuses, text, before: undefined, limit })).map(({ name }) => name);
     assert.deepEqual(await list(), ["stone-gate", "river-mill"]);
     assert.deepEqual(await list(undefined, undefined, 1), ["stone-gate"]);
     assert.deepEqual(await list(["FAILED", "PAUSED"]), ["stone-gate"]);

@@ -51,6 +51,7 @@ import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
 import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
+import { listConformance } from "./list-conformance.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
 import { scheduleConformance } from "./schedule-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
@@ -360,10 +361,10 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     });
 
     it("keeps text as it was given: NUL-free Unicode, quotes, a megabyte", async () => {
-      const query = `${"x".repeat(1_000_000)}'"\\ \u{1f600}\n`;
+      const spec = JSON.stringify({ query: `${"x".repeat(1_000_000)}'"\\ \u{1f600}\n` });
       const id = newJobId(now);
-      await store.write((db) => insertJob(db, { ...jobRow(id, "CREATED"), spec: query }));
-      assert.equal((await getJob(store.db, id))?.spec, query);
+      await store.write((db) => insertJob(db, { ...jobRow(id, "CREATED"), spec }));
+      assert.equal((await getJob(store.db, id))?.spec, spec);
     });
 
     it("gives a tick to one taker only", async () => {
@@ -627,7 +628,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       const large = { schema: "{}", feature_schema: "{}", query_script: "\u00fc", sources: "s", preview: null };
       await putVersion(store, "sized", { uuid: "s1", ...large });
       const { id, dataset_id } = (await findVersion(store.db, 1, "s1")) ?? { id: 0, dataset_id: 0 };
-      const [sized] = await sizedVersionsOf(store.db, dataset_id);
+      const [sized] = await sizedVersionsOf(store.db, dataset_id, false);
       assert.deepEqual([sized?.schema_bytes, sized?.text_bytes], [4, 3]);
       assert.equal((await textsOf(store.db, [id])).get(id)?.query_script, "\u00fc");
     });
@@ -705,6 +706,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       );
     });
 
+    listConformance(() => store);
     pipelineConformance(() => store);
     scheduleConformance(() => store);
   });

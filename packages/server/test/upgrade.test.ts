@@ -18,10 +18,13 @@ import type { Db } from "../src/store/store.ts";
 
 const time = "2025-01-01T00:00:00.000Z";
 const ids = {
+  large: "01941f29-7c00-7000-8000-000000000000",
   ended: "01941f29-7c00-7000-8000-000000000001",
   waiting: "01941f29-7c00-7000-8000-000000000002",
   task: "01941f29-7c00-7000-8000-000000000003",
 };
+
+const largeQuery = "q".repeat(3_000_000);
 
 describe("a store of the first version", () => {
   let postgres: TestPostgres;
@@ -76,11 +79,17 @@ describe("a store of the first version", () => {
       const token = await createAdminToken(server.store, {}, Date.now());
       const client = createClient({ url: server.url, token, team: "main" });
       const jobs = await client.call(routes.listJobs, { query: { limit: 100 } });
-      const [task, waiting, ended] = jobs;
+      const [task, waiting, ended, large] = jobs;
       assert.deepEqual([task?.id, waiting?.id, ended?.id], [ids.task, ids.waiting, ids.ended]);
       assert.deepEqual([ended?.status, ended?.exit_code, ended?.tags], ["FAILED", 3, []]);
       assert.deepEqual([ended?.query, ended?.environment], ["echo 'ended' # ü\n", { A: "1" }]);
       assert.equal(await readLog(client, ids.ended), "as it was\n");
+      // Longer than anything that is taken today: cut in the list, whole by its id, and in the store apart.
+      assert.deepEqual([large?.query, large?.cut], [largeQuery.slice(0, 8192), ["query"]]);
+      const [whole] = await client.call(routes.listJobs, { query: { job_id: ids.large } });
+      assert.deepEqual([whole?.query, whole?.cut], [largeQuery, undefined]);
+      const kept = server.store.db.selectFrom("jobs").select("spec").where("id", "=", ids.large);
+      assert.ok((await kept.executeTakeFirstOrThrow()).spec.length < 16_384);
       assert.deepEqual([task?.status, task?.next_run], ["TASK", "2040-01-01T00:00:00.000Z"]);
       assert.equal((await waitForEnd(client, ids.waiting)).status, "COMPLETE");
       assert.equal(await readLog(client, ids.waiting), "ran\n");
@@ -130,6 +139,7 @@ describe("a store of the first version", () => {
         "jobs",
         job(ids.ended, "FAILED", "echo 'ended' # ü\n", { attempt: 1, exit_code: 3, environment: "A=1" }),
       );
+      await insert("jobs", job(ids.large, "COMPLETE", largeQuery));
       await insert("jobs", job(ids.waiting, "QUEUED", "echo ran"));
       await insert("queue", { job_id: ids.waiting, ...queue });
       await insert("jobs", job(ids.task, "TASK", "echo tick"));

@@ -1,5 +1,6 @@
 /** `millrace dataset`: the registry of datasets, their versions, and where they come from. */
 import { type Dataset, parseExactly, routes } from "@millrace/contract";
+import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
 import {
   datasetFields,
@@ -18,7 +19,7 @@ const ls: Handler<"dataset ls"> = async ({ flags, arguments: { NAME: prefix } },
   const { client } = await connect(flags);
   const showsRemoved = flags["include-removed"];
   const query = { ...(prefix ? { prefix } : {}), include_removed: showsRemoved };
-  const datasets = await client.call(routes.listDatasets, { query });
+  const datasets = await allPages(client, routes.listDatasets, query);
   const rows = datasets.flatMap((dataset): Listed[] =>
     (flags.versions ? dataset.versions : dataset.versions.slice(-1)).map((version) => ({ dataset, version })),
   );

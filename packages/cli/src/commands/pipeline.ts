@@ -1,5 +1,7 @@
 /** `millrace pipeline`: make, watch, pause, resume, repair, repeat. */
+
 import { type Pipeline, type PipelineOutput, routes } from "@millrace/contract";
+import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -39,11 +41,10 @@ function show(pipeline: Pipeline, json: boolean, output: Output): number {
 const list: Handler<"pipeline list"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const query = {
-    ...(flags.limit === undefined ? {} : { limit: flags.limit }),
     ...(flags.status ? { status: [flags.status] } : {}),
     ...(flags.search ? { search: flags.search } : {}),
   };
-  const pipelines = await client.call(routes.listPipelines, { query });
+  const pipelines = await allPages(client, routes.listPipelines, query, flags.limit ?? 20);
   if (flags.json) output.json(pipelines);
   else if (pipelines.length === 0) output.note("No pipelines found. Make one: millrace pipeline create DATASET");
   else output.table(pipelineColumns(), pipelines);

@@ -1,4 +1,5 @@
 /** `millrace schedule`: pipelines that run again and again. */
+
 import {
   catchUpPolicies,
   overlapPolicies,
@@ -6,6 +7,7 @@ import {
   type PipelineScheduleItem,
   routes,
 } from "@millrace/contract";
+import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
@@ -102,7 +104,7 @@ const remove: Handler<"schedule delete"> = async ({ flags, arguments: { SCHEDULE
 
 const ls: Handler<"schedule ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
-  const schedules = await client.call(routes.listSchedules, { query: {} });
+  const schedules = await allPages(client, routes.listSchedules, {});
   if (flags.json) output.json(schedules);
   else if (schedules.length === 0)
     output.note("No schedules found. Make one: millrace schedule create NAME PIPELINE --cron EXPRESSION");
@@ -118,7 +120,7 @@ const showOne: Handler<"schedule show"> = async ({ flags, arguments: { SCHEDULE 
 
 /** A name wins over an id: somebody may call a schedule 7. */
 async function findId({ client }: Connection, text: string): Promise<number> {
-  const schedules = await client.call(routes.listSchedules, { query: {} });
+  const schedules = await allPages(client, routes.listSchedules, {});
   const found = schedules.find((one) => one.schedule_name === text) ?? schedules.find(({ id }) => String(id) === text);
   if (found) return found.id;
   const guess = closest(

@@ -1,5 +1,6 @@
 /** `millrace token`: tokens for programs, each with what it needs and no more. */
 import { routes, type Token } from "@millrace/contract";
+import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
 import type { Column } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -42,7 +43,7 @@ const create: Handler<"token create"> = async ({ flags, arguments: { NAME: name 
 const ls: Handler<"token ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const query = { ...(flags.user ? { username: flags.user } : {}), ...(flags.all ? { all_users: true } : {}) };
-  const tokens = await client.call(routes.listTokens, { query });
+  const tokens = await allPages(client, routes.listTokens, query);
   if (flags.json) output.json(tokens);
   else if (tokens.length === 0) output.note("No tokens found. Make one: millrace token create NAME");
   else output.table(columns, tokens);

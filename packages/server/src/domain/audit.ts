@@ -1,6 +1,7 @@
 /** The audit: every change leaves a row that says who, what, when and from where, written with the change itself. */
 import { ApiError, type AuditEntry, type RouteInput, type routes } from "@millrace/contract";
 import { insertAudit, listAudit } from "../store/audit.ts";
+import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { findTeam } from "../store/teams.ts";
 import { iso } from "./clock.ts";
@@ -35,6 +36,9 @@ export interface Change {
   readonly detail?: string;
 }
 
+/** Characters: a change of very many things names the first ones. */
+const most = { target: 2048, detail: 4096 } as const;
+
 /** Call it inside the write that makes the change. */
 export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" }: Change, now: number) =>
   insertAudit(db, {
@@ -45,8 +49,8 @@ export const audit = (db: Db, actor: Actor, { action, team, target, detail = "" 
     address: actor.address,
     action,
     team_id: team?.id ?? null,
-    target,
-    detail,
+    target: beginningOf(target, most.target),
+    detail: beginningOf(detail, most.detail),
   });
 
 type AuditQuery = RouteInput<typeof routes.listAudit>["query"];

@@ -3,10 +3,12 @@ import { ApiError, type Credentials, type CredentialsInput, credentialLimits, in
 import {
   type CredentialsOwner,
   type CredentialsRow,
+  countOwned,
   defaultCredentialsOf,
   deleteCredentials,
   findOwned,
   insertCredentials,
+  type ListedCredentials,
   listOwned,
   setDefaultCredentials,
   updateCredentials,
@@ -17,6 +19,7 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { decryptCredentials, encryptCredentials } from "./encryption.ts";
 import { checkVariables, readEnvironment } from "./environment-text.ts";
+import { tooLong } from "./job-limits.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Principal, Team } from "./principals.ts";
 
@@ -54,7 +57,7 @@ export async function listCredentials({ db }: Store, team: Team, userId: number)
   return rows.map((row) => shown(row, chosen));
 }
 
-const shown = (row: CredentialsRow, chosen: string | undefined): Credentials => ({
+const shown = (row: ListedCredentials, chosen: string | undefined): Credentials => ({
   name: row.name,
   owner: row.team_id === null ? "user" : "team",
   variables: JSON.parse(row.variables) as string[],
@@ -94,18 +97,17 @@ const auditTarget = (owner: CredentialsOwner, team: Team, name: string) =>
 /** Values are never repeated in a refusal. */
 function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, string> {
   const all = { ...(dotenv ? readEnvironment(dotenv, "dotenv") : {}), ...checkVariables(values, "values") };
-  const { variables, characters } = credentialLimits;
+  const { variables, bytes } = credentialLimits;
   const count = Object.keys(all).length;
   if (count === 0) throw invalid("values", "at least one variable, in `values` or in `dotenv`");
   if (count > variables) throw invalid("values", `at most ${variables} variables, got ${count}`);
-  const size = Object.entries(all).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
-  if (size > characters) throw invalid("values", `at most ${characters} characters together, got ${size}`);
+  const size = Object.entries(all).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
+  if (size > bytes) throw tooLong("values", `${bytes} bytes together`, size, "Divide them into several sets.");
   return all;
 }
 
 async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
-  const { length } = await listOwned(db, owner);
-  if (length > credentialLimits.sets) {
+  if ((await countOwned(db, owner)) > credentialLimits.sets) {
     throw new ApiError(
       "wrong_state",
       `There are ${credentialLimits.sets} sets of credentials already, the most there may be. Delete one first.`,

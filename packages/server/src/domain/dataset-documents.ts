@@ -1,6 +1,13 @@
 /** Datasets as the API shows them. Written as text: schemas and rows pass through without being read into numbers. */
-import type { ListedVersionRow, SizedVersionRow, VersionSchemas, VersionTexts } from "../store/dataset-versions.ts";
+import {
+  type ListedVersionRow,
+  mostVersions,
+  type SizedVersionRow,
+  type VersionSchemas,
+  type VersionTexts,
+} from "../store/dataset-versions.ts";
 import type { PlacedDataset } from "../store/datasets.ts";
+import { beginningOf } from "../store/short-texts.ts";
 import { arrayText, objectText } from "./json-texts.ts";
 
 const members = (fields: Readonly<Record<string, unknown>>) => JSON.stringify(fields).slice(1, -1);
@@ -35,8 +42,17 @@ const versionMembers = (row: ListedVersionRow) =>
     removed_at: row.removed_at,
   });
 
-export const listedDatasetText = (dataset: PlacedDataset, versions: readonly ListedVersionRow[]): string =>
-  `{${datasetMembers(dataset)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]}`;
+export function listedDatasetText(dataset: PlacedDataset, versions: readonly ListedVersionRow[]): string {
+  const { description } = dataset;
+  const shown = { ...dataset, description: description && beginningOf(description) };
+  const cut = [
+    ...(description !== shown.description ? ["description"] : []),
+    ...(dataset.attrs === null ? ["attrs"] : []),
+    ...(versions.length >= mostVersions ? ["versions"] : []),
+  ];
+  const told = cut.length === 0 ? "" : `,"cut":${JSON.stringify(cut)}`;
+  return `{${datasetMembers(shown)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]${told}}`;
+}
 
 /** What is large, by the ids of versions: those that are not in it do not fit into the answer. */
 export interface Large {

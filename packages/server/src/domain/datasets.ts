@@ -1,10 +1,13 @@
 /** Datasets: the rules for finding, listing, changing and removing them. */
+import { setImmediate as others } from "node:timers/promises";
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import {
+  countVersions,
   type ListedVersionRow,
   listedVersionsOf,
   listVersions,
   markVersionsRemoved,
+  mostVersions,
   type SizedVersionRow,
   schemasOf,
   setRowsTable,
@@ -17,11 +20,13 @@ import {
   type FullName,
   findDataset,
   listDatasets,
+  type PlacedDataset,
   placedDataset,
   updateDataset,
 } from "../store/datasets.ts";
 import type { Db } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
+import { BoundedList } from "./bounded-list.ts";
 import { iso } from "./clock.ts";
 import { datasetText, listedDatasetText } from "./dataset-documents.ts";
 import {
@@ -100,18 +105,68 @@ export async function getLiveVersion(db: Db, team: Team, reference: Reference): 
 
 type ListQuery = RouteInput<typeof routes.listDatasets>["query"];
 
-/** The text of a list. */
-export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<string> {
-  const { prefix = "", include_removed = false } = query;
-  const versions = Map.groupBy(await listVersions(db, team.id), ({ dataset_id }) => dataset_id);
-  const texts = (await listDatasets(db, team.id)).flatMap((dataset) => {
-    const { name } = dataset;
-    const full = { namespace: dataset.namespace.name, project: dataset.project.name, name };
-    const shown = (versions.get(dataset.id) ?? []).filter((row) => include_removed || isLive(row));
-    const isWanted = !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
-    return isWanted && shown.length > 0 ? [listedDatasetText(dataset, shown)] : [];
-  });
-  return `[${texts.join(",")}]`;
+/** Datasets read at a time. */
+const listPart = 200;
+
+interface DatasetTexts {
+  readonly datasets: readonly string[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: number | undefined;
+}
+
+/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
+export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
+  const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
+  const list = new BoundedList();
+  for (let after = query.cursor; ; ) {
+    const datasets = await listDatasets(db, team.id, after, listPart);
+    for (const part of await smallParts(db, datasets.filter(isWanted(prefix)), include_removed)) {
+      const versions = Map.groupBy(
+        await listVersions(
+          db,
+          part.map(({ id }) => id),
+          include_removed,
+        ),
+        ({ dataset_id }) => dataset_id,
+      );
+      for (const dataset of part) {
+        const full = list.length >= limit || !list.add(listedDatasetText(dataset, versions.get(dataset.id) ?? []));
+        if (full) return { datasets: list.texts, next: after };
+        after = dataset.id;
+      }
+    }
+    if (datasets.length < listPart) return { datasets: list.texts, next: undefined };
+    after = datasets.at(-1)?.id;
+    await others();
+  }
+}
+
+const isWanted = (prefix: string) => (dataset: PlacedDataset) => {
+  const { name } = dataset;
+  const full = { namespace: dataset.namespace.name, project: dataset.project.name, name };
+  return !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
+};
+
+/** In runs whose versions one statement reads. Those without versions are left out. */
+async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRemoved: boolean) {
+  const counts = await countVersions(
+    db,
+    datasets.map(({ id }) => id),
+    includeRemoved,
+  );
+  const found: PlacedDataset[][] = [];
+  let size = mostVersions;
+  for (const dataset of datasets) {
+    const count = counts.get(dataset.id) ?? 0;
+    if (count === 0) continue;
+    size += count;
+    if (size > mostVersions) {
+      found.push([]);
+      size = count;
+    }
+    found.at(-1)?.push(dataset);
+  }
+  return found;
 }
 
 /** Bytes of schemas in one answer, and as many of first rows and scripts: what is read and written without a break. */
@@ -120,7 +175,7 @@ const mostBytes = 8 * 1024 ** 2;
 /** The text of a dataset with all its versions; what is large of them as far as it fits, of the named one always. */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
-  const versions = (await sizedVersionsOf(db, id)).filter((row) => includeRemoved || isLive(row));
+  const versions = await sizedVersionsOf(db, id, includeRemoved);
   const dataset = await placedDataset(db, id);
   if (dataset && versions.length > 0) {
     const isNamed = reference.version ? sameNumber(reference.version) : () => false;

@@ -1,11 +1,15 @@
 /** Variables as people give them: NAME=VALUE lines by dotenv rules, or by name. No refusal repeats a value. */
 import { parseEnv } from "node:util";
-import { invalid } from "@millrace/contract";
+import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contract";
 
+/** What somebody asks for: lines that cannot be read, and variables that no process could be given, are refused. */
 export function readEnvironment(text: string, field = "environment"): Record<string, string> {
   checkLines(text, field);
-  return checkVariables({ ...parseEnv(text) } as Record<string, string>, field);
+  return checkVariables(parseEnvironment(text), field);
 }
+
+/** What was taken before: never refused, whatever was allowed then. */
+export const parseEnvironment = (text: string) => ({ ...parseEnv(text) }) as Record<string, string>;
 
 /** The lines that are read as these values. Whatever was read from lines can be written, in one kind of quotes or another. */
 export const writeEnvironment = (values: Readonly<Record<string, string>>): string =>
@@ -18,7 +22,7 @@ export const writeEnvironment = (values: Readonly<Record<string, string>>): stri
     })
     .join("\n");
 
-/** Names and values that a shell can export. */
+/** Names and values that a shell can export, and a process be given. */
 export function checkVariables(values: Readonly<Record<string, string>>, field: string): Record<string, string> {
   for (const [name, value] of Object.entries(values)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
@@ -26,10 +30,20 @@ export function checkVariables(values: Readonly<Record<string, string>>, field: 
       const got = name.length > 20 ? undefined : name;
       throw invalid(field, "names of letters, digits and _, not beginning with a digit", got);
     }
+    if (name.length > processLimits.variableName)
+      throw invalid(field, `names of at most ${processLimits.variableName} characters, got one of ${name.length}`);
     if (name === "OPTIND") throw invalid(field, "another name: this one is the shell's own", name);
     if (value.includes("\0")) throw invalid(field, `a value of ${name} without NUL bytes`);
+    checkSize(name, value, field);
   }
   return values;
+}
+
+function checkSize(name: string, value: string, field: string): void {
+  const bytes = variableBytes(name, value);
+  if (bytes <= processLimits.variable) return;
+  const most = `at most ${processLimits.variable} bytes for ${name} with its name, as much as a process can be given`;
+  throw new ApiError("invalid", `${field}: expected ${most}, got ${bytes}. Attach what is long as a file.`);
 }
 
 /** The parser drops a line that it cannot read without a word; a forgotten `=` should not go unnoticed. */

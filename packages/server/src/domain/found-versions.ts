@@ -22,6 +22,8 @@ export class TooMuch extends Error {}
 const textLimit = 64 * 1024;
 const documentLimit = 256 * 1024;
 const scriptLimit = 1024 * 1024;
+/** Of what every list of versions or datasets reads. */
+const listedLimit = 8 * 1024;
 /** Versions of one job, and dependencies of one version. */
 const countLimit = 1000;
 const removedLimit = 100_000;
@@ -60,7 +62,7 @@ function readFound(row: Fields): FoundVersion | undefined {
   return {
     ...{ namespace, project, name, version, uuid, status: 4, removed_at: null },
     dataset: { uuid: dataset["uuid"], ...aboutDataset(dataset) },
-    rows_table: isText(row["rows_table"]) ? row["rows_table"] : null,
+    rows_table: isText(row["rows_table"], listedLimit) ? row["rows_table"] : null,
     num_objects: readCount(row["num_objects"]),
     size: readCount(row["size"]),
     feature_schema: isJson(row["feature_schema"], "object") ? row["feature_schema"] : "{}",
@@ -71,7 +73,7 @@ function readFound(row: Fields): FoundVersion | undefined {
     script_output: textOf(row["script_output"]),
     error_message: textOf(row["error_message"]),
     error_stack: textOf(row["error_stack"]),
-    content_hash: isText(row["content_hash"]) ? row["content_hash"] : null,
+    content_hash: isText(row["content_hash"], listedLimit) ? row["content_hash"] : null,
     job_id: isUuid(row["job_id"]) ? row["job_id"] : null,
     created_at: created,
     finished_at: readMoment(row["finished_at"]),
@@ -81,7 +83,7 @@ function readFound(row: Fields): FoundVersion | undefined {
 
 const aboutDataset = ({ description, attrs }: Fields) => ({
   description: isText(description) ? description : null,
-  attrs: isJson(attrs, "array") ? attrs : "[]",
+  attrs: isJson(attrs, "array", textLimit) ? attrs : "[]",
 });
 
 function readNeed({ uuid, uri }: Fields): FoundVersion["needs"] {

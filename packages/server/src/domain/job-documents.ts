@@ -3,14 +3,15 @@
  * job means writing its state in front of it. By hand, since this is what lists are made of: a serialiser that looks at
  * every field of twenty jobs took four times as long.
  */
-import type { Job } from "@millrace/contract";
+import { answerLimits, type Job } from "@millrace/contract";
 import { clusterNameOf } from "../store/clusters.ts";
-import type { ShownJob } from "../store/jobs.ts";
+import type { ListedJob } from "../store/jobs.ts";
+import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { nextRunOf } from "../store/tasks.ts";
 import { usernameOf } from "../store/users.ts";
 import { decryptEnvironment } from "./encryption.ts";
-import { readEnvironment } from "./environment-text.ts";
+import { parseEnvironment } from "./environment-text.ts";
 import type { KeyRing } from "./key-ring.ts";
 
 /** What never changes. */
@@ -51,6 +52,8 @@ export interface Frame {
   readonly publicUrl: string;
   readonly team: string;
   readonly includeSteps: boolean;
+  /** Of many jobs what is long is cut, and the job says so; of one job everything is shown. */
+  readonly many: boolean;
   readonly keys: KeyRing;
   /** Viewers of the team see which variables a job has, not what is in them. */
   readonly showsValues: boolean;
@@ -61,7 +64,7 @@ const quoted = (text: string | null) => (text === null ? "null" : JSON.stringify
 const plain = (text: string | null) => (text === null ? "null" : `"${text}"`);
 
 /** The texts of jobs of one team. */
-export async function jobTexts(db: Db, rows: readonly ShownJob[], frame: Frame): Promise<string[]> {
+export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame): Promise<string[]> {
   const users = await names(
     rows,
     (row) => row.user_id,
@@ -82,6 +85,7 @@ export async function jobTexts(db: Db, rows: readonly ShownJob[], frame: Frame):
         `"compute_cluster_name":${clusters.get(row.cluster_id)},"next_run":${plain(nextRun)},` +
         `"pipeline_id":${plain(row.pipeline_id)},` +
         stateText(row, frame) +
+        cutText(row, frame) +
         (row.spec.startsWith('{"tags":') ? "" : '"tags":[],') +
         row.spec.slice(1),
     );
@@ -91,8 +95,8 @@ export async function jobTexts(db: Db, rows: readonly ShownJob[], frame: Frame):
 
 /** Names by id, as JSON; each asked for once. */
 async function names(
-  rows: readonly ShownJob[],
-  idOf: (row: ShownJob) => number,
+  rows: readonly ListedJob[],
+  idOf: (row: ListedJob) => number,
   nameOf: (id: number) => Promise<string>,
 ) {
   const found = new Map<number, string>();
@@ -104,17 +108,30 @@ async function names(
 }
 
 /** Most jobs have no environment, and then nothing is decrypted. */
-function environmentText({ id, environment }: ShownJob, { keys, showsValues }: Frame): string {
-  if (environment === "") return "{}";
-  const values = readEnvironment(decryptEnvironment(keys, id, environment));
+function environmentText({ id, environment }: ListedJob, { keys, showsValues }: Frame): string {
+  if (environment === "" || environment === null) return "{}";
+  const values = parseEnvironment(decryptEnvironment(keys, id, environment));
   return JSON.stringify(showsValues ? values : Object.fromEntries(Object.keys(values).map((name) => [name, "***"])));
 }
 
-function stateText(row: ShownJob, frame: Frame): string {
-  const environment = environmentText(row, frame);
+function stateText(row: ListedJob, frame: Frame): string {
+  const shown = (text: string | null) => quoted(text !== null && frame.many ? beginningOf(text) : text);
   return (
     `"status":"${row.status}","started_at":${plain(row.started_at)},"finished_at":${plain(row.finished_at)},` +
-    `"environment":${environment},"exit_code":${row.exit_code},"error_message":${quoted(row.error_message)},` +
-    `"error_stack":${quoted(row.error_stack)},"metrics":${row.metrics},"steps":${frame.includeSteps ? (row.steps ?? "[]") : "null"},`
+    `"environment":${environmentText(row, frame)},"exit_code":${row.exit_code},` +
+    `"error_message":${shown(row.error_message)},"error_stack":${shown(row.error_stack)},` +
+    `"metrics":${row.metrics ?? "{}"},"steps":${frame.includeSteps ? (row.steps ?? "[]") : "null"},`
   );
+}
+
+/** Nothing, where the job is shown whole. */
+function cutText(row: ListedJob, { many }: Frame): string {
+  if (!many) return "";
+  const isLong = (text: string | null) => text !== null && text.length > answerLimits.listed;
+  const cut = row.cut === "" ? [] : (JSON.parse(row.cut) as string[]);
+  if (row.environment === null) cut.push("environment");
+  if (row.metrics === null) cut.push("metrics");
+  if (isLong(row.error_message)) cut.push("error_message");
+  if (isLong(row.error_stack)) cut.push("error_stack");
+  return cut.length === 0 ? "" : `"cut":${JSON.stringify(cut)},`;
 }

@@ -12,6 +12,7 @@ import { readEnvironment } from "./environment-text.ts";
 import { readFileIds } from "./files.ts";
 import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
+import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Principal, Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
@@ -54,7 +55,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     query_type: input.query_type,
     workers,
     python_version: checkVersion(input.python_version?.trim() || found.pythonVersion),
-    requirements: input.requirements?.trim() || found.requirements || null,
+    requirements: checkRequirements(input.requirements?.trim() || found.requirements || null),
     repository: checkRepository(input.repository, context.jobPaths),
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
@@ -63,7 +64,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
-    params: input.params ?? found.params ?? {},
+    params: checkParams(input.params ?? found.params ?? {}),
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
   };
@@ -72,7 +73,9 @@ export async function newJob(context: JobInputContext, { principal, team, input 
 
 /** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
 export function checkedEnvironment(text: string | null | undefined): string {
-  return text && Object.keys(readEnvironment(text)).length > 0 ? text : "";
+  if (!text) return "";
+  const values = checkTogether(readEnvironment(text), "environment", environmentRoom);
+  return Object.keys(values).length > 0 ? text : "";
 }
 
 interface NewJob {

@@ -13,13 +13,14 @@ import {
   statusGroups,
 } from "@millrace/contract";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
-import { type JobFilter, type JobPage, listJobs } from "../store/job-lists.ts";
+import { type JobFilter, listJobs } from "../store/job-lists.ts";
 import { insertTags } from "../store/job-tags.ts";
-import { findJob, getJob, insertJob, type JobRow, moveJob, type ShownJob } from "../store/jobs.ts";
+import { findJob, getJob, getJobState, insertJob, type JobRow, moveJob } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
 import { type Actor, audit } from "./audit.ts";
+import { BoundedList } from "./bounded-list.ts";
 import { iso } from "./clock.ts";
 import { findCluster } from "./clusters.ts";
 import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
@@ -35,9 +36,8 @@ import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
 import type { Signals } from "./signals.ts";
 import { nextTick, readTime } from "./ticks.ts";
 
-/** Jobs read at a time, and characters of their fixed fields after which a list ends. */
+/** Jobs read at a time. */
 const listPart = 100;
-const listBytes = 32 * 1024 * 1024;
 
 export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
@@ -77,10 +77,11 @@ async function jobText(db: Db, context: JobsContext, team: Team, id: string): Pr
   return (await jobTexts(db, row ? [row] : [], frameOf(context, team)))[0];
 }
 
-const frameOf = (context: JobsContext, team: Team, includeSteps = false): Frame => ({
+const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = false): Frame => ({
   publicUrl: context.publicUrl(),
   team: team.name,
   includeSteps,
+  many,
   keys: context.keys,
   showsValues: roleIncludes(team.role, "editor"),
 });
@@ -115,46 +116,50 @@ export async function fireTask(db: Db, keys: KeyRing, task: JobRow, now: number)
   await enqueue(db, queueRow(child, spec));
 }
 
+const noJob = (team: Team, id: string) =>
+  new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+
 export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
-  const [text] = await listTeamJobs(context, team, { job_id: id });
-  if (!text)
-    throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+  const text = await jobText(context.store.db, context, team, id);
+  if (!text) throw noJob(team, id);
   return JSON.parse(text) as Job;
 }
 
-/** The texts of jobs, newest first. */
-export const listTeamJobs = async (context: JobsContext, team: Team, query: ListJobsQuery): Promise<string[]> =>
-  (await searchTeamJobs(context, team, query)).jobs;
+/** For whoever wants something of a job, and not the job itself, which may be large. */
+export async function requireTeamJob({ store }: Pick<JobsContext, "store">, team: Team, id: string): Promise<void> {
+  const job = await getJobState(store.db, id);
+  if (job?.team_id !== team.id) throw noJob(team, id);
+}
 
-/** With where to go on, when more may follow. */
-export async function searchTeamJobs(
-  context: JobsContext,
-  team: Team,
-  query: ListJobsQuery,
-): Promise<{ jobs: string[]; next: string | undefined }> {
+interface JobTexts {
+  readonly jobs: string[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: string | undefined;
+}
+
+/** The texts of jobs, newest first, with where to go on when more may follow. One that is asked for by its id is whole. */
+export async function searchTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
-  const { rows, next } = await findRows(context, team, query);
-  return { jobs: await jobTexts(db, rows, frameOf(context, team, query.include_steps)), next };
+  if (query.job_id === undefined) return listTeamJobs(context, team, query);
+  const row = await findJob(db, team.id, query.job_id.toLowerCase());
+  const frame = frameOf(context, team, query.include_steps);
+  return { jobs: await jobTexts(db, row ? [row] : [], frame), next: undefined };
 }
 
 /** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
-async function findRows(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobPage> {
+export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
-  if (query.job_id !== undefined) {
-    const row = await findJob(db, team.id, query.job_id.toLowerCase());
-    return { rows: row ? [row] : [], next: undefined };
-  }
   const filter = await readFilter(context, team, query);
-  const rows: ShownJob[] = [];
-  for (let { before } = filter, size = 0; ; ) {
-    const limit = Math.min(filter.limit - rows.length, listPart);
-    const page = await listJobs(db, { ...filter, before, limit });
-    rows.push(...page.rows);
-    for (const { spec } of page.rows) size += spec.length;
-    before = page.next;
-    const cutShort = page.rows.length < limit;
-    if (before === undefined || cutShort || rows.length >= filter.limit || size >= listBytes)
-      return { rows, next: before };
+  const frame = frameOf(context, team, query.include_steps, true);
+  const jobs = new BoundedList();
+  for (let { before } = filter; ; ) {
+    const limit = Math.min(filter.limit - jobs.length, listPart);
+    const { rows, next } = await listJobs(db, { ...filter, before, limit });
+    for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
+      if (!jobs.add(text)) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
+    before = next;
+    const cutShort = rows.length < limit;
+    if (before === undefined || cutShort || jobs.length >= filter.limit) return { jobs: jobs.texts, next: before };
   }
 }
 

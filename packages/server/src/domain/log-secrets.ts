@@ -1,5 +1,5 @@
 /** What a job's log must not show: which values are secrets, and how they may be spelled in a text. */
-import { readEnvironment } from "./environment-text.ts";
+import { parseEnvironment } from "./environment-text.ts";
 
 /** Shorter ones turn up by chance, and a mask of their length would tell as much. */
 const minBytes = 6;
@@ -15,7 +15,7 @@ const urlPassword = /^[a-z][\w+.-]*:\/\/[^\s/@]*:([^\s@]+)@/i;
 
 /** The secrets among the variables that a job was given in its own environment. */
 export function secretsOfEnvironment(text: string): string[] {
-  return Object.entries(readEnvironment(text)).flatMap(([name, value]) => {
+  return Object.entries(parseEnvironment(text)).flatMap(([name, value]) => {
     const password = urlPassword.exec(value)?.[1];
     if (password !== undefined) return [value, password];
     return secretName.test(name) || secretValue.test(value) ? [value] : [];

@@ -1,6 +1,14 @@
 /** A pipeline as the API shows it. */
-import type { JobPipelineRun, Pipeline } from "@millrace/contract";
-import { edgesOf, type PipelineRow, type RunState, runsOf, scheduleNameOf } from "../store/pipelines.ts";
+import { answerLimits, type JobPipelineRun, type Pipeline } from "@millrace/contract";
+import {
+  edgesOf,
+  type ListedPipeline,
+  type PipelineRow,
+  type RunState,
+  runsOf,
+  scheduleNameOf,
+} from "../store/pipelines.ts";
+import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 import type { KeyRing } from "./key-ring.ts";
@@ -14,14 +22,9 @@ export interface PipelineFrame {
 }
 
 /** The API's shape of one pipeline. */
-export async function pipelineDocument(
-  db: Db,
-  row: PipelineRow,
-  { keys, showsValues }: PipelineFrame,
-): Promise<Pipeline> {
+export async function pipelineDocument(db: Db, row: ShownPipeline, frame: PipelineFrame): Promise<Pipeline> {
   const runs = await runsOf(db, row.id);
   const parents = await parentsOf(db, row.id);
-  const variables = Object.entries(readVariables(keys, row));
   return {
     pipeline_id: row.id,
     name: row.name,
@@ -40,8 +43,37 @@ export async function pipelineDocument(
     is_template: row.is_template === 1,
     schedule_name: row.schedule_id === null ? null : await scheduleNameOf(db, row.schedule_id),
     ...readSettings(row),
-    environment_variables: Object.fromEntries(variables.map(([name, value]) => [name, showsValues ? value : "***"])),
+    environment_variables: variablesOf(row, frame),
   };
+}
+
+type ShownPipeline = Omit<PipelineRow, "scopes">;
+
+function variablesOf(row: ShownPipeline, { keys, showsValues }: PipelineFrame): Record<string, string> {
+  const variables = Object.entries(readVariables(keys, row));
+  return Object.fromEntries(variables.map(([name, value]) => [name, showsValues ? value : "***"]));
+}
+
+/** In a list what is long is cut, and the pipeline says so. */
+export async function listedPipelineDocument(db: Db, row: ListedPipeline, frame: PipelineFrame): Promise<Pipeline> {
+  const isLong = (text: string | null) => text !== null && text.length > answerLimits.listed;
+  const short = (text: string | null) => text && beginningOf(text);
+  const cut = [
+    ...(row.requirements_cut === 1 ? ["requirements"] : []),
+    ...(row.environment === null ? ["environment_variables"] : []),
+    ...(row.datasets === null ? ["datasets"] : []),
+    ...(isLong(row.error_message) ? ["error_message"] : []),
+    ...(isLong(row.error_stack) ? ["error_stack"] : []),
+  ];
+  const shown = {
+    ...row,
+    environment: row.environment ?? "",
+    datasets: row.datasets ?? JSON.stringify([row.triggered_from]),
+    error_message: short(row.error_message),
+    error_stack: short(row.error_stack),
+  };
+  const document = await pipelineDocument(db, shown, frame);
+  return cut.length === 0 ? document : { ...document, cut };
 }
 
 const runDocument = (run: RunState, parent_job_ids: string[]): JobPipelineRun => ({

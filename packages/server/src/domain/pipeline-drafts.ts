@@ -17,6 +17,9 @@ export interface DraftFrame {
   readonly variables: Readonly<Record<string, string>>;
 }
 
+/** What the drafts of one pipeline are made of, in characters: all are written at once, and each has its own. */
+export const mostDraftText = 64 * 1024 * 1024;
+
 /** A draft for each original. Returns the drafts' ids by those of the originals. */
 export async function insertDrafts(
   db: Db,

@@ -2,7 +2,7 @@
 import type { Pipeline } from "@millrace/contract";
 import type { PipelineRow } from "../store/pipelines.ts";
 import { decryptPipelineEnvironment } from "./encryption.ts";
-import { readEnvironment, writeEnvironment } from "./environment-text.ts";
+import { parseEnvironment, writeEnvironment } from "./environment-text.ts";
 import type { JobSpecFields } from "./job-documents.ts";
 import type { KeyRing } from "./key-ring.ts";
 
@@ -35,7 +35,7 @@ export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): Pipel
 
 /** Variables that every run gets beside its own. */
 export const readVariables = (keys: KeyRing, { id, environment }: Pick<PipelineRow, "id" | "environment">) =>
-  readEnvironment(decryptPipelineEnvironment(keys, id, environment));
+  parseEnvironment(decryptPipelineEnvironment(keys, id, environment));
 
 export function withSettings(spec: JobSpecFields, settings: PipelineSettings): JobSpecFields {
   const { credentials_names, ...rest } = settings;
@@ -48,5 +48,5 @@ export function withSettings(spec: JobSpecFields, settings: PipelineSettings): J
 /** The pipeline's variables win over the job's own. */
 export function withVariables(environment: string, variables: Readonly<Record<string, string>>): string {
   if (Object.keys(variables).length === 0) return environment;
-  return writeEnvironment({ ...readEnvironment(environment), ...variables });
+  return writeEnvironment({ ...parseEnvironment(environment), ...variables });
 }

@@ -9,6 +9,7 @@ import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { fullName, readReference, writeVersion } from "./dataset-names.ts";
 import { readSpec } from "./job-documents.ts";
+import { mostDraftText } from "./pipeline-drafts.ts";
 import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
 import type { Team } from "./principals.ts";
 
@@ -87,9 +88,15 @@ const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.n
 
 async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promise<Map<string, JobRow>> {
   const jobs = new Map<string, JobRow>();
+  let text = 0;
   for (const { jobId } of nodes) {
     const job = await getJob(db, jobId);
     if (!job || job.team_id !== team.id) throw refusal(`the job ${jobId}, which made one of the versions, is gone.`);
+    text += job.spec.length + job.environment.length;
+    if (text > mostDraftText)
+      throw refusal(
+        `the scripts and settings of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Rebuild what is farther up by itself, and name fewer datasets.`,
+      );
     jobs.set(jobId, job);
   }
   const why = await whyNot(db, [...jobs.values()]);

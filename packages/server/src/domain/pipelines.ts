@@ -30,11 +30,12 @@ import {
 import { dequeue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
+import { BoundedList } from "./bounded-list.ts";
 import { iso } from "./clock.ts";
 import { newJobId } from "./job-ids.ts";
 import type { JobsContext } from "./jobs.ts";
 import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
-import { type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
+import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import {
@@ -132,23 +133,39 @@ export async function readPipeline(context: JobsContext, team: Team, input: Pipe
 
 /** A list ends early when its pipelines have so many runs together, or as many needs as one may have. */
 const mostListedRuns = 20_000;
+/** Pipelines read at a time. */
+const listPart = 50;
+
+interface PipelineTexts {
+  readonly pipelines: readonly string[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: string | undefined;
+}
 
 export async function readPipelines(
   context: JobsContext,
   team: Team,
-  { status, search, limit = 20 }: ListPipelinesQuery,
-): Promise<Pipeline[]> {
+  { status, search, limit = 20, cursor }: ListPipelinesQuery,
+): Promise<PipelineTexts> {
   const { db } = context.store;
-  const statuses = status && readStatuses(status);
-  const rows = await listPipelines(db, { teamId: team.id, statuses, text: search, limit });
-  const found: Pipeline[] = [];
-  for (let index = 0, runs = 0, needs = 0; index < rows.length && runs < mostListedRuns && needs < mostNeeds; index++) {
-    const pipeline = await pipelineDocument(db, rows[index] as PipelineRow, frameOf(context, team));
-    runs += pipeline.total;
-    for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;
-    found.push(pipeline);
+  const filter = { teamId: team.id, statuses: status && readStatuses(status), text: search };
+  const list = new BoundedList();
+  let runs = 0;
+  let needs = 0;
+  for (let before = cursor?.toLowerCase(); ; ) {
+    const part = Math.min(listPart, limit - list.length);
+    const rows = await listPipelines(db, { ...filter, before, limit: part });
+    for (const row of rows) {
+      const pipeline = await listedPipelineDocument(db, row, frameOf(context, team));
+      if (!list.add(JSON.stringify(pipeline))) return { pipelines: list.texts, next: before };
+      before = row.id;
+      runs += pipeline.total;
+      for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;
+      if (runs >= mostListedRuns || needs >= mostNeeds) return { pipelines: list.texts, next: before };
+    }
+    if (rows.length < part) return { pipelines: list.texts, next: undefined };
+    if (list.length >= limit) return { pipelines: list.texts, next: before };
   }
-  return found;
 }
 
 /** In any letter case, repeated or comma-separated. */

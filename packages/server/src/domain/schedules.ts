@@ -177,9 +177,29 @@ export async function readTeamSchedule(context: SchedulesContext, team: Team, id
   return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
 }
 
-export async function listTeamSchedules({ store }: SchedulesContext, team: Team): Promise<PipelineScheduleItem[]> {
-  const rows = await listSchedules(store.db, team.id);
-  return rows.map(({ username, first_name, last_name, ...row }) => itemOf(row, { username, first_name, last_name }));
+/** Schedules of one answer. */
+const listPart = 1000;
+
+interface ScheduleItems {
+  readonly schedules: readonly PipelineScheduleItem[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: number | undefined;
+}
+
+export async function listTeamSchedules(
+  { store }: SchedulesContext,
+  team: Team,
+  cursor: number | undefined,
+): Promise<ScheduleItems> {
+  const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
+  if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
+  const rows = await listSchedules(store.db, team.id, after?.name, listPart);
+  return {
+    schedules: rows.map(({ username, first_name, last_name, ...row }) =>
+      itemOf(row, { username, first_name, last_name }),
+    ),
+    next: rows.length < listPart ? undefined : rows.at(-1)?.id,
+  };
 }
 
 const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"]): PipelineScheduleItem => ({

@@ -151,16 +151,41 @@ function endWithin({ via }: Principal, days: number | undefined, now: number): s
   return own !== null && own < asked ? own : asked;
 }
 
+/** Tokens of one answer. */
+const listPart = 1000;
+
+interface TokenPage {
+  readonly tokens: Token[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: number | undefined;
+}
+
 /** One's own; for administrators of the server anybody's. */
-export async function readTokens(store: Store, principal: Principal, query: TokenQuery, now: number): Promise<Token[]> {
+export async function readTokens(
+  store: Store,
+  principal: Principal,
+  query: TokenQuery,
+  now: number,
+): Promise<TokenPage> {
   const { db } = store;
+  const rows = await listTokens(db, await whoseTokens(db, principal, query), iso(now), {
+    before: query.cursor,
+    limit: listPart,
+  });
+  return {
+    tokens: await describe(db, rows, principal),
+    next: rows.length < listPart ? undefined : rows.at(-1)?.id,
+  };
+}
+
+/** Undefined: everybody's. */
+async function whoseTokens(db: Db, principal: Principal, query: TokenQuery): Promise<number | undefined> {
   const own = !query.all_users && (query.username === undefined || query.username === principal.username);
-  if (own) return describe(db, await listTokens(db, principal.userId, iso(now)), principal);
+  if (own) return principal.userId;
   requireScope(principal, "ADMIN:read");
   if (!principal.isAdmin)
     throw new ApiError("forbidden", "Tokens of others are shown to administrators of the server only.");
-  const user = query.username === undefined ? undefined : await existingUser(db, query.username);
-  return describe(db, await listTokens(db, user?.id, iso(now)), principal);
+  return query.username === undefined ? undefined : (await existingUser(db, query.username)).id;
 }
 
 async function describe(db: Db, rows: readonly TokenRow[], { via }: Principal): Promise<Token[]> {

@@ -7,14 +7,16 @@ import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
-import { resolveCredentials } from "./credentials.ts";
-import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
-import { readEnvironment } from "./environment-text.ts";
+import { gatherCredentials, resolveCredentials } from "./credentials.ts";
+import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
+import { parseEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { checkedEnvironment, checkRepository, checkVersion } from "./job-input.ts";
+import { checkRequirements, checkTogether, tooLong } from "./job-limits.ts";
 import { queueRow } from "./job-queue.ts";
 import type { JobsContext } from "./jobs.ts";
-import { type DraftFrame, draftContent } from "./pipeline-drafts.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
@@ -41,7 +43,10 @@ export function updateSettings(
       input.environment == null
         ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
         : checkedEnvironment(input.environment);
-    const frame = { pipelineId: pipeline.id, settings, variables: readEnvironment(environment) };
+    if (input.environment != null || input.credentials_names != null)
+      await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
+    requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
+    const frame = { pipelineId: pipeline.id, settings, variables: parseEnvironment(environment) };
     for (const one of repeated) await rewriteDraft(db, context, one, frame);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
@@ -94,7 +99,9 @@ async function readChanges(
     python_version: changed(input.python_version, before.python_version, () =>
       checkVersion(input.python_version?.trim()),
     ),
-    requirements: changed(input.requirements, before.requirements, () => input.requirements?.trim() || null),
+    requirements: changed(input.requirements, before.requirements, () =>
+      checkRequirements(input.requirements?.trim() || null),
+    ),
     repository: changed(input.repository, before.repository, () => checkRepository(input.repository, jobPaths)),
     workers,
     priority: input.priority ?? before.priority,
@@ -116,6 +123,33 @@ async function checkCredentials(db: Db, names: readonly string[], repeated: read
   const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
   for (const holder of holders.values())
     for (const name of names) await resolveCredentials(db, holder, name, "credentials_names");
+}
+
+/** All that a run is given, as far as it is known now: credentials are read again when it begins. */
+async function requireRoom(
+  db: Db,
+  keys: KeyRing,
+  repeated: readonly Repeated[],
+  { credentials_names }: PipelineSettings,
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
+  const given = new Map<number, Record<string, string>>();
+  for (const { original } of repeated) {
+    const { id, user_id, environment } = original;
+    const known = given.get(user_id) ?? (await gatherCredentials(db, keys, original, credentials_names ?? []));
+    given.set(user_id, known);
+    const own = parseEnvironment(decryptEnvironment(keys, id, environment));
+    checkTogether({ ...known, ...own, ...variables }, "environment and credentials_names");
+  }
+}
+
+/** Every draft is written with what is set for all. */
+function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
+  const own = repeated.reduce((sum, { original }) => sum + original.spec.length + original.environment.length, 0);
+  const text = own + added * repeated.length;
+  if (text <= mostDraftText || added * repeated.length <= own) return;
+  const most = `${mostDraftText} characters with the scripts of all ${repeated.length} runs, each of which gets them`;
+  throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
 }
 
 /** What a run executes or is given beside its script. A version of Python, workers and a priority are numbers: they bring nothing. */

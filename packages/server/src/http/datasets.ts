@@ -14,7 +14,7 @@ import {
   readNamed,
   showDataset,
 } from "../domain/datasets.ts";
-import { getTeamJob } from "../domain/jobs.ts";
+import { requireTeamJob } from "../domain/jobs.ts";
 import { readLineage } from "../domain/lineage.ts";
 import type { Principal, Team } from "../domain/principals.ts";
 import { registerVersion } from "../domain/register-version.ts";
@@ -27,8 +27,10 @@ import { JsonText, register } from "./route.ts";
 export function datasetRoutes(app: FastifyInstance, context: HttpContext): void {
   const { store, clock, teamStores } = context;
 
-  register(app, context, routes.listDatasets, async ({ team, query }) => {
-    return new JsonText(await listTeamDatasets(store.db, team, query));
+  register(app, context, routes.listDatasets, async ({ team, query, reply }) => {
+    const { datasets, next } = await listTeamDatasets(store.db, team, query);
+    if (next !== undefined) reply.header("x-next-cursor", String(next));
+    return new JsonText(`[${datasets.join(",")}]`);
   });
 
   register(app, context, routes.getDataset, async ({ principal, team, query }) => {
@@ -61,7 +63,7 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
 
   register(app, context, routes.datasetJobVersions, async ({ team, query }) => {
     const id = query.job_id.toLowerCase();
-    await getTeamJob(context, team, id);
+    await requireTeamJob(context, team, id);
     return { dataset_versions: await listJobVersions(store.db, team, id) };
   });
 

@@ -55,6 +55,12 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
     return invalid([...path, String(first.params["missingProperty"])].join("."), "a value, got none");
   }
   const { data, parentSchema } = first as VerboseError;
+  const length = sizeOf(first, data);
+  if (length !== undefined) {
+    const instead = parentSchema?.["x-instead"];
+    const told = invalid(path.join("."), `${expectation(first)}, got ${length}`).message;
+    return new ApiError("invalid", instead ? `${told}. ${instead}` : told);
+  }
   // What goes in and never comes out is not repeated either.
   return invalid(path.join(".") || "body", expectation(first), parentSchema?.writeOnly ? undefined : data);
 }
@@ -62,7 +68,24 @@ export function validationError(errors: FastifySchemaValidationError[]): ApiErro
 /** With what was wrong, and by which schema: Ajv is asked to be verbose. */
 interface VerboseError extends FastifySchemaValidationError {
   readonly data?: unknown;
-  readonly parentSchema?: { readonly writeOnly?: boolean; readonly description?: string };
+  readonly parentSchema?: {
+    readonly writeOnly?: boolean;
+    readonly description?: string;
+    readonly "x-instead"?: string;
+  };
+}
+
+/** What was too long is not repeated: how long it is helps more. Undefined: something else is wrong. */
+function sizeOf({ keyword }: FastifySchemaValidationError, data: unknown): number | undefined {
+  if (keyword === "maxLength" && typeof data === "string") return characters(data);
+  return keyword === "maxItems" && Array.isArray(data) ? data.length : undefined;
+}
+
+/** As the validation counts them: two units of a pair are one. */
+function characters(text: string): number {
+  let count = 0;
+  for (let index = 0; index < text.length; index++, count++) if ((text.codePointAt(index) ?? 0) > 0xffff) index++;
+  return count;
 }
 
 function expectation(error: FastifySchemaValidationError): string {
@@ -78,6 +101,8 @@ function expectation(error: FastifySchemaValidationError): string {
     return params["format"]
       ? `a ${String(params["format"])}`
       : ((error as VerboseError).parentSchema?.description ?? "another form");
+  if (keyword === "maxLength") return `at most ${String(params["limit"])} characters`;
+  if (keyword === "maxItems") return `at most ${String(params["limit"])} items`;
   return (message ?? keyword).replace(/^must (be |have |NOT have )?/, (_, verb: string | undefined) =>
     verb === "NOT have " ? "not " : verb === "have " ? "" : "",
   );

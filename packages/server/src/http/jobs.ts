@@ -1,7 +1,7 @@
 /** Jobs over HTTP. */
 import { invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import { cancelJob, createJob, getTeamJob, searchTeamJobs } from "../domain/jobs.ts";
+import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../domain/jobs.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { getJobState } from "../store/jobs.ts";
 import type { HttpContext } from "./context.ts";
@@ -27,7 +27,7 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
 
   register(app, context, routes.getJobUsage, async ({ team, params }) => {
     const id = params.job_id.toLowerCase();
-    await getTeamJob(context, team, id);
+    await requireTeamJob(context, team, id);
     const job = await getJobState(context.store.db, id);
     const samples = await context.engine.usage(attemptKey(id, job?.attempt ?? 0));
     const memory = samples.map((sample) => sample.memory_bytes);

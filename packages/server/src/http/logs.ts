@@ -2,7 +2,7 @@
 import { Readable } from "node:stream";
 import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { getTeamJob } from "../domain/jobs.ts";
+import { requireTeamJob } from "../domain/jobs.ts";
 import type { LogSource } from "../engines/engine.ts";
 import { openJobLog } from "../job-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
@@ -12,7 +12,7 @@ import { register } from "./route.ts";
 export function logRoutes(app: FastifyInstance, context: HttpContext): void {
   register(app, context, routes.getJobLogs, async ({ team, params, query, request, reply }) => {
     const id = params.job_id.toLowerCase();
-    await getTeamJob(context, team, id);
+    await requireTeamJob(context, team, id);
     const { log: source, ended } = await openJobLog(context, id);
     const asJson = query.format ? query.format === "json" : (request.headers.accept ?? "").includes("application/json");
     if (!asJson) return sendBytes(request, reply, source);

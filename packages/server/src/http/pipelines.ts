@@ -14,7 +14,7 @@ import {
 } from "../domain/pipelines.ts";
 import { updateSettings } from "../domain/update-pipeline-settings.ts";
 import type { HttpContext } from "./context.ts";
-import { register } from "./route.ts";
+import { JsonText, register } from "./route.ts";
 
 export function pipelineRoutes(app: FastifyInstance, context: HttpContext): void {
   const { clock, disk } = context;
@@ -28,7 +28,11 @@ export function pipelineRoutes(app: FastifyInstance, context: HttpContext): void
     done(await updateSettings(context, call, body, clock.now())),
   );
   register(app, context, routes.getPipeline, ({ team, query }) => readPipeline(context, team, query));
-  register(app, context, routes.listPipelines, ({ team, query }) => readPipelines(context, team, query));
+  register(app, context, routes.listPipelines, async ({ team, query, reply }) => {
+    const { pipelines, next } = await readPipelines(context, team, query);
+    if (next !== undefined) reply.header("x-next-cursor", next);
+    return new JsonText(`[${pipelines.join(",")}]`);
+  });
   register(app, context, routes.pausePipeline, async ({ body, ...call }) =>
     done(await pausePipeline(context, call, body, clock.now())),
   );

@@ -31,5 +31,9 @@ export function scheduleRoutes(app: FastifyInstance, context: HttpContext): void
 
   register(app, context, routes.getSchedule, ({ team, query }) => readTeamSchedule(context, team, query.schedule_id));
 
-  register(app, context, routes.listSchedules, ({ team }) => listTeamSchedules(context, team));
+  register(app, context, routes.listSchedules, async ({ team, query, reply }) => {
+    const { schedules, next } = await listTeamSchedules(context, team, query.cursor);
+    if (next !== undefined) reply.header("x-next-cursor", String(next));
+    return [...schedules];
+  });
 }

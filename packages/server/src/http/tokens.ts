@@ -8,7 +8,11 @@ import { register } from "./route.ts";
 export function tokenRoutes(app: FastifyInstance, context: HttpContext): void {
   const { store, clock } = context;
 
-  register(app, context, routes.listTokens, ({ principal, query }) => readTokens(store, principal, query, clock.now()));
+  register(app, context, routes.listTokens, async ({ principal, query, reply }) => {
+    const { tokens, next } = await readTokens(store, principal, query, clock.now());
+    if (next !== undefined) reply.header("x-next-cursor", String(next));
+    return tokens;
+  });
 
   register(app, context, routes.createToken, ({ principal, actor, body }) =>
     createToken(store, principal, actor, body, clock.now()),

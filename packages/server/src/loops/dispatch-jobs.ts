@@ -6,7 +6,7 @@ import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials
 import { homeOf } from "../domain/dataset-names.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
 import { endJob } from "../domain/end-job.ts";
-import { readEnvironment } from "../domain/environment-text.ts";
+import { parseEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
 import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
@@ -310,7 +310,7 @@ async function environmentOf(context: DispatchContext, { job, credentials }: Cla
 
 function ownVariables({ keys }: DispatchContext, { id, environment }: JobRow): Record<string, string> {
   try {
-    return environment === "" ? {} : readEnvironment(decryptEnvironment(keys, id, environment));
+    return environment === "" ? {} : parseEnvironment(decryptEnvironment(keys, id, environment));
   } catch (error) {
     throw new CannotStart(`The job's environment cannot be read. ${(error as Error).message}`);
   }

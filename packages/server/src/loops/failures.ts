@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import type { QueryType } from "@millrace/contract";
 import type { Exit } from "../engines/engine.ts";
 import { type JobLogContext, openJobLog } from "../job-log.ts";
+import { beginningOf } from "../store/short-texts.ts";
 
 interface Failure {
   readonly error_message: string;
@@ -10,6 +11,8 @@ interface Failure {
 }
 
 const tailBytes = 64 * 1024;
+/** Characters of a message: the stack, and the log, have the rest. */
+const messageLimit = 4096;
 
 const what: Record<string, string> = {
   repository: "The repository could not be cloned",
@@ -23,6 +26,11 @@ export async function describeFailure(
   exit: Exit,
   queryType: QueryType,
 ): Promise<Failure> {
+  const { error_message, error_stack } = await failureOf(context, jobId, exit, queryType);
+  return { error_message: beginningOf(error_message, messageLimit), error_stack };
+}
+
+async function failureOf(context: JobLogContext, jobId: string, exit: Exit, queryType: QueryType): Promise<Failure> {
   const tail = await logTail(context, jobId);
   const setup = what[exit.phase];
   if (setup) return { error_message: `${setup}: ${lastError(tail) ?? describeExit(exit.code)}`, error_stack: null };

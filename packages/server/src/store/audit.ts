@@ -1,6 +1,7 @@
 /** Audit rows in the store: added, read, removed by age; never changed. */
 import type { Insertable } from "kysely";
 import { prepared } from "./prepared.ts";
+import { beginning } from "./short-texts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -37,7 +38,9 @@ export function listAudit(db: Db, { teamId, username, action, before, limit }: A
   let query = db
     .selectFrom("audit")
     .leftJoin("teams", "teams.id", "audit.team_id")
-    .select(["audit.id", "at", "username", "via", "address", "action", "target", "detail", "teams.name as team_name"]);
+    .select(["audit.id", "at", "username", "via", "address", "action", "teams.name as team_name"])
+    // Rows from before may have more than rows get today.
+    .select([beginning("target", 2048).as("target"), beginning("detail", 4096).as("detail")]);
   if (teamId !== undefined) query = query.where("audit.team_id", "=", teamId);
   if (username !== undefined) query = query.where("username", "=", username);
   if (action !== undefined)

@@ -12,17 +12,24 @@ export type CredentialsOwner =
   | { readonly team_id: null; readonly user_id: number };
 
 const ownedBy = (db: Db, { team_id, user_id }: CredentialsOwner) => {
-  const query = db.selectFrom("credentials").selectAll();
+  const query = db.selectFrom("credentials");
   return team_id === null
     ? query.where("user_id", "=", user_id).where("team_id", "is", null)
     : query.where("team_id", "=", team_id).where("user_id", "is", null);
 };
 
-export const listOwned = (db: Db, owner: CredentialsOwner): Promise<CredentialsRow[]> =>
-  ownedBy(db, owner).orderBy("name").execute();
+/** Without the values, which lists do not show. */
+export type ListedCredentials = Omit<CredentialsRow, "secret">;
+const listed = ["id", "team_id", "user_id", "name", "variables", "created_at", "updated_at"] as const;
+
+export const listOwned = (db: Db, owner: CredentialsOwner): Promise<ListedCredentials[]> =>
+  ownedBy(db, owner).select(listed).orderBy("name").execute();
+
+export const countOwned = async (db: Db, owner: CredentialsOwner): Promise<number> =>
+  Number((await ownedBy(db, owner).select(db.fn.countAll().as("count")).executeTakeFirstOrThrow()).count);
 
 export const findOwned = (db: Db, owner: CredentialsOwner, name: string): Promise<CredentialsRow | undefined> =>
-  ownedBy(db, owner).where("name", "=", name).executeTakeFirst();
+  ownedBy(db, owner).selectAll().where("name", "=", name).executeTakeFirst();
 
 /** Makes an empty set. False: there is one by this name. */
 export async function insertCredentials(db: Db, owner: CredentialsOwner, name: string, now: string): Promise<boolean> {

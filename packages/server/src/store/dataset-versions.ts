@@ -4,6 +4,7 @@ import { type Selectable, sql } from "kysely";
 import { markExportsRemovedOf } from "./exports.ts";
 import { parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
+import { beginning } from "./short-texts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -103,6 +104,9 @@ export async function markRestored(db: Db, teamId: number, uuids: readonly strin
   }
 }
 
+/** Characters of an error: a version that is complete hardly has one. */
+const mostOfError = 256;
+
 /** What lists show of a version: without what is large. */
 const listed = [
   "id",
@@ -115,27 +119,54 @@ const listed = [
   "status",
   "created_at",
   "finished_at",
-  "error_message",
-  "error_stack",
   "num_objects",
   "size",
   "job_id",
   "rows_table",
   "removed_at",
+  beginning("error_message", mostOfError).as("error_message"),
+  beginning("error_stack", mostOfError).as("error_stack"),
 ] as const;
-export type ListedVersionRow = Pick<DatasetVersionRow, (typeof listed)[number]>;
+export type ListedVersionRow = Pick<
+  DatasetVersionRow,
+  Extract<(typeof listed)[number], string> | "error_message" | "error_stack"
+>;
 
-/** Of the whole team, each dataset's oldest first. */
-export const listVersions = (db: Db, teamId: number): Promise<ListedVersionRow[]> =>
-  db
-    .selectFrom("dataset_versions")
-    .select(listed)
-    .where("team_id", "=", teamId)
-    .orderBy("dataset_id")
-    .orderBy("major")
-    .orderBy("minor")
-    .orderBy("patch")
-    .execute();
+/** Versions of one statement, and of one dataset in an answer: the newest. */
+export const mostVersions = 10_000;
+
+const shownVersions = (db: Db, datasetIds: readonly number[], includeRemoved: boolean) => {
+  const query = db.selectFrom("dataset_versions").where("dataset_id", "in", datasetIds);
+  return includeRemoved ? query : query.where("status", "=", versionStatus.complete);
+};
+
+/** How many versions datasets have, by their ids. */
+export async function countVersions(
+  db: Db,
+  datasetIds: readonly number[],
+  includeRemoved: boolean,
+): Promise<Map<number, number>> {
+  if (datasetIds.length === 0) return new Map();
+  const query = shownVersions(db, datasetIds, includeRemoved).groupBy("dataset_id");
+  const rows = await query.select(["dataset_id", db.fn.countAll().as("count")]).execute();
+  return new Map(rows.map(({ dataset_id, count }) => [dataset_id, Number(count)]));
+}
+
+/** Of a few datasets, each dataset's oldest first; of very many only the newest. */
+export async function listVersions(
+  db: Db,
+  datasetIds: readonly number[],
+  includeRemoved: boolean,
+): Promise<ListedVersionRow[]> {
+  const query = shownVersions(db, datasetIds, includeRemoved).select(listed).orderBy("dataset_id", "desc");
+  return (await newestFirst(query).limit(mostVersions).execute()).reverse();
+}
+
+const newestFirst = <Query extends Ordered>(query: Query): Query =>
+  query.orderBy("major", "desc").orderBy("minor", "desc").orderBy("patch", "desc") as Query;
+interface Ordered {
+  orderBy(column: "major" | "minor" | "patch", direction: "desc"): Ordered;
+}
 
 const inOrder = (db: Db, datasetId: number) =>
   db
@@ -145,16 +176,19 @@ const inOrder = (db: Db, datasetId: number) =>
     .orderBy("minor")
     .orderBy("patch");
 
-/** Of one dataset, oldest first, with the bytes of what is large in the place of that. */
-export const sizedVersionsOf = (db: Db, datasetId: number) =>
-  inOrder(db, datasetId)
-    .select(listed)
+/** Of one dataset, oldest first, with the bytes of what is large in the place of that; of very many only the newest. */
+export const sizedVersionsOf = async (db: Db, datasetId: number, includeRemoved: boolean) =>
+  (await sizedVersions(db, datasetId, includeRemoved)).reverse();
+
+const sizedVersions = (db: Db, datasetId: number, includeRemoved: boolean) =>
+  newestFirst(shownVersions(db, [datasetId], includeRemoved).select(listed))
     .select([
       "content_hash",
       sql<number>`octet_length(schema) + octet_length(feature_schema)`.as("schema_bytes"),
       sql<number>`coalesce(octet_length(preview), 0) + octet_length(query_script) + octet_length(script_output)
         + octet_length(sources)`.as("text_bytes"),
     ])
+    .limit(mostVersions)
     .execute();
 export type SizedVersionRow = Awaited<ReturnType<typeof sizedVersionsOf>>[number];
 

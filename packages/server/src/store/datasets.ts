@@ -1,13 +1,16 @@
 /** Datasets in the store: namespaces, the projects in them, the datasets in those. */
 import type { Selectable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
+import { beginning, ifShort } from "./short-texts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 export type DatasetRow = Selectable<Tables["datasets"]>;
 
 /** With where it lies. */
-export interface PlacedDataset extends DatasetRow {
+export interface PlacedDataset extends Omit<DatasetRow, "attrs"> {
+  /** Null: too long for a list. */
+  readonly attrs: string | null;
   readonly project: Selectable<Tables["projects"]>;
   readonly namespace: Selectable<Tables["namespaces"]>;
 }
@@ -41,8 +44,13 @@ const placed = (db: Db) =>
     .selectFrom("datasets")
     .innerJoin("projects", "projects.id", "datasets.project_id")
     .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
-    .selectAll("datasets")
     .select([
+      "datasets.id",
+      "datasets.team_id",
+      "datasets.project_id",
+      "datasets.uuid",
+      "datasets.name",
+      "datasets.created_at",
       "projects.uuid as project_uuid",
       "projects.name as project_name",
       "projects.description as project_description",
@@ -54,7 +62,8 @@ const placed = (db: Db) =>
       "namespaces.created_at as namespace_created_at",
     ]);
 
-type PlacedRow = Awaited<ReturnType<ReturnType<typeof placed>["executeTakeFirstOrThrow"]>>;
+type PlacedRow = Awaited<ReturnType<ReturnType<typeof placed>["executeTakeFirstOrThrow"]>> &
+  Pick<PlacedDataset, "description" | "attrs">;
 
 const toPlaced = (row: PlacedRow): PlacedDataset => {
   const { id, team_id, project_id, uuid, name, description, attrs, created_at } = row;
@@ -77,15 +86,32 @@ const toPlaced = (row: PlacedRow): PlacedDataset => {
   return { id, team_id, project_id, uuid, name, description, attrs, created_at, project, namespace };
 };
 
-/** By their names in full. */
-export async function listDatasets(db: Db, teamId: number): Promise<PlacedDataset[]> {
-  const query = placed(db).where("datasets.team_id", "=", teamId);
+/** The first ones by their names in full, after the one with this id; what is said of them as far as lists show it. */
+export async function listDatasets(
+  db: Db,
+  teamId: number,
+  after: number | undefined,
+  limit: number,
+): Promise<PlacedDataset[]> {
+  const cursor = after === undefined ? undefined : await placed(db).where("datasets.id", "=", after).executeTakeFirst();
+  let query = placed(db)
+    .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
+    .where("datasets.team_id", "=", teamId);
+  if (cursor)
+    query = query.where((eb) =>
+      eb(
+        eb.refTuple("namespaces.name", "projects.name", "datasets.name"),
+        ">",
+        eb.tuple(cursor.namespace_name, cursor.project_name, cursor.name),
+      ),
+    );
   const order = query.orderBy("namespaces.name").orderBy("projects.name").orderBy("datasets.name");
-  return (await order.execute()).map(toPlaced);
+  return (await order.limit(limit).execute()).map(toPlaced);
 }
 
 export async function placedDataset(db: Db, id: number): Promise<PlacedDataset | undefined> {
-  const row = await placed(db).where("datasets.id", "=", id).executeTakeFirst();
+  const query = placed(db).select(["datasets.description", "datasets.attrs"]).where("datasets.id", "=", id);
+  const row = await query.executeTakeFirst();
   return row && toPlaced(row);
 }
 

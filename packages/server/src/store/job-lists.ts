@@ -5,7 +5,7 @@
 import { setImmediate as others } from "node:timers/promises";
 import type { JobStatus } from "@millrace/contract";
 import { sql } from "kysely";
-import { type ShownJob, shown } from "./jobs.ts";
+import { type ListedJob, listedColumns } from "./jobs.ts";
 import { prepared } from "./prepared.ts";
 import { type Db, isPostgres } from "./store.ts";
 
@@ -17,7 +17,7 @@ export interface JobFilter {
   readonly username?: string | undefined;
   readonly statuses?: readonly JobStatus[] | undefined;
   readonly clusterId?: number | undefined;
-  /** In the name or in the query, in any letter case. */
+  /** In the name or in as much of the query as lists show, in any letter case. */
   readonly text?: string | undefined;
   /** Only jobs older than this one. */
   readonly before?: string | undefined;
@@ -27,7 +27,7 @@ export interface JobFilter {
 }
 
 export interface JobPage {
-  readonly rows: ShownJob[];
+  readonly rows: ListedJob[];
   /** Where to go on; undefined: nothing follows. */
   readonly next: string | undefined;
 }
@@ -39,7 +39,7 @@ export const lookAtMost = 20_000;
 const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
   db
     .selectFrom("jobs")
-    .select(shown)
+    .select(listedColumns)
     .where("team_id", "=", value("teamId"))
     .orderBy("id", "desc")
     .limit(value("limit")),
@@ -65,7 +65,7 @@ async function page(db: Db, filter: JobFilter): Promise<JobPage> {
 }
 
 async function search(db: Db, filter: JobFilter, rest: JobFilter): Promise<JobPage> {
-  const rows: ShownJob[] = [];
+  const rows: ListedJob[] = [];
   let { before } = filter;
   for (let looked = 0; looked < lookAtMost; looked += lookAt) {
     const ids = await candidates(db, filter, before, lookAt);
@@ -80,7 +80,7 @@ async function search(db: Db, filter: JobFilter, rest: JobFilter): Promise<JobPa
 }
 
 const shownJobs = (db: Db, ids: readonly string[]) =>
-  db.selectFrom("jobs").select(shown).where("id", "in", ids).orderBy("id", "desc");
+  db.selectFrom("jobs").select(listedColumns).where("id", "in", ids).orderBy("id", "desc");
 
 /** What the index that `candidates` takes leaves open; undefined: nothing. */
 function restOf(filter: JobFilter): JobFilter | undefined {

@@ -1,14 +1,17 @@
 /** Jobs in the store. */
-import { type JobStatus, jobTransitions } from "@millrace/contract";
-import type { Insertable, Selectable, Updateable } from "kysely";
+import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
+import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { listedSpec, putLargeSpec, removeLargeSpec, wholeSpec } from "./large-specs.ts";
 import { prepared } from "./prepared.ts";
+import { beginning, ifShort } from "./short-texts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
-export type JobRow = Selectable<Tables["jobs"]>;
+/** A job with all that it is. */
+export type JobRow = Omit<Selectable<Tables["jobs"]>, "cut">;
 
-/** What showing a job takes: how it fares, its fixed fields as JSON, and where the names that people know are found. */
-export const shown = [
+/** What showing a job takes beside what may be long: how it fares, and where the names that people know are found. */
+const shown = [
   "id",
   "user_id",
   "cluster_id",
@@ -16,33 +19,61 @@ export const shown = [
   "started_at",
   "finished_at",
   "exit_code",
+  "steps",
+  "pipeline_id",
+] as const;
+
+/** For a list. Null: too long for one. */
+export const listedColumns = [
+  ...shown,
+  "spec",
+  "cut",
+  beginning<string | null>("error_message").as("error_message"),
+  beginning<string | null>("error_stack").as("error_stack"),
+  ifShort("environment", 2 * answerLimits.listed).as("environment"),
+  ifShort("metrics").as("metrics"),
+] as const;
+
+/** For one job. */
+const wholeColumns = [
+  ...shown,
   "error_message",
   "error_stack",
   "environment",
   "metrics",
-  "steps",
-  "pipeline_id",
-  "spec",
+  wholeSpec.as("spec"),
+  sql<string>`''`.as("cut"),
 ] as const;
 
-export type ShownJob = Pick<JobRow, (typeof shown)[number]>;
+export type ListedJob = Pick<
+  Selectable<Tables["jobs"]>,
+  (typeof shown)[number] | "spec" | "cut" | "error_message" | "error_stack"
+> & {
+  readonly environment: string | null;
+  readonly metrics: string | null;
+};
 
-export type NewJob = Insertable<Tables["jobs"]>;
+/** The spec is whole: what lists show of it is told apart here. */
+export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut">;
 
-export const insertJob = (db: Db, job: NewJob) => db.insertInto("jobs").values(job).execute();
+export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 
 /** Jobs of one statement: it takes only so many values. */
 const atOnce = 500;
 
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<void> {
-  for (let at = 0; at < jobs.length; at += atOnce)
-    await db
-      .insertInto("jobs")
-      .values(jobs.slice(at, at + atOnce))
-      .execute();
+  const all = jobs.map((job) => ({ job, listed: listedSpec(job.spec) }));
+  for (let at = 0; at < all.length; at += atOnce) {
+    const rows = all.slice(at, at + atOnce).map(({ job, listed }) => ({ ...job, ...listed }));
+    await db.insertInto("jobs").values(rows).execute();
+  }
+  for (const { job, listed } of all) await putLargeSpec(db, job.id, job.spec, listed);
 }
 
-const byId = prepared<{ id: string }>()((db, value) => db.selectFrom("jobs").selectAll().where("id", "=", value("id")));
+// The second `spec` takes the place of the first.
+const byId = prepared<{ id: string }>()((db, value) =>
+  db.selectFrom("jobs").selectAll().select(wholeSpec.as("spec")).where("id", "=", value("id")),
+);
 export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
 
 const stateById = prepared<{ id: string }>()((db, value) =>
@@ -62,10 +93,10 @@ export const getJobSecrets = async (db: Db, id: string) => (await secretsById(db
 export type JobSecretsRow = NonNullable<Awaited<ReturnType<typeof getJobSecrets>>>;
 
 const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
-  db.selectFrom("jobs").select(shown).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
+  db.selectFrom("jobs").select(wholeColumns).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
 );
-/** A job of this team. */
-export const findJob = async (db: Db, teamId: number, id: string): Promise<ShownJob | undefined> =>
+/** A job of this team, whole. */
+export const findJob = async (db: Db, teamId: number, id: string): Promise<ListedJob | undefined> =>
   (await shownById(db, { teamId, id })).rows[0];
 
 export interface Move {
@@ -82,7 +113,7 @@ export async function moveJob(db: Db, move: Move): Promise<boolean> {
   return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
 }
 
-/** The same, with the job as it is after it. Undefined: it was elsewhere. */
+/** The same, with the job as it is after it and as much of its spec as lists show. Undefined: it was elsewhere. */
 export const movedJob = (db: Db, move: Move): Promise<JobRow | undefined> =>
   moving(db, move).returningAll().executeTakeFirst();
 
@@ -158,11 +189,16 @@ export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
 export async function rewriteJob(
   db: Db,
   id: string,
-  changes: Pick<JobRow, "spec" | "environment">,
+  { spec, environment }: Pick<JobRow, "spec" | "environment">,
   states: readonly JobStatus[],
 ): Promise<boolean> {
+  const listed = listedSpec(spec);
+  const changes = { environment, ...listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+  if ((await query.executeTakeFirst()).numUpdatedRows !== 1n) return false;
+  await removeLargeSpec(db, id);
+  await putLargeSpec(db, id, spec, listed);
+  return true;
 }
 
 export async function newestJobId(db: Db): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 /** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
 import { type Kysely, sql } from "kysely";
+import { splitSpecs } from "./large-specs.ts";
 import type { Tables } from "./tables.ts";
 
 interface Dialect {
@@ -12,7 +13,7 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams, datasets];
+const migrations: readonly Migration[] = [first, manyTeams, datasets, largeSpecs];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -132,6 +133,15 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
     `create index schedules_by_time on schedules (next_run, id) where next_run is not null`,
     `create index schedules_that_wait on schedules (id) where waiting_since is not null`,
   ]);
+}
+
+/** What lists show of a job, apart from what only the job itself shows. */
+async function largeSpecs(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `create table large_specs (job_id text primary key references jobs, spec text not null)`,
+    `alter table jobs add column cut text not null default ''`,
+  ]);
+  await splitSpecs(db);
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

@@ -1,7 +1,8 @@
 /** Pipelines in the store: how they stand, their runs, and the edges between them. */
-import { type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
+import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
 import { type Selectable, sql, type Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
+import { beginning, ifShort } from "./short-texts.ts";
 import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -192,15 +193,51 @@ export interface PipelineFilter {
   readonly statuses: readonly PipelineStatus[] | undefined;
   /** In the name or in a dataset, in any letter case. */
   readonly text: string | undefined;
+  /** Only pipelines older than this one. */
+  readonly before: string | undefined;
   readonly limit: number;
 }
 
+/** A pipeline as lists read it. Null: too long for one; of settings that are, the requirements are left out. */
+export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "scopes"> & {
+  readonly environment: string | null;
+  readonly datasets: string | null;
+  readonly requirements_cut: number;
+};
+
 /** Newest first, without templates. */
-export function listPipelines(db: Db, { teamId, statuses, text, limit }: PipelineFilter): Promise<PipelineRow[]> {
-  let query = db.selectFrom("pipelines").selectAll().where("team_id", "=", teamId).where("is_template", "=", 0);
+export function listPipelines(
+  db: Db,
+  { teamId, statuses, text, before, limit }: PipelineFilter,
+): Promise<ListedPipeline[]> {
+  let query = db
+    .selectFrom("pipelines")
+    .select(["id", "team_id", "user_id", "name", "status", "is_template", "schedule_id", "triggered_from"])
+    .select(["open_runs", "created_at", "updated_at", "finished_at"])
+    .select([
+      ifShort("environment", 2 * answerLimits.listed).as("environment"),
+      ifShort("datasets").as("datasets"),
+      shortSettings(db).as("settings"),
+      sql<number>`case when ${longSettings} then 1 else 0 end`.as("requirements_cut"),
+      beginning<string | null>("error_message").as("error_message"),
+      beginning<string | null>("error_stack").as("error_stack"),
+    ])
+    .where("team_id", "=", teamId)
+    .where("is_template", "=", 0);
   if (statuses !== undefined) query = query.where("status", "in", statuses);
   if (text !== undefined) query = query.where(containsText(db, text));
+  if (before !== undefined) query = query.where("id", "<", before);
   return query.orderBy("id", "desc").limit(limit).execute();
+}
+
+const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
+
+/** Of all settings only the requirements are ever long. */
+function shortSettings(db: Db) {
+  const without = isPostgres(db)
+    ? sql`(settings::jsonb - 'requirements')::text`
+    : sql`json_remove(settings, '$.requirements')`;
+  return sql<string>`case when ${longSettings} then ${without} else settings end`;
 }
 
 /** Compared as it is written, without wildcards. `lower_case` is ours: SQLite's own knows ASCII letters only. */

@@ -2,6 +2,7 @@
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
+import { beginning } from "./short-texts.ts";
 import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -24,16 +25,19 @@ export const findSchedule = (db: Db, teamId: number, id: number): Promise<Schedu
 export const findScheduleByName = (db: Db, teamId: number, name: string): Promise<ScheduleRow | undefined> =>
   db.selectFrom("schedules").selectAll().where("team_id", "=", teamId).where("name", "=", name).executeTakeFirst();
 
-/** By name, each with who made it. */
-export const listSchedules = (db: Db, teamId: number) =>
-  db
+/** The first ones by name, after this one, each with who made it. */
+export function listSchedules(db: Db, teamId: number, after: string | undefined, limit: number) {
+  const query = db
     .selectFrom("schedules")
     .innerJoin("users", "users.id", "schedules.user_id")
     .selectAll("schedules")
+    .select(beginning<string | null>("last_error").as("last_error"))
     .select(["users.username", "users.first_name", "users.last_name"])
     .where("schedules.team_id", "=", teamId)
     .orderBy("schedules.name")
-    .execute();
+    .limit(limit);
+  return (after === undefined ? query : query.where("schedules.name", ">", after)).execute();
+}
 
 /** The schedule as it is now, and until the end of the write nobody else changes it. SQLite has one writer anyway. */
 export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefined> => {

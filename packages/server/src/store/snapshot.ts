@@ -21,6 +21,7 @@ const tables = {
   clusters: "kept",
   files: "kept",
   jobs: "kept",
+  large_specs: "kept",
   queue: "kept",
   attempts: "kept",
   tasks: "kept",

@@ -17,6 +17,8 @@ export interface Tables {
   clusters: ClustersTable;
   files: FilesTable;
   jobs: JobsTable;
+  /** What jobs are whose spec is too long for lists, in full. */
+  large_specs: { job_id: string; spec: string };
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
   queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
@@ -185,8 +187,13 @@ interface JobsTable {
   status: JobStatus;
   /** The fence: number of the newest attempt, 0 before the first. */
   attempt: number;
-  /** What the job is: JSON of the fields that never change, in the words of the contract. Beside it, how it fares. */
+  /**
+   * What the job is: JSON of the fields that never change, in the words of the contract, as far as lists show them.
+   * Beside it, how it fares.
+   */
   spec: string;
+  /** JSON array of the fields of the spec that are whole in `large_specs` only; empty: none. */
+  cut: string;
   /** NAME=VALUE lines as they came, encrypted; empty for none. */
   environment: string;
   /** Encrypted JSON array of the credentials' values that the job was given: what its log must not show. Empty for none. */

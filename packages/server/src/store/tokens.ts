@@ -50,10 +50,16 @@ const working = (db: Db, now: string) =>
 
 export type TokenRow = Awaited<ReturnType<typeof listTokens>>[number];
 
-/** Neither revoked nor expired, newest first; of one user, or of all. */
-export function listTokens(db: Db, userId: number | undefined, now: string) {
-  const query = working(db, now).orderBy("tokens.id", "desc");
-  return (userId === undefined ? query : query.where("tokens.user_id", "=", userId)).execute();
+/** Neither revoked nor expired, newest first, only those older than `before`; of one user, or of all. */
+export function listTokens(
+  db: Db,
+  userId: number | undefined,
+  now: string,
+  { before, limit }: { readonly before: number | undefined; readonly limit: number },
+) {
+  let query = working(db, now).orderBy("tokens.id", "desc").limit(limit);
+  if (userId !== undefined) query = query.where("tokens.user_id", "=", userId);
+  return (before === undefined ? query : query.where("tokens.id", "<", before)).execute();
 }
 
 export const findToken = (db: Db, id: number, now: string) =>

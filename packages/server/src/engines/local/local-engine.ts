@@ -5,7 +5,15 @@ import { type FileHandle, mkdir, open, readdir, readFile } from "node:fs/promise
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UsageSample } from "@millrace/contract";
-import type { Engine, JobSpec, LogSource, Observation, StoreUse, StoreView } from "../engine.ts";
+import {
+  CannotStart,
+  type Engine,
+  type JobSpec,
+  type LogSource,
+  type Observation,
+  type StoreUse,
+  type StoreView,
+} from "../engine.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Usage } from "./cgroups.ts";
@@ -14,6 +22,7 @@ import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
 import { insideScripts, queryFile, scriptComesLast, storeFile, type Toolbox, writeEnv, writePlan } from "./plan.ts";
+import { variablesRoom, whyNotGiven } from "./process-room.ts";
 import { isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
@@ -46,6 +55,7 @@ export class LocalEngine implements Engine {
   readonly #starter: Starter;
   readonly #processes: AttemptProcesses;
   readonly #disk = new DiskWatch();
+  readonly #room = variablesRoom();
   /** Attempts whose processes have been asked to end. */
   readonly #asked = new Set<string>();
   /** When each was sampled last. */
@@ -89,6 +99,8 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(spec.key);
     const wanted = spec.requirements?.trim() || undefined;
     const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
+    const why = whyNotGiven(this.#environment(spec, folder, interpreter), this.#room);
+    if (why !== undefined) this.#refuse(folder, why);
     // An interpreter that has the library, and nothing more is asked for: no environment is needed.
     const requirements = wanted === `datachain==${interpreter?.library}` ? undefined : wanted;
     folder.make();
@@ -164,6 +176,12 @@ export class LocalEngine implements Engine {
   }
 
   /** Why a job cannot start is also in its log: whoever follows it sees no other message. */
+  #refuse(folder: AttemptFolder, why: string): never {
+    folder.make();
+    folder.write("log", `${why}\n`);
+    throw new CannotStart(why);
+  }
+
   async #interpreter(
     { pythonVersion, queryType }: JobSpec,
     folder: AttemptFolder,
@@ -176,8 +194,7 @@ export class LocalEngine implements Engine {
       return await this.interpreters.resolve(pythonVersion);
     } catch (error) {
       if (!needed) return undefined;
-      folder.make();
-      folder.write("log", `${(error as Error).message}\n`);
+      if (error instanceof CannotStart) this.#refuse(folder, error.message);
       throw error;
     }
   }

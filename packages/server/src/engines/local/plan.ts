@@ -197,8 +197,15 @@ function queryPhase(input: PlanInput): string {
   return venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command });
 }
 
+/** Bash lets nobody set these, and where it is `/bin/sh` it would end over the attempt: there it goes on without. */
+const readOnlyInBash = new Set(["BASHOPTS", "BASH_VERSINFO", "EUID", "PPID", "SHELLOPTS", "UID"]);
+
 /** Lines that a shell reads before it starts a phase. Later names win. */
 export const writeEnv = (values: Readonly<Record<string, string>>) =>
   Object.entries(values)
-    .map(([name, value]) => `export ${name}=${quote(value)}\n`)
+    .map(([name, value]) =>
+      readOnlyInBash.has(name)
+        ? `command export ${name}=${quote(value)} 2>/dev/null || :\n`
+        : `export ${name}=${quote(value)}\n`,
+    )
     .join("");

@@ -55,7 +55,8 @@ function jobOf(context: HttpContext, request: FastifyRequest, principal: Princip
 async function jobsBody(context: HttpContext, principal: Principal): Promise<Html> {
   const sections = await Promise.all(
     principal.teams.map(async (team) => {
-      const jobs = (await listTeamJobs(context, team, { limit: 50 })).map((text) => JSON.parse(text) as Job);
+      const { jobs: texts } = await listTeamJobs(context, team, { limit: 50 });
+      const jobs = texts.map((text) => JSON.parse(text) as Job);
       return html`<h2>Team ${team.name}</h2>${jobs.length === 0 ? emptyTeam : jobTable(jobs)}`;
     }),
   );

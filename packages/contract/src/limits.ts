@@ -1,0 +1,47 @@
+/** How large things may be: what requests bring, what a process can be handed, what an answer holds. docs/limits.md tells people. */
+
+/** Characters of texts, and numbers of elements, that a request may bring. */
+export const fieldLimits = {
+  query: 1_048_576,
+  requirements: 262_144,
+  environment: 262_144,
+  repository: 2048,
+  name: 255,
+  files: 1000,
+  tags: 20,
+} as const;
+
+/**
+ * What the kernel hands to a new process, in bytes. It refuses a single variable of more than 128 KiB, and all arguments
+ * and variables together over a quarter of the stack's limit, which is 2 MiB almost everywhere: half of that is ours.
+ */
+export const processLimits = {
+  /** One variable as `NAME=VALUE` with the NUL at its end. */
+  variable: 131_072,
+  /** The name of a variable. */
+  variableName: 255,
+  /** All variables of a job, each with 8 bytes for the pointer to it. */
+  variables: 1_048_576,
+  /** `params` as JSON: jobs get them in a variable. */
+  params: 130_000,
+  /** A line of requirements: it may become an argument. */
+  requirementsLine: 65_536,
+} as const;
+
+/** What one answer holds. */
+export const answerLimits = {
+  /** Bytes after which a list ends; the rest follows by its cursor. */
+  bytes: 16 * 1024 * 1024,
+  /** Characters of a text in a list, and bytes of an object as JSON: longer texts are cut, longer objects left empty. */
+  listed: 8192,
+} as const;
+
+const encoder = new TextEncoder();
+
+/** As the kernel counts a variable: `NAME=VALUE` and a NUL. */
+export const variableBytes = (name: string, value: string): number =>
+  encoder.encode(name).length + encoder.encode(value).length + 2;
+
+/** All variables of a process, each with the pointer to it. */
+export const environmentBytes = (values: Readonly<Record<string, string>>): number =>
+  Object.entries(values).reduce((sum, [name, value]) => sum + variableBytes(name, value) + 8, 0);

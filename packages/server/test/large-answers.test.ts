@@ -1,0 +1,177 @@
+/** Answers are bounded in bytes, whatever is in the store, and whoever asks gets the rest by paging on. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import {
+  answerLimits,
+  type Client,
+  fieldLimits,
+  type Job,
+  type Pipeline,
+  processLimits,
+  routes,
+} from "@millrace/contract";
+import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
+import { audit, operator } from "../src/domain/audit.ts";
+import { newJobId } from "../src/domain/job-ids.ts";
+import { getJob, insertJobs, type JobRow } from "../src/store/jobs.ts";
+import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { makeDataset } from "./support/lineage.ts";
+
+const later = "2040-01-01T00:00:00Z";
+const count = 200;
+
+describe("answers", () => {
+  let server: InProcessServer;
+  let client: Client;
+  /** As large as a request can make it. */
+  let largest: Job;
+  before(async () => {
+    server = await startInProcess();
+    client = await server.client();
+    largest = await createJob(client, {
+      ...python("q".repeat(fieldLimits.query)),
+      query_name: "largest",
+      start_after: later,
+      requirements: `${"r".repeat(60_000)}\n`.repeat(4),
+      params: { p: "p".repeat(processLimits.params - 8) },
+      environment: `A=${"a".repeat(120_000)}\nB=${"b".repeat(120_000)}`,
+    });
+    await copies(largest.id, {});
+  });
+  after(() => server.dispose());
+
+  /** The same job again and again, straight into the store. */
+  async function copies(id: string, changes: Partial<JobRow>): Promise<void> {
+    const row = (await getJob(server.store.db, id)) as JobRow;
+    for (let index = 1; index < count; index++) {
+      const copy = newJobId(Date.now());
+      const spec = JSON.stringify({ ...JSON.parse(row.spec), id: copy });
+      const job = { ...row, status: "COMPLETE" as const, environment: "", ...changes, id: copy, spec };
+      await server.store.write((db) => insertJobs(db, [job]));
+    }
+  }
+
+  const list = async (query: string) => {
+    const response = await server.fetch(`/api/datachain/jobs/?team_name=main${query}`);
+    const text = await response.text();
+    assert.equal(response.status, 200, text.slice(0, 200));
+    return {
+      jobs: JSON.parse(text) as Job[],
+      bytes: Buffer.byteLength(text),
+      next: response.headers.get("x-next-cursor"),
+    };
+  };
+
+  it("with the default list of 200 of the largest jobs have less than a megabyte, and each job says what is cut", async () => {
+    const { jobs, bytes } = await list("");
+    assert.equal(jobs.length, 20);
+    assert.ok(bytes < 1024 * 1024, `${bytes} bytes`);
+    for (const { cut, query, requirements, params } of jobs) {
+      assert.deepEqual(cut, ["query", "requirements", "params"]);
+      assert.deepEqual([query.length, requirements?.length, params], [answerLimits.listed, answerLimits.listed, {}]);
+    }
+  });
+
+  it("with one job hold everything, and say nothing of a cut", async () => {
+    const { jobs } = await list(`&job_id=${largest.id}`);
+    const [job] = jobs;
+    assert.deepEqual(job, largest);
+    assert.equal(job?.query.length, fieldLimits.query);
+    assert.equal(job?.environment["A"]?.length, 120_000);
+    assert.equal(job?.cut, undefined);
+    const [listed] = (await list("&name=largest&status=TASK")).jobs;
+    assert.deepEqual(listed?.cut, ["query", "requirements", "params", "environment"]);
+    assert.deepEqual(listed?.environment, {});
+  });
+
+  it("with what is short hold it whole, without a cut", async () => {
+    const job = await createJob(
+      client,
+      shell("#".repeat(answerLimits.listed), { params: { a: 1 }, start_after: later }),
+    );
+    const [listed] = (await list("&limit=1")).jobs;
+    assert.deepEqual(listed, job);
+  });
+
+  it("end at 16 MiB and say where they go on: whoever follows gets every job once", async () => {
+    // What JSON writes with six bytes a character is the most that a list can show.
+    const controls = "\u0001".repeat(answerLimits.listed);
+    const heavy = { query_name: "heavy", requirements: `x${controls}y`, start_after: later };
+    const { id } = await createJob(client, shell(controls, heavy));
+    await copies(id, { error_message: controls, error_stack: controls });
+    const seen: string[] = [];
+    let pages = 0;
+    for (let cursor = ""; ; pages++) {
+      const page = await list(`&name=heavy&limit=1000${cursor}`);
+      assert.ok(page.bytes <= answerLimits.bytes + 2, `${page.bytes} bytes`);
+      seen.push(...page.jobs.map((job) => job.id));
+      if (page.next === null) break;
+      cursor = `&cursor=${page.next}`;
+    }
+    assert.ok(pages > 1);
+    assert.deepEqual([seen.length, new Set(seen).size], [count, count]);
+  });
+
+  it("have the beginning of an error that goes on and on, and of what was done to very many things", async () => {
+    const { job } = await runJob(client, python("raise ValueError('x' * 50_000)"));
+    assert.equal(job.error_message, `ValueError: ${"x".repeat(50_000)}`.slice(0, 4096));
+    assert.ok((job.error_stack?.length ?? 0) > 50_000);
+    const change = {
+      action: "dataset.remove",
+      team: { id: 1 },
+      target: "t".repeat(10_000),
+      detail: "d".repeat(1_000_000),
+    };
+    await server.store.write((db) => audit(db, operator, change, Date.now()));
+    const [entry] = await client.call(routes.listAudit, { query: { action: "dataset.remove" } });
+    assert.deepEqual([entry?.target.length, entry?.detail.length], [2048, 4096]);
+  });
+
+  it("with pipelines are cut alike, page on, and one pipeline is whole", async () => {
+    await makeDataset({ store: server.store, client }, "seed", ":");
+    const body = { datasets: ["seed"], review: true };
+    for (let index = 0; index < 3; index++) await client.call(routes.triggerPipeline, { body });
+    const [newest] = await client.call(routes.listPipelines, { query: {} });
+    const settings = {
+      pipeline_id: newest?.pipeline_id ?? "",
+      python_version: "3.12",
+      requirements: "# r\n".repeat(50_000),
+      environment: `A=${"a".repeat(100_000)}`,
+    };
+    await client.call(routes.updatePipelineSettings, { body: settings });
+    const [listed] = await client.call(routes.listPipelines, { query: {} });
+    assert.deepEqual(listed?.cut, ["requirements", "environment_variables"]);
+    assert.deepEqual([listed?.requirements, listed?.environment_variables, listed?.python_version], [null, {}, "3.12"]);
+    const whole = await client.call(routes.getPipeline, { query: { pipeline_id: settings.pipeline_id } });
+    assert.deepEqual([whole.requirements, whole.cut], [settings.requirements.trim(), undefined]);
+    const page = (cursor: string) => server.fetch(`/api/datachain/pipeline/list?team_name=main&limit=2${cursor}`);
+    const first = await page("");
+    const names = ((await first.json()) as Pipeline[]).map(({ name }) => name);
+    const second = await page(`&cursor=${first.headers.get("x-next-cursor")}`);
+    names.push(...((await second.json()) as Pipeline[]).map(({ name }) => name));
+    assert.equal(new Set(names).size, 3);
+    assert.equal(second.headers.get("x-next-cursor"), null);
+  });
+
+  it("with datasets are cut alike, and page on", async () => {
+    for (const name of ["one", "two", "three"]) await makeDataset({ store: server.store, client }, name, ":");
+    const description = "d".repeat(20_000);
+    await client.call(routes.editDataset, { body: { name: "one", description } });
+    const all = await client.call(routes.listDatasets, { query: {} });
+    const cut = all.find(({ name }) => name === "one");
+    assert.deepEqual([cut?.description?.length, cut?.cut], [answerLimits.listed, ["description"]]);
+    assert.equal((await client.call(routes.getDataset, { query: { name: "one" } })).description, description);
+    const names: string[] = [];
+    for (let cursor = ""; ; ) {
+      const response = await server.fetch(`/api/datachain/datasets?team_name=main&limit=1${cursor}`);
+      names.push(...((await response.json()) as { name: string }[]).map(({ name }) => name));
+      const next = response.headers.get("x-next-cursor");
+      if (next === null) break;
+      cursor = `&cursor=${next}`;
+    }
+    assert.deepEqual(
+      names,
+      all.map(({ name }) => name),
+    );
+  });
+});
