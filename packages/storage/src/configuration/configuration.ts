@@ -145,8 +145,8 @@ function firstOf<T>(places: readonly T[], look: (place: T) => FoundValue | undef
 
 function findInVariable(question: Question, name: string, parameter: Parameter): FoundValue | undefined {
   const text = question.environment[name];
-  if (text === undefined || text === "") return undefined;
-  const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
+  if (text === undefined || (text === "" && !parameter.falseTexts)) return undefined;
+  const value = check(question, name, parameter, fromText(question, name, parameter, text));
   return { value, source: `environment ${name}` };
 }
 
@@ -175,7 +175,7 @@ function findInPlace(question: Question, { name, values }: DefaultsPlace, source
   const given = lookUp(values, source);
   if (given === undefined || given === null) return undefined;
   const place = `${name}: ${source}`;
-  const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
+  const value = typeof given === "string" ? fromText(question, place, parameter, given) : given;
   return { value: check(question, place, parameter, value), source: name };
 }
 
@@ -189,10 +189,12 @@ function parseJson({ scheme }: Question, name: string, text: string): unknown {
 
 const falseWords = ["false", "0", "f", "no", ""];
 
-function fromText(question: Question, name: string, types: readonly ParameterType[], text: string): unknown {
+function fromText(question: Question, name: string, parameter: Parameter, text: string): unknown {
+  const types = typesOf(parameter);
+  const { falseTexts = falseWords } = parameter;
   if (types.includes("boolean") && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
   if (types.includes("string")) return text;
-  if (types.includes("boolean")) return !falseWords.includes(text.toLowerCase());
+  if (types.includes("boolean")) return !falseTexts.includes(text.toLowerCase());
   if (types.includes("dict")) return parseJson(question, name, text);
   return Number(text);
 }

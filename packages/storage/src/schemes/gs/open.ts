@@ -4,8 +4,10 @@ import { createHttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { storeBackend } from "../../store-backend.ts";
 import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { createBucket } from "./bucket.ts";
+import { fetchBuckets } from "./buckets.ts";
 import { GsClient } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
@@ -28,6 +30,15 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     proxy: values["session_kwargs.proxy"] ?? undefined,
   });
   const client = new GsClient(location.bucket, configuration, http, defaultRetryPolicy);
+  if (location.bucket === "") {
+    const { retryPolicy } = client;
+    return storeBackend(
+      "gs",
+      retryPolicy,
+      (call) => fetchBuckets(client, call),
+      () => client.close(),
+    );
+  }
   const backend = withExplainedConditions(backendOf(client), (key) => client.place(key));
   const seconds = values.cache_timeout ?? Number.POSITIVE_INFINITY;
   return seconds > 0 ? withMetadataCache(backend, seconds) : backend;

@@ -31,6 +31,7 @@ const standardEndpoint = (tls: boolean, region: string) =>
 
 /** Names with dots fit no certificate, and other stores seldom have a host for each bucket. */
 function isVirtual(style: string, bucket: string, custom: boolean): boolean {
+  if (bucket === "") return false;
   if (style !== "auto") return style === "virtual";
   return !custom && /^[a-z0-9][a-z0-9-]*$/.test(bucket);
 }

@@ -146,7 +146,9 @@ export class S3Client {
   }
 
   async #findRegion(): Promise<string> {
-    return (await knownRegion(this.configuration)) ?? lookUpRegion(this.configuration, this.bucket, this.#http);
+    return (
+      (await knownRegion(this.configuration, this.bucket)) ?? lookUpRegion(this.configuration, this.bucket, this.#http)
+    );
   }
 
   async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {

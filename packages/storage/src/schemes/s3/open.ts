@@ -5,8 +5,10 @@ import { createHttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { storeBackend } from "../../store-backend.ts";
 import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { createBucket } from "./bucket.ts";
+import { fetchBuckets } from "./buckets.ts";
 import { S3Client } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
@@ -35,6 +37,14 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
     verifiedBy,
   });
   const client = new S3Client(location.bucket, configuration, http, retry);
+  if (location.bucket === "") {
+    return storeBackend(
+      "s3",
+      retry,
+      (call) => fetchBuckets(client, call),
+      () => client.close(),
+    );
+  }
   return withExplainedConditions(backendOf(client), (key) => client.place(key));
 }
 

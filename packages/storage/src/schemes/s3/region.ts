@@ -8,14 +8,17 @@ import { regionOfProfile } from "./shared-config.ts";
 export const standardRegion = "us-east-1";
 
 /** Undefined where the store is to be asked, once for each bucket. */
-export async function knownRegion(configuration: Configuration<typeof parameters>): Promise<string | undefined> {
+export async function knownRegion(
+  configuration: Configuration<typeof parameters>,
+  bucket: string,
+): Promise<string | undefined> {
   const { values, environment } = configuration;
   const given =
     values["client_kwargs.region_name"] ??
     (await regionOfSession(values.session)) ??
     (await regionOfProfile(values["kwargs.profile"], environment));
   if (given !== undefined) return given;
-  return values.cache_regions && values.endpoint_url === null ? undefined : standardRegion;
+  return values.cache_regions && values.endpoint_url === null && bucket !== "" ? undefined : standardRegion;
 }
 
 async function regionOfSession(session: object | null): Promise<string | undefined> {
