@@ -344,7 +344,10 @@ describe("a parameter's value", () => {
   it("is told of members of dicts, too, when nobody gave one", () => {
     const found = explained({});
     assert.deepEqual(found["config_kwargs.read_timeout"], { value: 60, source: "default" });
-    assert.deepEqual(found["config_kwargs.retries.max_attempts"], { value: 5, source: "default" });
-    assert.deepEqual(Object.keys(found), Object.keys(s3));
+    const taken = Object.entries(s3).filter(([, { effect }]) => effect !== "rejected");
+    assert.deepEqual(
+      Object.keys(found),
+      taken.map(([key]) => key),
+    );
   });
 });

@@ -2,6 +2,7 @@
 import { StorageError } from "../errors.ts";
 import { explainParameters } from "./explanation.ts";
 import { type DefaultsPlace, fsspecDefaults, type NamedDefaults } from "./fsspec-defaults.ts";
+import { membersOf } from "./members.ts";
 import {
   type ClientConfig,
   type Environment,
@@ -90,12 +91,6 @@ function refuseUnknownMembers(scheme: string, table: ParameterTable, key: string
 function knownKeys(table: ParameterTable): string[] {
   const aliases = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
   return [...new Set([...parameterKeys(table), ...aliases.filter((name) => !/[.$]/.test(name))])];
-}
-
-function membersOf(table: ParameterTable, key: string): string[] {
-  const sources = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
-  const names = [...Object.keys(table), ...sources].filter((name) => name.startsWith(`${key}.`));
-  return [...new Set(names.map((name) => name.slice(key.length + 1).split(".")[0] ?? ""))];
 }
 
 function find(question: Question, key: string): FoundValue | undefined {
@@ -195,11 +190,12 @@ function fromText(question: Question, name: string, parameter: Parameter, text: 
   if (types.includes("boolean") && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
   if (types.includes("string")) return text;
   if (types.includes("boolean")) return !falseTexts.includes(text.toLowerCase());
-  if (types.includes("dict")) return parseJson(question, name, text);
+  if (types.includes("dict") || types.includes("list")) return parseJson(question, name, text);
   return Number(text);
 }
 
 function check({ scheme }: Question, name: string, parameter: Parameter, value: unknown): unknown {
+  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
   const types = typesOf(parameter);
   if (!types.some((type) => hasType(type, value))) {
     throw refuse(scheme, `${name}: expected ${types.join(" or ")}, got ${describe(value)}`);
@@ -214,13 +210,13 @@ function check({ scheme }: Question, name: string, parameter: Parameter, value: 
   if (parameter.minimum !== undefined && typeof value === "number" && value < parameter.minimum) {
     throw refuse(scheme, `${name}: expected ${parameter.minimum} or more, got ${value}`);
   }
-  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
   return value;
 }
 
 function hasType(type: ParameterType, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "number") return typeof value === "number" && !Number.isNaN(value);
+  if (type === "list") return Array.isArray(value);
   if (type === "dict") return typeof value === "object" && value !== null && !Array.isArray(value);
   return typeof value === type;
 }

@@ -9,6 +9,7 @@ interface Types {
   number: number;
   string: string;
   dict: Readonly<Record<string, unknown>>;
+  list: readonly unknown[];
   object: object;
   function: (...values: never[]) => unknown;
 }

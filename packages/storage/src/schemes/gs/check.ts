@@ -4,6 +4,7 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
 import { endpointOf } from "./endpoint.ts";
 import type { parameters } from "./parameters.ts";
+import { checkSession } from "./session.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
 
@@ -23,6 +24,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
     throw refuse("requester_pays: project is missing; give it, or name the project to bill in requester_pays");
   }
   checkEndpoint(values.endpoint_url);
+  checkSession(values);
   if (isGiven("secure_serialize")) {
     process.emitWarning("secure_serialize of gs:// is deprecated, and does nothing", "DeprecationWarning");
   }

@@ -17,18 +17,14 @@ import { presignObject } from "./presign.ts";
 import { readObject, statObject } from "./read.ts";
 import { removeAtOnce, removeObject, removeObjects } from "./remove.ts";
 import { beginUpload, partUnit } from "./resumable-upload.ts";
+import { sessionSettings } from "./session.ts";
 import { putObject } from "./write.ts";
 
 const mebibyte = 1024 * 1024;
 
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const { values } = configuration;
-  const http = createHttpClient({
-    connections: values["session_kwargs.limit"],
-    connectTimeout: values["session_kwargs.timeout"],
-    readTimeout: values["session_kwargs.timeout"],
-    proxy: values["session_kwargs.proxy"] ?? undefined,
-  });
+  const http = createHttpClient(sessionSettings(configuration));
   const client = new GsClient(location.bucket, configuration, http, defaultRetryPolicy);
   if (location.bucket === "") {
     const { retryPolicy } = client;
