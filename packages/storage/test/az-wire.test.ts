@@ -199,6 +199,16 @@ describe("the right of az://", () => {
     refusedBecause({ ...account, credential: {} }, /^credential: expected/);
   });
 
+  proves("credential", "is not needed where the host of the account has a signature", async () => {
+    const account_host = "store.test?sv=1&sig=own";
+    const own = through({ account_name: "acct", account_host });
+    await own.storage.read("a");
+    assert.equal(own.session.requests[0]?.url, "https://store.test/container/a?sv=1&sig=own");
+    const given = through({ account_name: "acct", account_host, sas_token: "sig=given" });
+    await given.storage.read("a");
+    assert.equal(given.session.requests[0]?.url, "https://store.test/container/a?sig=given");
+  });
+
   proves("credential", "is asked again when the store refuses its token", async () => {
     let asked = 0;
     const getToken = async () => {
