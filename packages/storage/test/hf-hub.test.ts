@@ -87,6 +87,8 @@ describe("a URI of the hub", () => {
       assert.equal(await open(uri).readText("folder/a"), "1", uri);
     }
     assert.equal(await open("hf://old@main/folder").readText("a"), "1");
+    hub.rename("datasets", "old", "team/old");
+    assert.equal(await open("hf://old").readText("folder/a"), "1", "the hub leads on to those that have one now");
   });
 
   it("of a repository that was renamed still works, to write too", async () => {

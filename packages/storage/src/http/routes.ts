@@ -3,7 +3,7 @@ import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import type { HttpSettings } from "./client.ts";
 import { DirectHttp } from "./direct-http.ts";
 
-export interface Route {
+interface Route {
   readonly agent: Dispatcher;
   /** For content; not where a proxy, or a server that is to close connections, stands in the way. */
   readonly direct: DirectHttp | undefined;
