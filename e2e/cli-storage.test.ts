@@ -5,6 +5,8 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { openStorage, type Storage } from "@millrace/storage";
+import { startAzurite } from "../packages/storage/test/support/azurite.ts";
+import { startFakeGcsServer, whyNoFakeGcsServer } from "../packages/storage/test/support/fake-gcs-server.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
 import { Millrace, until } from "./support/millrace.ts";
 import { millrace } from "./support/server.ts";
@@ -298,6 +300,63 @@ describe("millrace storage explain", { timeout: 60_000 }, () => {
 });
 
 const skip = await whyNoVersitygw();
+const skipGs = await whyNoFakeGcsServer();
+
+describe("millrace storage ls without a bucket", { timeout: 120_000 }, () => {
+  const commandLine = Millrace.use();
+
+  const kinds: Record<string, [string | false, () => Promise<{ stop(): Promise<void>; config: object }>]> = {
+    "s3://": [skip, startVersitygw],
+    "gs://": [
+      skipGs,
+      async () => {
+        const { endpoint_url, stop } = await startFakeGcsServer();
+        return { stop, config: { endpoint_url, project: "p" } };
+      },
+    ],
+    "az://": [
+      false,
+      async () => {
+        const { connection_string, stop } = await startAzurite();
+        return { stop, config: { connection_string } };
+      },
+    ],
+  };
+  for (const [uri, [skip, start]] of Object.entries(kinds)) {
+    test(`lists the buckets of ${uri}, as folders`, { skip }, async () => {
+      const cli = await commandLine();
+      const { stop, config } = await start();
+      try {
+        for (const name of ["second", "first"]) {
+          const storage = openStorage(uri + name, { ...config });
+          await storage.createBucket();
+          await storage.close();
+        }
+        await cli.write("config.json", JSON.stringify(config));
+        const words = ["storage", "ls", uri, "--client-config", "@config.json"];
+        const listed = await cli.json<ListedEntry[]>(...words);
+        assert.deepEqual(
+          listed.map(({ path, type }) => [path, type]),
+          [
+            ["first/", "directory"],
+            ["second/", "directory"],
+          ],
+        );
+        assert.deepEqual((await cli.print(...words)).trim().split(/\s+/), ["first/", "second/"]);
+        assert.match(await cli.refused(64, ...words, "-r"), /names no bucket/);
+      } finally {
+        await stop();
+      }
+    });
+  }
+
+  test("of gs:// says that project is missing", async () => {
+    const cli = await commandLine();
+    const said = await cli.refused(64, "storage", "ls", "gs://", "--client-config", '{"token": "t"}');
+    assert.match(said, /^error: project is missing/);
+  });
+});
+
 describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
   const commandLine = Millrace.use();
   let server: S3Server;

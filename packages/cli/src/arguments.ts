@@ -756,6 +756,7 @@ export const commands = {
   "storage ls": {
     summary: "List a folder, or what a pattern matches",
     details:
+      "s3://, gs:// and az:// without a bucket list the buckets; gs:// needs the project in its client_config.\n" +
       "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes].\n" +
       "Quote them in a shell; a backslash before one takes it for itself. What has the very name is listed, whatever\n" +
       "else that would match. A pattern that matches nothing is an error.",

@@ -1,9 +1,16 @@
 /** What each parameter of `az://` does, and how failures are taken, seen by a server of our own that stands in for the store. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { promisify } from "node:util";
 import { type ClientConfig, isStorageError, openStorage, type Storage } from "@millrace/storage";
+import { resolveConfiguration } from "../src/configuration/configuration.ts";
+import { open as openScheme } from "../src/schemes/az/open.ts";
 import { parameters } from "../src/schemes/az/parameters.ts";
 import { rejectsWith } from "./conformance.ts";
 import { proofsOf } from "./support/proofs.ts";
@@ -52,6 +59,14 @@ async function against(config: ClientConfig = {}, answer: Answer = ok) {
   const server = await serve(answer);
   const connection_string = `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`;
   return { server, storage: openAt({ connection_string, ...config }) };
+}
+
+async function openBackend(config: ClientConfig) {
+  const given = { account_name: "acct", anon: true, ...quiet, ...config };
+  const location = { uri: "az://container", scheme: "az", bucket: "container", path: "" };
+  const backend = openScheme({ location, configuration: resolveConfiguration(["az"], parameters, given, {}) });
+  cleanups.push(() => backend.close());
+  return backend;
 }
 
 /** Over https, seen by a client of our own that is given as request_session. */
@@ -184,6 +199,16 @@ describe("the right of az://", () => {
     refusedBecause({ ...account, credential: {} }, /^credential: expected/);
   });
 
+  proves("credential", "is not needed where the host of the account has a signature", async () => {
+    const account_host = "store.test?sv=1&sig=own";
+    const own = through({ account_name: "acct", account_host });
+    await own.storage.read("a");
+    assert.equal(own.session.requests[0]?.url, "https://store.test/container/a?sv=1&sig=own");
+    const given = through({ account_name: "acct", account_host, sas_token: "sig=given" });
+    await given.storage.read("a");
+    assert.equal(given.session.requests[0]?.url, "https://store.test/container/a?sig=given");
+  });
+
   proves("credential", "is asked again when the store refuses its token", async () => {
     let asked = 0;
     const getToken = async () => {
@@ -312,6 +337,53 @@ describe("transfers of az://", () => {
     });
     await storage.write("a", stream(12));
     assert.equal(most, 3);
+  });
+
+  /** How many blocks are asked for before any is answered. */
+  const blocksAtOnce = async (config: ClientConfig, variables: Record<string, string>, blocks: number) => {
+    let most = 0;
+    const waiting: (() => void)[] = [];
+    const server = await serve((request, ...rest) => {
+      if (request.query.get("comp") !== "block") return ok(request, ...rest);
+      waiting.push(() => ok(request, ...rest));
+      most = Math.max(most, waiting.length);
+      if (waiting.length === 1) void release();
+    });
+    const connection_string = `AccountName=acct;AccountKey=${key};BlobEndpoint=${server.url}/acct`;
+    const storage = openAt({ connection_string, blocksize: 1, ...config }, variables);
+    // Looks that are made one after the other show that no more blocks come.
+    const release = async () => {
+      const looking = openAt({ connection_string });
+      for (let before = 0; before < waiting.length; ) {
+        before = waiting.length;
+        for (const _ of [1, 2, 3]) await looking.stat("b");
+      }
+      for (const answer of waiting.splice(0)) answer();
+    };
+    await storage.write("a", stream(blocks));
+    return most;
+  };
+
+  proves("max_concurrency", "unset is fsspec's batch size: that of its files, else 128", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-storage-fsspec-"));
+    cleanups.push(() => rm(folder, { recursive: true }));
+    await writeFile(join(folder, "conf.json"), JSON.stringify({ gather_batch_size: 5 }));
+    assert.equal(await blocksAtOnce({}, { FSSPEC_CONFIG_DIR: folder }, 12), 5);
+    await writeFile(join(folder, "conf.json"), JSON.stringify({ gather_batch_size: -1 }));
+    assert.equal(await blocksAtOnce({}, { FSSPEC_CONFIG_DIR: folder }, 4), 1, "without a limit one after the other");
+    assert.equal(await blocksAtOnce({}, {}, 140), 128);
+    assert.equal(await blocksAtOnce({ max_concurrency: 70 }, {}, 80), 70, "each has a connection of its own");
+  });
+
+  proves("max_concurrency", "unset is less where few files may be opened, or where blocks are big", async () => {
+    const { transfer } = await openBackend({ blocksize: 64 * 1024 * 1024 });
+    assert.equal(transfer.concurrency, 4, "256 MiB of blocks");
+    const module = new URL("../src/schemes/az/concurrency.ts", import.meta.url).href;
+    const program = `const { concurrencyOf } = await import(${JSON.stringify(module)});
+      console.log(concurrencyOf({ values: { max_concurrency: null }, environment: {} }, 1));`;
+    const words = ["-c", 'ulimit -n 256 && exec "$0" "$@"', process.execPath, "--input-type=module", "-e", program];
+    const { stdout } = await promisify(execFile)("sh", words);
+    assert.equal(Number(stdout), 32, "an eighth of 256 open files");
   });
 
   proves("timeout", "is told to the server, in transfers only", async () => {

@@ -41,6 +41,17 @@ print(json.dumps([fs.default_block_size, fs.max_concurrency, fs.version_aware]))
     assert.deepEqual(values, [null, 1, false]);
   });
 
+  it("count attempts alike: max_attempts those after the first, total_max_attempts all", async () => {
+    const script = `
+import os, botocore.session, botocore.config
+def attempts(retries):
+    config = botocore.config.Config(retries=retries)
+    client = botocore.session.Session().create_client("s3", region_name="r", config=config)
+    return client.meta.config.retries.get("total_max_attempts")
+print(json.dumps([attempts({"max_attempts": 2}), attempts({"total_max_attempts": 2, "max_attempts": 7})]))`;
+    assert.deepEqual(await python(script), [3, 2]);
+  });
+
   it("take no version where version_aware is not true", async () => {
     const script = `
 import s3fs
@@ -140,10 +151,13 @@ except Exception as error:
   });
 
   it("accept secure_serialize; options of a session that mean nothing on Node are refused here", async () => {
-    const words = 'secure_serialize=False, session_kwargs={"trust_env": True}';
+    const words = 'secure_serialize=False, session_kwargs={"trust_env": True, "json_serialize": json.dumps}';
     await python(`${fileSystem(words)}\nfs.ls("bucket/d")\nprint("null")`);
-    here({ secure_serialize: false });
-    assert.throws(() => here({ session_kwargs: { trust_env: true } }), /session_kwargs\.trust_env is not taken/);
+    here({ secure_serialize: false, session_kwargs: { trust_env: true } });
+    assert.throws(
+      () => here({ session_kwargs: { json_serialize: "x" } }),
+      /session_kwargs\.json_serialize is not taken/,
+    );
   });
 });
 
@@ -167,6 +181,17 @@ print(json.dumps([fs.service_client.account_name, fs.ls("files")]))`;
     assert.deepEqual(await python(script, environment), [server.account_name, ["files/a"]]);
     const storage = open("az://files", { account_name: "other", account_key: "b3RoZXI=" }, environment);
     assert.equal(new URL(await storage.presign("a")).host, "other.blob.core.windows.net");
+  });
+
+  it("move as many blocks at once as fsspec makes calls, unless it is said", async () => {
+    const script = `
+import adlfs, fsspec.config, os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (1024, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+of = lambda: adlfs.AzureBlobFileSystem(connection_string=os.environ["STRING"], skip_instance_cache=True).max_concurrency
+usual = of()
+fsspec.config.conf["gather_batch_size"] = 5
+print(json.dumps([usual, of()]))`;
+    assert.deepEqual(await python(script, { STRING: server.connection_string }), [128, 5]);
   });
 
   it("read ahead there, whatever default_cache_type says", async () => {

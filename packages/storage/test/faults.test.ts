@@ -206,7 +206,7 @@ describe(`${operations} operations through faults`, { skip, timeout: isLong ? 3_
       endpoint_url: proxy.url,
       // Renewed when the store says that they have expired.
       token: () => ({ key, secret, expires_at: new Date(Date.now() + 3_600_000) }),
-      config_kwargs: { read_timeout: 2, retries: { max_attempts: 8 } },
+      config_kwargs: { read_timeout: 2, retries: { total_max_attempts: 8 } },
     });
     plain = openStorage(`s3://${Bucket}`, server.config);
     for (let lane = 0; lane < 8; lane += 1) {

@@ -487,7 +487,10 @@ describe("the other parameters of gs://", () => {
   });
 
   proves("session_kwargs", "takes no others", () => {
-    refusedBecause({ session_kwargs: { trust_env: true } }, /session_kwargs\.trust_env is not taken/);
+    refusedBecause(
+      { session_kwargs: { trust_envy: true } },
+      /session_kwargs\.trust_envy is not taken.*did you mean trust_env/,
+    );
   });
 
   proves("endpoint_url", "goes before STORAGE_EMULATOR_HOST, which may lack its protocol", async () => {

@@ -75,9 +75,20 @@ describe("a URI of the hub", () => {
   });
 
   it("that names no repository is refused", () => {
-    for (const uri of ["hf://", "hf://name", "hf://datasets/name", "hf://buckets/team/name", "hf://a@b/c"]) {
+    for (const uri of ["hf://", "hf://datasets", "hf://datasets/", "hf://buckets/team/name", "hf://@b/c"]) {
       assert.throws(() => openStorage(uri), /expected hf:|not known here/, uri);
     }
+  });
+
+  it("may be a name alone, as old datasets have", async () => {
+    hub.create("datasets", "old");
+    await open("hf://old").write("folder/a", "1");
+    for (const uri of ["hf://old", "hf://old/", "hf://datasets/old", "hf://datasets/old@main"]) {
+      assert.equal(await open(uri).readText("folder/a"), "1", uri);
+    }
+    assert.equal(await open("hf://old@main/folder").readText("a"), "1");
+    hub.rename("datasets", "old", "team/old");
+    assert.equal(await open("hf://old").readText("folder/a"), "1", "the hub leads on to those that have one now");
   });
 
   it("of a repository that was renamed still works, to write too", async () => {

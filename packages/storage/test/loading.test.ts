@@ -31,7 +31,7 @@ describe("a package of a vendor is loaded", () => {
   });
 
   it("when its kind is used, and its resolver of credentials only when it is asked", async () => {
-    const config = `{ endpoint_url: "http://127.0.0.1:1", key: "k", secret: "s", config_kwargs: { retries: { max_attempts: 1 } } }`;
+    const config = `{ endpoint_url: "http://127.0.0.1:1", key: "k", secret: "s", config_kwargs: { retries: { total_max_attempts: 1 } } }`;
     const program = `await openStorage("s3://bucket", ${config}).read("a").catch(() => {});`;
     assert.deepEqual(await packagesLoadedBy(program), ["undici"]);
   });

@@ -286,10 +286,13 @@ describe("a parameter's value", () => {
     assert.equal(resolveConfiguration(["az"], az, {}, environment).values.connection_string, "from the environment");
   });
 
-  it("of anon on az is false for the words that mean so, and true for any other", () => {
-    const anon = (AZURE_STORAGE_ANON: string) =>
+  it("of anon on az is false for false, 0 and f in any case, true for any other text, unset without the variable", () => {
+    const anon = (AZURE_STORAGE_ANON?: string) =>
       resolveConfiguration(["az"], az, {}, { AZURE_STORAGE_ANON }).values.anon;
-    assert.deepEqual(["false", "0", "f", "F", "1", "yes"].map(anon), [false, false, false, false, true, true]);
+    for (const text of ["false", "False", "FALSE", "0", "f", "F"]) assert.equal(anon(text), false, text);
+    for (const text of ["true", "1", "t", "yes", "no", "n", "off", "00", " false", ""])
+      assert.equal(anon(text), true, text);
+    assert.equal(anon(undefined), null);
   });
 
   it("is masked where it is secret, in every place", () => {
@@ -341,7 +344,10 @@ describe("a parameter's value", () => {
   it("is told of members of dicts, too, when nobody gave one", () => {
     const found = explained({});
     assert.deepEqual(found["config_kwargs.read_timeout"], { value: 60, source: "default" });
-    assert.deepEqual(found["config_kwargs.retries.max_attempts"], { value: 5, source: "default" });
-    assert.deepEqual(Object.keys(found), Object.keys(s3));
+    const taken = Object.entries(s3).filter(([, { effect }]) => effect !== "rejected");
+    assert.deepEqual(
+      Object.keys(found),
+      taken.map(([key]) => key),
+    );
   });
 });

@@ -5,7 +5,7 @@ import { access, readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
-import { expectedReadme } from "../../../scripts/storage-readme.ts";
+import { expectedOptions, expectedReadme } from "../../../scripts/storage-readme.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "./support/versitygw.ts";
 
 const run = promisify(execFile);
@@ -14,6 +14,11 @@ const home = join(import.meta.dirname, "..");
 describe("the README", () => {
   it("has the tables of parameters as the code has them", async () => {
     const { present, expected } = await expectedReadme();
+    assert.ok(present === expected, "the tables have changed: run scripts/storage-readme.ts");
+  });
+
+  it("has a page with every option of the Python libraries, as the code has them", async () => {
+    const { present, expected } = await expectedOptions();
     assert.ok(present === expected, "the tables have changed: run scripts/storage-readme.ts");
   });
 

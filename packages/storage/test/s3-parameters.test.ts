@@ -13,7 +13,7 @@ import { type Environment, parameterKeys } from "../src/configuration/parameters
 import { parameters } from "../src/schemes/s3/parameters.ts";
 import { rejectsWith } from "./conformance.ts";
 import { type Answer, type RecordingServer, startRecordingServer } from "./support/recording-server.ts";
-import { redirectNetwork, silenceNetwork } from "./support/redirected-network.ts";
+import { redirectNetwork } from "./support/redirected-network.ts";
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -409,66 +409,4 @@ describe("the parameter of s3://", () => {
     const [rule, test] = effects[key] ?? [];
     it(`${key} ${rule}`, { timeout: 60_000 }, () => test?.() ?? assert.fail(`${key} has no test`));
   }
-});
-
-describe("config_kwargs of s3://", () => {
-  const onlyOnce = { max_attempts: 1 };
-  const causeOf = (promise: Promise<unknown>) =>
-    promise.then(
-      () => assert.fail("it succeeded"),
-      (error: Error) => [(error as { code?: string }).code, (error.cause as { code?: string }).code],
-    );
-
-  it("read_timeout ends waiting for an answer", { timeout: 60_000 }, async () => {
-    const config_kwargs = { read_timeout: 0.05, retries: onlyOnce };
-    const { storage } = await against({ ...keys, config_kwargs }, () => {});
-    assert.deepEqual(await causeOf(storage.read("a")), ["network", "ETIMEDOUT"]);
-  });
-
-  it("connect_timeout ends waiting for a connection", { timeout: 60_000 }, async () => {
-    const network = silenceNetwork();
-    cleanups.push(() => network.restore());
-    const config_kwargs = { connect_timeout: 0.05, retries: onlyOnce };
-    const storage = opened({ ...keys, endpoint_url: "http://127.0.0.1:9", config_kwargs });
-    assert.deepEqual(await causeOf(storage.read("a")), ["network", "ETIMEDOUT"]);
-  });
-
-  it("retries.max_attempts, and AWS_MAX_ATTEMPTS, say how often a call is made", async () => {
-    const busy: Answer = (_request, response) => response.writeHead(503).end();
-    const counted = async (config_kwargs: object, environment = {}) => {
-      const { server, storage } = await against({ ...keys, config_kwargs }, busy, environment);
-      await rejectsWith("throttled", storage.read("a"));
-      return server.requests.length;
-    };
-    assert.equal(await counted({ retries: { max_attempts: 3 } }), 3);
-    assert.equal(await counted({ retries: { max_attempts: 3, total_max_attempts: 2 } }), 2);
-    assert.equal(await counted({}, { AWS_MAX_ATTEMPTS: "2" }), 2);
-  });
-
-  it("s3.addressing_style puts the bucket into the host or into the path", async () => {
-    const server = await serving();
-    const network = redirectNetwork(server.url);
-    cleanups.push(() => network.restore());
-    const endpoint_url = "http://store.example:8080";
-    const config = { ...keys, use_ssl: false };
-    const style = (addressing_style: string) => ({ s3: { addressing_style } });
-    await opened({ ...config, endpoint_url, config_kwargs: style("virtual") }).read("a b");
-    await opened({ ...config, endpoint_url, config_kwargs: style("auto") }).read("a b");
-    await opened({ ...config, config_kwargs: style("path") }).read("a b");
-    await opened({ ...config, config_kwargs: style("auto") }).read("a b");
-    assert.deepEqual(
-      server.requests.map(({ headers, path }) => headers.host + path),
-      [
-        "bucket.store.example:8080/a%20b",
-        "store.example:8080/bucket/a%20b",
-        "s3.us-east-1.amazonaws.com/bucket/a%20b",
-        "bucket.s3.us-east-1.amazonaws.com/a%20b",
-      ],
-    );
-    assert.deepEqual(network.hosts.slice(0, 2), ["bucket.store.example", "store.example"]);
-  });
-
-  it("signature_version takes version 4 only", () => {
-    assert.throws(() => opened({ config_kwargs: { signature_version: "s3" } }), /expected one of s3v4/);
-  });
 });

@@ -134,7 +134,7 @@ describe("when the store fails", () => {
   });
 
   it("the last error is told when patience ends, with what the store said", async () => {
-    const config = { ...keys, config_kwargs: { retries: { max_attempts: 2 } } };
+    const config = { ...keys, config_kwargs: { retries: { total_max_attempts: 2 } } };
     const { server, storage } = await against(failure(503, "SlowDown", { "x-amz-request-id": "R1" }), config);
     const expected = { code: "throttled", retryable: true, requestId: "R1", scheme: "s3", bucket: "bucket", key: "a" };
     await assert.rejects(storage.read("a"), { ...expected, message: "s3://bucket/a: SlowDown: said so" });
@@ -272,7 +272,7 @@ it("a body that breaks off, of a store that then is gone, is asked for no more o
       response.writeHead(200, { etag: '"e"', "content-length": 1_000_000 }).write(Buffer.alloc(1000));
       setImmediate(() => response.destroy());
     },
-    { ...keys, config_kwargs: { retries: { max_attempts: 3 } } },
+    { ...keys, config_kwargs: { retries: { total_max_attempts: 3 } } },
   );
   await assert.rejects(Array.fromAsync(storage.readStream("a")), { code: "network" });
   assert.ok(server.requests.length <= 1 + 4, `${server.requests.length} requests`);

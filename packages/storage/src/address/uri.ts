@@ -51,6 +51,12 @@ export function parseBucketUri(uri: string): Location {
   return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
 }
 
+/** The same, or no bucket at all, as in `s3://`: then the buckets are what it holds. */
+export function parseStoreUri(uri: string): Location {
+  if (/^\/?$/.test(afterScheme(uri))) return { uri, scheme: schemeOf(uri), bucket: "", path: "" };
+  return parseBucketUri(uri);
+}
+
 /** Whether keys of both mean the same. What stands before the path may name more than the bucket: an account, a user. */
 export function isSamePlace(one: Location, other: Location): boolean {
   if (one.scheme !== other.scheme || one.bucket !== other.bucket) return false;

@@ -2,6 +2,7 @@
 import { StorageError } from "../errors.ts";
 import { explainParameters } from "./explanation.ts";
 import { type DefaultsPlace, fsspecDefaults, type NamedDefaults } from "./fsspec-defaults.ts";
+import { membersOf } from "./members.ts";
 import {
   type ClientConfig,
   type Environment,
@@ -92,12 +93,6 @@ function knownKeys(table: ParameterTable): string[] {
   return [...new Set([...parameterKeys(table), ...aliases.filter((name) => !/[.$]/.test(name))])];
 }
 
-function membersOf(table: ParameterTable, key: string): string[] {
-  const sources = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
-  const names = [...Object.keys(table), ...sources].filter((name) => name.startsWith(`${key}.`));
-  return [...new Set(names.map((name) => name.slice(key.length + 1).split(".")[0] ?? ""))];
-}
-
 function find(question: Question, key: string): FoundValue | undefined {
   const parameter = question.table[key] as Parameter;
   const sources = sourcesOf(key, parameter);
@@ -145,8 +140,8 @@ function firstOf<T>(places: readonly T[], look: (place: T) => FoundValue | undef
 
 function findInVariable(question: Question, name: string, parameter: Parameter): FoundValue | undefined {
   const text = question.environment[name];
-  if (text === undefined || text === "") return undefined;
-  const value = check(question, name, parameter, fromText(question, name, typesOf(parameter), text));
+  if (text === undefined || (text === "" && !parameter.falseTexts)) return undefined;
+  const value = check(question, name, parameter, fromText(question, name, parameter, text));
   return { value, source: `environment ${name}` };
 }
 
@@ -175,7 +170,7 @@ function findInPlace(question: Question, { name, values }: DefaultsPlace, source
   const given = lookUp(values, source);
   if (given === undefined || given === null) return undefined;
   const place = `${name}: ${source}`;
-  const value = typeof given === "string" ? fromText(question, place, typesOf(parameter), given) : given;
+  const value = typeof given === "string" ? fromText(question, place, parameter, given) : given;
   return { value: check(question, place, parameter, value), source: name };
 }
 
@@ -189,15 +184,18 @@ function parseJson({ scheme }: Question, name: string, text: string): unknown {
 
 const falseWords = ["false", "0", "f", "no", ""];
 
-function fromText(question: Question, name: string, types: readonly ParameterType[], text: string): unknown {
+function fromText(question: Question, name: string, parameter: Parameter, text: string): unknown {
+  const types = typesOf(parameter);
+  const { falseTexts = falseWords } = parameter;
   if (types.includes("boolean") && /^(true|false)$/i.test(text)) return text.toLowerCase() === "true";
   if (types.includes("string")) return text;
-  if (types.includes("boolean")) return !falseWords.includes(text.toLowerCase());
-  if (types.includes("dict")) return parseJson(question, name, text);
+  if (types.includes("boolean")) return !falseTexts.includes(text.toLowerCase());
+  if (types.includes("dict") || types.includes("list")) return parseJson(question, name, text);
   return Number(text);
 }
 
 function check({ scheme }: Question, name: string, parameter: Parameter, value: unknown): unknown {
+  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
   const types = typesOf(parameter);
   if (!types.some((type) => hasType(type, value))) {
     throw refuse(scheme, `${name}: expected ${types.join(" or ")}, got ${describe(value)}`);
@@ -212,13 +210,13 @@ function check({ scheme }: Question, name: string, parameter: Parameter, value: 
   if (parameter.minimum !== undefined && typeof value === "number" && value < parameter.minimum) {
     throw refuse(scheme, `${name}: expected ${parameter.minimum} or more, got ${value}`);
   }
-  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
   return value;
 }
 
 function hasType(type: ParameterType, value: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "number") return typeof value === "number" && !Number.isNaN(value);
+  if (type === "list") return Array.isArray(value);
   if (type === "dict") return typeof value === "object" && value !== null && !Array.isArray(value);
   return typeof value === type;
 }

@@ -2,7 +2,9 @@
 import { type ExplainedParameter, type FoundValue, type ParameterTable, typesOf } from "./parameters.ts";
 
 export function explainParameters(table: ParameterTable, found: ReadonlyMap<string, FoundValue>): ExplainedParameter[] {
-  return Object.entries(table).map(([key, parameter]) => ({
+  // What is refused has no value, ever.
+  const taken = Object.entries(table).filter(([, { effect }]) => effect !== "rejected");
+  return taken.map(([key, parameter]) => ({
     key,
     value: masked(table, key, found.get(key)?.value ?? parameter.default),
     source: found.get(key)?.source ?? "default",

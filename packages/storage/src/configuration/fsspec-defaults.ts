@@ -29,20 +29,32 @@ function placesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   return [...given, ...filesOf(scheme, environment)];
 }
 
-/** Of several files the last one wins. */
 function filesOf(scheme: string, environment: Environment): DefaultsPlace[] {
+  return pathsOf(environment).flatMap((path) => {
+    const values = sectionsOf(scheme, path)[scheme] as ClientConfig | undefined;
+    return values ? [{ name: `file ${path}`, values }] : [];
+  });
+}
+
+/** How many calls fsspec makes at once: a setting of all schemes, which stands beside theirs in the files. */
+export function fsspecBatchSize(scheme: string, environment: Environment): number | undefined {
+  const given = pathsOf(environment).map((path) => sectionsOf(scheme, path)["gather_batch_size"]);
+  return given.find((value) => typeof value === "number");
+}
+
+/** Of several files the last one wins. */
+function pathsOf(environment: Environment): string[] {
   const folder = folderOf(environment);
   const names = folder === undefined ? [] : namesIn(folder).filter((name) => /\.(ini|json)$/.test(name));
   return names
     .sort()
     .reverse()
-    .map((name) => join(folder as string, name))
-    .flatMap((path) => {
-      const text = readFileSync(path, "utf8");
-      const sections = path.endsWith(".ini") ? parseIni(text) : parseJson(scheme, path, text);
-      const values = sections[scheme] as ClientConfig | undefined;
-      return values ? [{ name: `file ${path}`, values }] : [];
-    });
+    .map((name) => join(folder as string, name));
+}
+
+function sectionsOf(scheme: string, path: string): ClientConfig {
+  const text = readFileSync(path, "utf8");
+  return path.endsWith(".ini") ? parseIni(text) : parseJson(scheme, path, text);
 }
 
 function folderOf(environment: Environment): string | undefined {

@@ -9,6 +9,7 @@ interface Types {
   number: number;
   string: string;
   dict: Readonly<Record<string, unknown>>;
+  list: readonly unknown[];
   object: object;
   function: (...values: never[]) => unknown;
 }
@@ -37,6 +38,8 @@ interface Described {
   readonly elsewhere?: (environment: Environment) => FoundValue | undefined;
   readonly choices?: readonly string[];
   readonly minimum?: number;
+  /** Of a boolean: the only texts that a variable may hold for false, in any case; all others, the empty one too, are true. */
+  readonly falseTexts?: readonly string[];
   /** What a null that is given stands for, where it is not the same as giving nothing. */
   readonly nullMeans?: string;
   readonly secret?: true;

@@ -11,6 +11,29 @@ export function readCertificates(file: string, scheme: string, parameter: string
   }
 }
 
+/** Who a client is: its certificate, and the key to it. */
+export interface Identity {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** One file that holds both, or the two. */
+export function readIdentity(
+  given: string | readonly unknown[] | null,
+  scheme: string,
+  parameter: string,
+): Identity | undefined {
+  if (given === null) return undefined;
+  const files = typeof given === "string" ? [given, given] : given;
+  const [cert, key] = files;
+  if (typeof cert !== "string" || typeof key !== "string" || files.length !== 2) {
+    throw new StorageError("config", `${parameter}: expected a file, or a list of two: certificate and key`, {
+      scheme,
+    });
+  }
+  return { cert: readCertificates(cert, scheme, parameter), key: readCertificates(key, scheme, parameter) };
+}
+
 interface Problem {
   readonly reason: string;
   /** What to do, where this parameter, or variable, names the certificates to trust. */

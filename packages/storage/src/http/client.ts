@@ -1,10 +1,12 @@
 /** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
 import type { Readable } from "node:stream";
-import { Agent, type Dispatcher, ProxyAgent } from "undici";
+import type { Dispatcher } from "undici";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
-import { describeCertificateError } from "./certificates.ts";
-import { DirectHttp } from "./direct-http.ts";
+import { describeCertificateError, type Identity } from "./certificates.ts";
+import type { DirectHttp } from "./direct-http.ts";
 import { type HttpHeaders, IncomingBody } from "./incoming-body.ts";
+import type { ProxyFor } from "./proxies.ts";
+import { createRoutes } from "./routes.ts";
 
 export interface HttpSettings {
   /** Connections to one host. */
@@ -19,8 +21,19 @@ export interface HttpSettings {
   readonly authorities?: string | undefined;
   /** The parameter that says both, where there is one: for messages. */
   readonly verifiedBy?: string;
-  /** URL of an HTTP proxy. */
-  readonly proxy?: string | undefined;
+  /** The certificate that is shown to servers. */
+  readonly identity?: Identity | undefined;
+  /** Whether idle connections are kept up by probes of TCP. */
+  readonly keepsAlive?: boolean | undefined;
+  /** Seconds that an idle connection is kept; 0: it is closed after one request. */
+  readonly idleTimeout?: number | undefined;
+  /** Of every request, below its own. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly proxyFor?: ProxyFor | undefined;
+  /** For proxies that speak TLS themselves. */
+  readonly proxyTls?: { readonly authorities: string | undefined; readonly identity: Identity | undefined };
+  /** What a proxy is told, instead of the name and password of its URL. */
+  readonly proxyAuthorization?: string | undefined;
 }
 
 export interface HttpRequest {
@@ -65,27 +78,13 @@ export interface HttpClient {
 }
 
 export function createHttpClient(settings: HttpSettings): HttpClient {
-  const connect = {
-    timeout: settings.connectTimeout * 1000,
-    rejectUnauthorized: settings.verify !== false,
-    ...(settings.authorities === undefined ? {} : { ca: settings.authorities }),
-  };
-  const options = {
-    connections: settings.connections,
-    headersTimeout: settings.readTimeout * 1000,
-    bodyTimeout: settings.readTimeout * 1000,
-    // One request on a connection: with several, a slow answer holds up those behind it.
-    pipelining: 1,
-    allowH2: false,
-    connect,
-  };
-  const { proxy } = settings;
-  const agent =
-    proxy === undefined ? new Agent(options) : new ProxyAgent({ ...options, uri: proxy, requestTls: connect });
-  const direct = proxy === undefined ? new DirectHttp(settings) : undefined;
+  const routes = createRoutes(settings);
+  const { headers } = settings;
   return {
-    async send(request, place) {
+    async send(given, place) {
+      const request = headers === undefined ? given : { ...given, headers: { ...headers, ...given.headers } };
       try {
+        const { agent, direct } = routes.to(request.origin);
         const answer = request.isDirect && direct && (await sendDirectly(direct, request, place));
         return answer || (await send(agent, request, place));
       } catch (error) {
@@ -93,10 +92,7 @@ export function createHttpClient(settings: HttpSettings): HttpClient {
         throw toStorageError(error, request.signal, place, said);
       }
     },
-    async close() {
-      direct?.close();
-      await agent.destroy();
-    },
+    close: () => routes.close(),
   };
 }
 

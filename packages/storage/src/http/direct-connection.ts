@@ -21,6 +21,9 @@ const blankLine = Buffer.from("\r\n\r\n");
 
 const nothing = Buffer.alloc(0);
 
+/** Milliseconds of silence, as in the ordinary client. */
+const probesAfter = 60_000;
+
 function hasHead(bytes: Buffer): boolean {
   const isThere = bytes.includes(blankLine);
   if (!isThere && bytes.length > longestHead) throw new Error("the head of the answer is too long");
@@ -231,7 +234,7 @@ interface Reading {
 
 function connect(origin: URL, settings: HttpSettings, onread: Reading): Socket {
   const host = origin.hostname.replace(/^\[|\]$/g, "");
-  const { authorities, verify, connectTimeout } = settings;
+  const { authorities, identity, verify, connectTimeout, keepsAlive } = settings;
   const isSecure = origin.protocol === "https:";
   const place = { host, port: Number(origin.port || (isSecure ? 443 : 80)), onread };
   const socket = isSecure
@@ -240,9 +243,11 @@ function connect(origin: URL, settings: HttpSettings, onread: Reading): Socket {
         ...(net.isIP(host) ? {} : { servername: host }),
         rejectUnauthorized: verify !== false,
         ...(authorities === undefined ? {} : { ca: authorities }),
+        ...identity,
         ALPNProtocols: ["http/1.1"],
       })
     : net.connect(place);
+  if (keepsAlive) socket.setKeepAlive(true, probesAfter);
   const timer = setTimeout(() => socket.destroy(timeout("no connection was made in time")), connectTimeout * 1000);
   const stop = () => clearTimeout(timer);
   socket.once(isSecure ? "secureConnect" : "connect", stop).once("close", stop);

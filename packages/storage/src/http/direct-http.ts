@@ -6,8 +6,8 @@ import { DirectConnection, type DirectHead } from "./direct-connection.ts";
 import { DirectLease } from "./direct-lease.ts";
 import { requestHead } from "./head.ts";
 
-/** Milliseconds; servers that close sooner are noticed. */
-const keptFor = 4000;
+/** Seconds; servers that close sooner are noticed. */
+const usuallyKept = 4;
 
 export interface DirectAnswer {
   readonly head: DirectHead;
@@ -31,11 +31,14 @@ export class DirectHttp {
   readonly #settings: HttpSettings;
   readonly #hosts = new Map<string, Host>();
   readonly #connections = new Set<DirectConnection>();
+  /** Milliseconds. */
+  readonly #keptFor: number;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(settings: HttpSettings) {
     this.#settings = settings;
+    this.#keptFor = (settings.idleTimeout ?? usuallyKept) * 1000;
   }
 
   /** Undefined: the request, or its answer, is none for this way, and must be asked in the ordinary one. */
@@ -51,7 +54,7 @@ export class DirectHttp {
       throw signal?.reason ?? closedError();
     }
     const lease = new DirectLease(signal, (kept) => {
-      if (kept?.rest(keptFor)) host.idle.push(kept);
+      if (kept?.rest(this.#keptFor)) host.idle.push(kept);
       host.slots.release();
     });
     try {
@@ -94,7 +97,7 @@ export class DirectHttp {
 
   /** Milliseconds: what takes too long is noticed that much later. */
   get #period(): number {
-    return Math.min(keptFor, this.#settings.readTimeout * 1000 || keptFor) / 8;
+    return Math.min(this.#keptFor, this.#settings.readTimeout * 1000 || this.#keptFor) / 8;
   }
 
   readonly #lookAtTime = () => {

@@ -1,17 +1,30 @@
 /** Tests that prove what parameters do: each names those that it proves, and a table with an unproven one fails. */
 import assert from "node:assert/strict";
 import { it } from "node:test";
+import { membersBelow } from "../../src/configuration/members.ts";
 import { type ParameterTable, parameterKeys } from "../../src/configuration/parameters.ts";
 
 type Test = () => void | Promise<void>;
 
-export function proofsOf<Table extends ParameterTable>(table: Table) {
-  const unproven = new Set(parameterKeys(table));
+/** The options of dicts that do something, also those that are another place of a parameter. */
+export function workingOptions(table: ParameterTable, ...dicts: string[]): string[] {
+  const options = dicts.flatMap((dict) => membersBelow(table, dict).map((name) => `${dict}.${name}`));
+  const isHeld = (key: string) => options.some((other) => other.startsWith(`${key}.`));
+  const works = (key: string) => !["no-op", "rejected"].includes(table[key]?.effect ?? "native");
+  return options.filter((key) => works(key) && !isHeld(key));
+}
+
+export function proofsOf<Table extends ParameterTable>(table: Table, keys: readonly string[] = parameterKeys(table)) {
+  const unproven = new Set(keys);
+  const known = new Set(keys);
   return {
     /** A test whose title begins with the parameters; it must fail if they were ignored. */
-    proves(keys: (keyof Table & string) | readonly (keyof Table & string)[], rule: string, test: Test): void {
+    proves(keys: string | readonly string[], rule: string, test: Test): void {
       const named = typeof keys === "string" ? [keys] : keys;
-      for (const key of named) unproven.delete(key);
+      for (const key of named) {
+        assert.ok(known.has(key), `${key} is not to be proven`);
+        unproven.delete(key);
+      }
       it(`${named.join(", ")} ${rule}`, { timeout: 60_000 }, test);
     },
     /** To be called last. */

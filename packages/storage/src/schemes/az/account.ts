@@ -38,7 +38,11 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   const right = rightOf(configuration);
   if (values.account_host !== null) {
     if (name === undefined && right.kind !== "anonymous") throw refuse("account_name is missing beside account_host");
-    return { name: name ?? "", url: `https://${values.account_host.replace(/\/+$/, "")}`, right };
+    const [host = "", signature] = values.account_host.split("?");
+    // A right that is given goes before the one in the address.
+    const isGiven = right.kind !== "anonymous" && right.kind !== "default";
+    const own = isGiven ? undefined : signatureRight(signature);
+    return { name: name ?? "", url: `https://${host.replace(/\/+$/, "")}`, right: own ?? right };
   }
   if (name === undefined) throw refuse("account_name or connection_string is missing");
   return { name, url: `https://${name}.blob.core.windows.net`, right };

@@ -5,10 +5,13 @@ import { createHttpClient, type HttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listByFolders } from "../../listing/folder-listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { storeBackend } from "../../store-backend.ts";
 import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { accountOf } from "./account.ts";
 import { AzClient } from "./client.ts";
+import { concurrencyOf } from "./concurrency.ts";
 import { createContainer, withContainerCheck } from "./container.ts";
+import { fetchContainers } from "./containers.ts";
 import { copyBlob } from "./copy.ts";
 import { fetchPage } from "./list.ts";
 import type { parameters } from "./parameters.ts";
@@ -20,30 +23,40 @@ import { BlockUpload, putBlob } from "./write.ts";
 
 const mebibyte = 1024 * 1024;
 const defaultBlock = 8 * mebibyte;
-const defaultConcurrency = 8;
+const usualConnections = 64;
 const mostBlocks = 50_000;
 
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const account = accountOf(configuration, location);
-  const http = createClient(configuration);
+  const concurrency = concurrencyOf(configuration, configuration.values.blocksize ?? defaultBlock);
+  const http = createClient(configuration, concurrency);
   const client = new AzClient(account, location.bucket, configuration, http, defaultRetryPolicy);
+  if (location.bucket === "") {
+    return storeBackend(
+      "az",
+      client.retryPolicy,
+      (call) => fetchContainers(client, call),
+      () => client.close(),
+    );
+  }
   return withContainerCheck(
     client,
-    withExplainedConditions(backendOf(client), (key) => client.place(key)),
+    withExplainedConditions(backendOf(client, concurrency), (key) => client.place(key)),
   );
 }
 
-function createClient({ values }: Configuration<typeof parameters>): HttpClient {
+function createClient({ values }: Configuration<typeof parameters>, concurrency: number): HttpClient {
   if (values.request_session !== null) return createSessionClient(values.request_session);
   return createHttpClient({
-    connections: 64,
+    // Every block that may move at once has a connection of its own.
+    connections: Math.max(usualConnections, concurrency),
     connectTimeout: values.connection_timeout ?? 20,
     readTimeout: values.read_timeout ?? 60,
   });
 }
 
-function backendOf(client: AzClient): Backend {
-  const { blocksize, max_concurrency } = client.configuration.values;
+function backendOf(client: AzClient, concurrency: number): Backend {
+  const { blocksize } = client.configuration.values;
   const partSize = blocksize ?? defaultBlock;
   return {
     transfer: {
@@ -51,7 +64,7 @@ function backendOf(client: AzClient): Backend {
       minimumPart: 1,
       maximumParts: mostBlocks,
       wholeUpTo: partSize,
-      concurrency: max_concurrency ?? defaultConcurrency,
+      concurrency,
       retry: client.retryPolicy,
     },
     list: (prefix, call) => listByFolders((page) => fetchPage(client, page), prefix, call),

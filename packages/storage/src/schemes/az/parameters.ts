@@ -92,7 +92,8 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["anon", "$AZURE_STORAGE_ANON"],
-    help: "Anonymous access where no credential is given; unset: the default chain of credentials.",
+    falseTexts: ["false", "0", "f"],
+    help: "Anonymous access where no credential is given; unset: the default chain of credentials. In the variable false, 0 and f, in any case, are false, and every other text, the empty one too, is true.",
   },
   default_fill_cache: {
     type: "boolean",
@@ -126,7 +127,7 @@ export const parameters = {
     default: null,
     minimum: 1,
     effect: "emulated",
-    help: "Blocks or ranges of one blob that move at once; 8 when unset.",
+    help: "Blocks or ranges of one blob that move at once, each on its connection; unset: fsspec's batch size, as far as 256 MiB of blocks allow.",
   },
   timeout: {
     type: "integer",

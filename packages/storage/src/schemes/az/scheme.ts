@@ -1,5 +1,5 @@
 /** `az://container/path`: Azure Blob Storage; also `abfs://container@account.host/path`, which names the account. */
-import { type Location, parseBucketUri } from "../../address/uri.ts";
+import { type Location, parseStoreUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { StorageError } from "../../errors.ts";
 import { defineScheme } from "../../scheme.ts";
@@ -21,7 +21,8 @@ export const azScheme = defineScheme({
 });
 
 function parse(uri: string): Location {
-  const location = parseBucketUri(uri);
+  const location = parseStoreUri(uri);
   const at = location.bucket.indexOf("@");
+  if (at === 0) throw new StorageError("config", `${uri}: the container is missing`, { scheme: "az" });
   return at < 0 ? location : { ...location, bucket: location.bucket.slice(0, at) };
 }

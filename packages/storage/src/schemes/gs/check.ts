@@ -1,13 +1,18 @@
 /** Rules between the parameters of `gs://`, checked before anything is sent. */
+import type { Location } from "../../address/uri.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
 import { endpointOf } from "./endpoint.ts";
 import type { parameters } from "./parameters.ts";
+import { checkSession } from "./session.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
 
-export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>): void {
+export const withoutProject = () => refuse("project is missing: gs:// lists the buckets of a project");
+
+export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>, { bucket }: Location): void {
   const { token, requester_pays, project } = values;
+  if (bucket === "") checkProject(values);
   if (token === "cache" || token === "browser") {
     throw refuse(`token: "${token}" is kept in a form that only Python reads; give a token file or google_default`);
   }
@@ -19,9 +24,18 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
     throw refuse("requester_pays: project is missing; give it, or name the project to bill in requester_pays");
   }
   checkEndpoint(values.endpoint_url);
+  checkSession(values);
   if (isGiven("secure_serialize")) {
     process.emitWarning("secure_serialize of gs:// is deprecated, and does nothing", "DeprecationWarning");
   }
+}
+
+/** Without a bucket the project's are listed. The default credentials name a project themselves. */
+function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
+  if (token === "anon") {
+    throw refuse("token: a project's buckets are not listed when it is anon, which ignores project; name a bucket");
+  }
+  if (project === null && token !== "google_default") throw withoutProject();
 }
 
 function checkEndpoint(given: string | null): void {

@@ -10,6 +10,7 @@ import { type AccessToken, projectOf, tokenSource } from "./credentials.ts";
 import { endpointOf } from "./endpoint.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
+import { sessionHeaders } from "./session.ts";
 
 export interface GsRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
@@ -43,7 +44,7 @@ export class GsClient {
     this.retryPolicy = policy;
     this.#http = http;
     this.#tokens = tokenSource(configuration);
-    this.#headers = configuration.values["session_kwargs.headers"] as Record<string, string>;
+    this.#headers = sessionHeaders(configuration.values);
   }
 
   objectPath(key: string): string {

@@ -4,8 +4,10 @@ import { createHttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
+import { storeBackend } from "../../store-backend.ts";
 import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { createBucket } from "./bucket.ts";
+import { fetchBuckets } from "./buckets.ts";
 import { GsClient } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
@@ -15,19 +17,24 @@ import { presignObject } from "./presign.ts";
 import { readObject, statObject } from "./read.ts";
 import { removeAtOnce, removeObject, removeObjects } from "./remove.ts";
 import { beginUpload, partUnit } from "./resumable-upload.ts";
+import { sessionSettings } from "./session.ts";
 import { putObject } from "./write.ts";
 
 const mebibyte = 1024 * 1024;
 
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
   const { values } = configuration;
-  const http = createHttpClient({
-    connections: values["session_kwargs.limit"],
-    connectTimeout: values["session_kwargs.timeout"],
-    readTimeout: values["session_kwargs.timeout"],
-    proxy: values["session_kwargs.proxy"] ?? undefined,
-  });
+  const http = createHttpClient(sessionSettings(configuration));
   const client = new GsClient(location.bucket, configuration, http, defaultRetryPolicy);
+  if (location.bucket === "") {
+    const { retryPolicy } = client;
+    return storeBackend(
+      "gs",
+      retryPolicy,
+      (call) => fetchBuckets(client, call),
+      () => client.close(),
+    );
+  }
   const backend = withExplainedConditions(backendOf(client), (key) => client.place(key));
   const seconds = values.cache_timeout ?? Number.POSITIVE_INFINITY;
   return seconds > 0 ? withMetadataCache(backend, seconds) : backend;

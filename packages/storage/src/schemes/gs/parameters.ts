@@ -1,5 +1,6 @@
 /** What `gs://` takes. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
+import { sessionKwargs } from "./session-kwargs.ts";
 
 export const parameters = {
   project: {
@@ -53,23 +54,7 @@ export const parameters = {
     type: "dict",
     default: {},
     effect: "native",
-    help: "proxy, headers, timeout, limit.",
-  },
-  "session_kwargs.proxy": { type: "string", default: null, effect: "native", help: "URL of an HTTP proxy." },
-  "session_kwargs.headers": {
-    type: "dict",
-    default: {},
-    effect: "native",
-    secret: true,
-    help: "Headers of every request.",
-  },
-  "session_kwargs.timeout": { type: "number", default: 60, effect: "native", help: "Seconds to wait for an answer." },
-  "session_kwargs.limit": {
-    type: "integer",
-    default: 64,
-    minimum: 1,
-    effect: "native",
-    help: "Connections to one host.",
+    help: "Options of the HTTP client, one by one in docs/client-options.md: proxy, trust_env, headers, timeout and others.",
   },
   endpoint_url: {
     type: "string",
@@ -90,4 +75,5 @@ export const parameters = {
     effect: "native",
     help: "List and read generations.",
   },
+  ...sessionKwargs,
 } as const satisfies ParameterTable;

@@ -1,5 +1,5 @@
 /** `gs://bucket/path`: Google Cloud Storage. */
-import { parseBucketUri } from "../../address/uri.ts";
+import { parseStoreUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
 import { checkConfiguration } from "./check.ts";
@@ -9,7 +9,7 @@ export const gsScheme = defineScheme({
   names: ["gs", "gcs"],
   parameters,
   capabilities: objectStoreCapabilities,
-  parse: parseBucketUri,
+  parse: parseStoreUri,
   check: checkConfiguration,
   load: () => import("./open.ts"),
 });

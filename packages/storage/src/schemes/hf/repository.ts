@@ -17,9 +17,12 @@ const prefixes: Readonly<Record<string, RepositoryType>> = { datasets: "dataset"
 /** Revisions that the hub makes itself have slashes, and may be written with them; in others a slash is `%2F`. */
 const uriPattern = /^([^/@]+\/[^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+))?(?:\/(.*))?$/s;
 
+/** Old datasets have no namespace. A path after such a name would be taken for the name, unless a revision stands between. */
+const lonePattern = /^([^/@]+)(?:@(refs\/(?:convert\/[^/]+|pr\/\d+)|[^/]+)(?:\/(.*))?|\/)?$/s;
+
 const defaultRevision = "main";
 
-/** `hf://[datasets/|models/|spaces/]namespace/name[@revision][/path]`. */
+/** `hf://[datasets/|models/|spaces/]namespace/name[@revision][/path]`, or a name alone. */
 export function parseHubUri(uri: string): Location {
   const { prefix, name, path } = split(uri);
   return { uri, scheme: "hf", bucket: prefix + name, path };
@@ -42,8 +45,10 @@ function split(uri: string): { prefix: string; name: string; path: string } {
   const first = whole.slice(0, whole.indexOf("/") + 1);
   if (first === "buckets/") throw refuse(`${uri}: buckets of the hub are not known here, only repositories`);
   const prefix = prefixes[first.slice(0, -1)] ? first : "";
-  const [, id, revision, path = ""] = uriPattern.exec(whole.slice(prefix.length)) ?? [];
-  if (id === undefined) throw refuse(`${uri}: expected hf://[datasets/|models/|spaces/]namespace/name[@revision]/path`);
+  const rest = whole.slice(prefix.length);
+  const [, id, revision, path = ""] = uriPattern.exec(rest) ?? lonePattern.exec(rest) ?? [];
+  if (id === undefined || (prefix === "" && prefixes[id]))
+    throw refuse(`${uri}: expected hf://[datasets/|models/|spaces/]namespace/name[@revision]/path`);
   return { prefix, name: revision === undefined ? id : `${id}@${revision}`, path };
 }
 

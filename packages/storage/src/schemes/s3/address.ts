@@ -1,7 +1,9 @@
 /** Where requests go: host, and style of address. */
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
-import type { Values } from "../../configuration/parameters.ts";
+import type { Configuration } from "../../configuration/configuration.ts";
 import type { parameters } from "./parameters.ts";
+
+type S3Configuration = Configuration<typeof parameters>;
 
 export interface Address {
   readonly origin: string;
@@ -12,12 +14,14 @@ export interface Address {
   path(key: string): string;
 }
 
-export function addressOf(values: Values<typeof parameters>, bucket: string, region: string): Address {
-  const endpoint = values.endpoint_url === null ? undefined : new URL(values.endpoint_url);
-  const base = endpoint ?? standardEndpoint(values.use_ssl, region);
+export function addressOf(configuration: S3Configuration, bucket: string, region: string): Address {
+  const { values } = configuration;
+  const given = endpointOf(configuration);
+  const endpoint = given === null ? undefined : new URL(given);
+  const base = endpoint ?? new URL(`${values.use_ssl ? "https" : "http"}://${standardHost(values, bucket, region)}`);
   const { protocol } = base;
   const folder = base.pathname.replace(/\/$/, "");
-  if (isVirtual(values["config_kwargs.s3.addressing_style"], bucket, endpoint !== undefined)) {
+  if (isVirtual(values, bucket, endpoint !== undefined)) {
     const host = `${bucket}.${base.host}`;
     return { origin: `${base.protocol}//${host}`, protocol, host, path: (key) => `${folder}/${encodeKey(key)}` };
   }
@@ -26,11 +30,28 @@ export function addressOf(values: Values<typeof parameters>, bucket: string, reg
   return { origin, protocol, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
 }
 
-const standardEndpoint = (tls: boolean, region: string) =>
-  new URL(`${tls ? "https" : "http"}://s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`);
+/** The endpoint that is given, unless it comes from a place that is to be ignored; null: the standard one. */
+export function endpointOf({ values, sourceOf }: S3Configuration): string | null {
+  const isConfigured = sourceOf("endpoint_url").startsWith("environment AWS_");
+  return isConfigured && values["config_kwargs.ignore_configured_endpoint_urls"] ? null : values.endpoint_url;
+}
+
+function standardHost(values: S3Configuration["values"], bucket: string, region: string): string {
+  const domain = `amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
+  const dual = values["config_kwargs.use_dualstack_endpoint"] ? "dualstack." : "";
+  // All buckets together have no place nearby.
+  if (values["config_kwargs.s3.use_accelerate_endpoint"] && bucket !== "") return `s3-accelerate.${dual}${domain}`;
+  const service = values["config_kwargs.use_fips_endpoint"] ? "s3-fips" : "s3";
+  const isLegacy = values["config_kwargs.s3.us_east_1_regional_endpoint"] === "legacy" && region === "us-east-1";
+  if (isLegacy && dual === "" && service === "s3") return `s3.${domain}`;
+  return `${service}.${dual}${region}.${domain}`;
+}
 
 /** Names with dots fit no certificate, and other stores seldom have a host for each bucket. */
-function isVirtual(style: string, bucket: string, custom: boolean): boolean {
+function isVirtual(values: S3Configuration["values"], bucket: string, custom: boolean): boolean {
+  const style = values["config_kwargs.s3.addressing_style"];
+  if (bucket === "") return false;
+  if (values["config_kwargs.s3.use_accelerate_endpoint"]) return true;
   if (style !== "auto") return style === "virtual";
   return !custom && /^[a-z0-9][a-z0-9-]*$/.test(bucket);
 }

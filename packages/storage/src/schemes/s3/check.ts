@@ -3,18 +3,48 @@ import type { Configuration } from "../../configuration/configuration.ts";
 import { suggest } from "../../configuration/suggestion.ts";
 import { StorageError } from "../../errors.ts";
 import { headerNames, headerTextRule, isHeaderText } from "../../http/header-text.ts";
+import { isProxy } from "../../http/proxies.ts";
+import { endpointOf } from "./address.ts";
 import { callMembers, headersOfMembers } from "./call-members.ts";
 import type { parameters } from "./parameters.ts";
+import { userAgent } from "./user-agent.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "s3" });
 
-export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>): void {
+export function checkConfiguration(configuration: Configuration<typeof parameters>): void {
+  const { values, isGiven } = configuration;
   for (const [name, value] of Object.entries(values.s3_additional_kwargs)) checkMember(name, value);
   if (!values.anon && isGiven("key") !== isGiven("secret") && typeof values.token !== "function") {
     throw refuse(`key and secret belong together: ${isGiven("key") ? "secret" : "key"} is missing`);
   }
   if (values.endpoint_url !== null) checkEndpoint(values.endpoint_url);
   if (values.session !== null) checkSession(values.session);
+  checkVariants(configuration);
+  checkTransport(values);
+}
+
+/** Variants are those of the standard endpoint. */
+function checkVariants(configuration: Configuration<typeof parameters>): void {
+  const { values } = configuration;
+  const variants = [
+    "config_kwargs.use_dualstack_endpoint",
+    "config_kwargs.use_fips_endpoint",
+    "config_kwargs.s3.use_accelerate_endpoint",
+  ] as const;
+  const [variant] = variants.filter((name) => values[name]);
+  if (variant && endpointOf(configuration) !== null) {
+    throw refuse(`${variant}: endpoint_url names the endpoint already, so that it has no variants`);
+  }
+  if (values[variants[1]] && values[variants[2]]) throw refuse(`${variants[2]}: there is none with use_fips_endpoint`);
+}
+
+function checkTransport(values: Configuration<typeof parameters>["values"]): void {
+  for (const [name, proxy] of Object.entries(values["config_kwargs.proxies"] ?? {})) {
+    if (isProxy(proxy)) continue;
+    throw refuse(`config_kwargs.proxies.${name}: expected the URL of an HTTP proxy, or its host and port`);
+  }
+  const agent = userAgent(values)?.["user-agent"] ?? "";
+  if (!isHeaderText(agent)) throw refuse(`config_kwargs.user_agent: ${headerTextRule}`);
 }
 
 function checkMember(name: string, value: unknown): void {

@@ -104,12 +104,19 @@ export class S3Client {
   async #sendOnce(request: S3Request): Promise<HttpAnswer> {
     const { address, signer } = await this.#reach();
     const signable = this.#signable(request, address);
-    signable.headers[hashHeader] = hashOf(address, request.body);
+    signable.headers[hashHeader] = this.#hashOf(address, request.body);
     const headers = signer ? await signer.sign(signable) : signable.headers;
     const path = signable.path + encodeQuery(signable.query);
     const { method, body, signal, isDirect } = request;
     const { origin } = address;
     return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.place(request.key));
+  }
+
+  /** TLS keeps the body whole on its way; without it the signature must. */
+  #hashOf({ protocol }: Address, body: Uint8Array | undefined): string {
+    if (body === undefined || body.length === 0) return emptyHash;
+    const isSigned = protocol !== "https:" || this.configuration.values["config_kwargs.s3.payload_signing_enabled"];
+    return isSigned ? sha256Hex(body) : "UNSIGNED-PAYLOAD";
   }
 
   #signable(request: S3Request, address: Address): Signable {
@@ -138,7 +145,7 @@ export class S3Client {
     });
     const region = await this.#region;
     if (this.#target?.region !== region) {
-      const address = addressOf(this.configuration.values, this.bucket, region);
+      const address = addressOf(this.configuration, this.bucket, region);
       const signer = this.#credentials && new Signer(this.#credentials, region);
       this.#target = { region, address, signer };
     }
@@ -146,7 +153,9 @@ export class S3Client {
   }
 
   async #findRegion(): Promise<string> {
-    return (await knownRegion(this.configuration)) ?? lookUpRegion(this.configuration, this.bucket, this.#http);
+    return (
+      (await knownRegion(this.configuration, this.bucket)) ?? lookUpRegion(this.configuration, this.bucket, this.#http)
+    );
   }
 
   async #toError(request: S3Request, answer: HttpAnswer): Promise<StorageError> {
@@ -176,10 +185,4 @@ export class S3Client {
     this.#renewedFor.add(request);
     return this.#credentials?.renew() ?? false;
   }
-}
-
-/** TLS keeps the body whole on its way; without it the signature must. */
-function hashOf(address: Address, body: Uint8Array | undefined): string {
-  if (body === undefined || body.length === 0) return emptyHash;
-  return address.origin.startsWith("https:") ? "UNSIGNED-PAYLOAD" : sha256Hex(body);
 }

@@ -31,7 +31,7 @@ async function copyInParts(
   headers: Readonly<Record<string, string>>,
   { signal }: CopyCall,
 ): Promise<void> {
-  const upload = await beginUpload(client, key, { signal });
+  const upload = await beginUpload(client, key, { signal }, false);
   try {
     await runAll(Array.from({ length: Math.ceil(size / copyPart) }).keys(), partsAtOnce, async (index) => {
       const start = index * copyPart;

@@ -2,12 +2,19 @@
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { elementText, escapeText } from "../../http/xml.ts";
+import { checksumHeaders, writesChecksums } from "./checksum.ts";
 import type { S3Client, S3Request } from "./client.ts";
 import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
 import { abortUntilGone, abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
-export async function beginUpload(client: S3Client, key: string, call: WriteCall): Promise<MultipartUpload> {
+/** `checksums`: with every part goes one, as the upload must say when it begins. */
+export async function beginUpload(
+  client: S3Client,
+  key: string,
+  call: WriteCall,
+  checksums = writesChecksums(client),
+): Promise<MultipartUpload> {
   const asked = performance.now();
   let attempts = 0;
   const request: S3Request = {
@@ -15,7 +22,7 @@ export async function beginUpload(client: S3Client, key: string, call: WriteCall
     method: "POST",
     key,
     query: { uploads: "" },
-    headers: headersOf(call, client.place(key)),
+    headers: { ...headersOf(call, client.place(key)), ...(checksums ? { "x-amz-checksum-algorithm": "CRC32" } : {}) },
     signal: call.signal,
     onAttempt: (attempt) => {
       attempts = attempt;
@@ -25,7 +32,7 @@ export async function beginUpload(client: S3Client, key: string, call: WriteCall
   try {
     const uploadId = elementText(await client.sendForText(request), "UploadId");
     if (uploadId === undefined) throw new StorageError("failed", `${key}: the store began no upload`, { key });
-    return new MultipartUpload(client, key, uploadId, call, attempts > 1 ? beginning() : undefined);
+    return new MultipartUpload(client, key, uploadId, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {
     if (attempts > 1 || call.signal?.aborted) await removeLostUploads(client, key, beginning()).catch(() => {});
     throw error;
@@ -40,25 +47,38 @@ export class MultipartUpload implements Upload {
   /** There where the beginning was asked for more than once. */
   readonly #beginning: Beginning | undefined;
   readonly #etags: string[] = [];
+  /** Of each part, where it has one. */
+  readonly #checksums: string[] | undefined;
   /** The store may still be busy with a part of which we know no more. */
   #hasBrokenOff = false;
   #size = 0;
 
-  constructor(client: S3Client, key: string, uploadId: string, call: WriteCall, beginning: Beginning | undefined) {
+  constructor(
+    client: S3Client,
+    key: string,
+    uploadId: string,
+    call: WriteCall,
+    checksums: boolean,
+    beginning: Beginning | undefined,
+  ) {
     this.#client = client;
     this.#key = key;
     this.#uploadId = uploadId;
     this.#call = call;
+    this.#checksums = checksums ? [] : undefined;
     this.#beginning = beginning;
   }
 
   async put(part: number, body: Uint8Array): Promise<void> {
-    const answer = await this.#client.send({ ...this.#partRequest(part), call: "part", body }).catch((error) => {
+    const headers = this.#checksums && checksumHeaders(body);
+    const request: S3Request = { ...this.#partRequest(part), call: "part", body, ...(headers && { headers }) };
+    const answer = await this.#client.send(request).catch((error) => {
       this.#hasBrokenOff = true;
       throw error;
     });
     await answer.discard();
     this.#etags[part - 1] = answer.header("etag") ?? "";
+    if (this.#checksums && headers) this.#checksums[part - 1] = headers["x-amz-checksum-crc32"] ?? "";
     this.#size += body.length;
   }
 
@@ -95,7 +115,7 @@ export class MultipartUpload implements Upload {
       key: this.#key,
       query: { uploadId: this.#uploadId },
       headers: { "content-type": "application/xml", ...conditionsOf(this.#call) },
-      body: Buffer.from(completionXml(this.#etags)),
+      body: Buffer.from(completionXml(this.#etags, this.#checksums)),
       signal: this.#call.signal,
       onAttempt,
     });
@@ -117,10 +137,11 @@ export class MultipartUpload implements Upload {
   }
 }
 
-function completionXml(etags: readonly string[]): string {
-  const parts = etags.map(
-    (etag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${escapeText(etag)}</ETag></Part>`,
-  );
+function completionXml(etags: readonly string[], checksums: readonly string[] | undefined): string {
+  const parts = etags.map((etag, index) => {
+    const checksum = checksums ? `<ChecksumCRC32>${checksums[index]}</ChecksumCRC32>` : "";
+    return `<Part><PartNumber>${index + 1}</PartNumber><ETag>${escapeText(etag)}</ETag>${checksum}</Part>`;
+  });
   const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";
   return `<CompleteMultipartUpload xmlns="${namespace}">${parts.join("")}</CompleteMultipartUpload>`;
 }

@@ -1,12 +1,12 @@
 /** The backend of `s3://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
-import { readCertificates } from "../../http/certificates.ts";
 import { createHttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
+import { storeBackend } from "../../store-backend.ts";
 import { createBucket } from "./bucket.ts";
+import { fetchBuckets } from "./buckets.ts";
 import { S3Client } from "./client.ts";
 import { copyObject } from "./copy.ts";
 import { fetchPage } from "./list.ts";
@@ -15,26 +15,24 @@ import type { parameters } from "./parameters.ts";
 import { presignObject } from "./presign.ts";
 import { readObject, statObject } from "./read.ts";
 import { removeObject, removeObjects } from "./remove.ts";
+import { retryPolicyOf, transportOf } from "./transport.ts";
 import { putObject } from "./write.ts";
 
 const mebibyte = 1024 * 1024;
 const smallestPart = 5 * mebibyte;
 
-const verifiedBy = "client_kwargs.verify";
-
 export function open({ location, configuration }: OpenRequest<typeof parameters>): Backend {
-  const { values } = configuration;
-  const retry = { ...defaultRetryPolicy, attempts: values["config_kwargs.retries.max_attempts"] };
-  const verify = values[verifiedBy];
-  const http = createHttpClient({
-    connections: values["config_kwargs.max_pool_connections"],
-    connectTimeout: values["config_kwargs.connect_timeout"],
-    readTimeout: values["config_kwargs.read_timeout"],
-    verify: verify !== false,
-    authorities: typeof verify === "string" ? readCertificates(verify, "s3", verifiedBy) : undefined,
-    verifiedBy,
-  });
+  const retry = retryPolicyOf(configuration);
+  const http = createHttpClient(transportOf(configuration));
   const client = new S3Client(location.bucket, configuration, http, retry);
+  if (location.bucket === "") {
+    return storeBackend(
+      "s3",
+      retry,
+      (call) => fetchBuckets(client, call),
+      () => client.close(),
+    );
+  }
   return withExplainedConditions(backendOf(client), (key) => client.place(key));
 }
 

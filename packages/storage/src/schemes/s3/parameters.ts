@@ -1,6 +1,8 @@
 /** What `s3://` takes. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { cacheTypes } from "../../random-access/cache-types.ts";
+import { clientKwargs, sessionKwargs } from "./client-kwargs.ts";
+import { configKwargs } from "./config-kwargs.ts";
 
 const group = "credentials";
 
@@ -68,21 +70,7 @@ export const parameters = {
     type: "dict",
     default: {},
     effect: "native",
-    help: "region_name, endpoint_url, aws_access_key_id, aws_secret_access_key, aws_session_token, use_ssl, verify.",
-  },
-  "client_kwargs.region_name": {
-    type: "string",
-    default: null,
-    effect: "native",
-    sources: ["client_kwargs.region_name", "region_name", "$AWS_REGION", "$AWS_DEFAULT_REGION"],
-    help: "Region that requests are signed for.",
-  },
-  "client_kwargs.verify": {
-    type: ["boolean", "string"],
-    default: true,
-    effect: "native",
-    sources: ["client_kwargs.verify", "$AWS_CA_BUNDLE"],
-    help: "False trusts any certificate; a string is a file with certificates to trust.",
+    help: "Options of the client, one by one in docs/client-options.md: region_name, endpoint_url, verify and others.",
   },
   requester_pays: {
     type: "boolean",
@@ -135,69 +123,13 @@ export const parameters = {
     type: "dict",
     default: {},
     effect: "native",
-    help: "connect_timeout, read_timeout, max_pool_connections, retries, s3, signature_version.",
-  },
-  "config_kwargs.connect_timeout": {
-    type: "number",
-    default: 60,
-    effect: "native",
-    help: "Seconds to wait for a connection.",
-  },
-  "config_kwargs.read_timeout": {
-    type: "number",
-    default: 60,
-    effect: "native",
-    help: "Seconds to wait for an answer, and between its pieces.",
-  },
-  "config_kwargs.max_pool_connections": {
-    type: "integer",
-    default: 64,
-    minimum: 1,
-    effect: "native",
-    help: "Connections to one host.",
-  },
-  "config_kwargs.retries.max_attempts": {
-    type: "integer",
-    default: 5,
-    minimum: 1,
-    effect: "native",
-    sources: ["config_kwargs.retries.total_max_attempts", "config_kwargs.retries.max_attempts", "$AWS_MAX_ATTEMPTS"],
-    help: "How often a call is tried.",
-  },
-  "config_kwargs.retries.mode": {
-    type: "string",
-    default: "standard",
-    choices: ["legacy", "standard", "adaptive"],
-    effect: "no-op",
-    reason: "there is one way of trying again: with growing, random pauses, and as long as the store says",
-    help: "How calls are tried again.",
-  },
-  "config_kwargs.s3.addressing_style": {
-    type: "string",
-    default: "auto",
-    choices: ["auto", "path", "virtual"],
-    effect: "native",
-    help: "Whether the bucket stands in the path or in the host name; auto: in the path of an endpoint_url.",
-  },
-  "config_kwargs.signature_version": {
-    type: "string",
-    default: "s3v4",
-    choices: ["s3v4"],
-    effect: "native",
-    help: "Only version 4; version 2 is no longer taken by the stores.",
+    help: "Options of botocore's Config, one by one in docs/client-options.md: timeouts, retries, proxies, s3 and others.",
   },
   kwargs: {
     type: "dict",
     default: {},
     effect: "native",
-    help: "profile: a profile of the shared configuration files.",
-  },
-  "kwargs.profile": {
-    type: "string",
-    default: null,
-    effect: "native",
-    sources: ["kwargs.profile", "profile", "$AWS_PROFILE"],
-    help: "Profile of the shared configuration files.",
+    help: "Options of the session, one by one in docs/client-options.md: profile.",
   },
   session: {
     type: ["object", "function"],
@@ -213,4 +145,7 @@ export const parameters = {
     effect: "emulated",
     help: "Parts or ranges of one object that move at once; memory grows by a block for each.",
   },
+  ...clientKwargs,
+  ...configKwargs,
+  ...sessionKwargs,
 } as const satisfies ParameterTable;

@@ -4,6 +4,7 @@ import { isStorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry } from "../../http/told-entry.ts";
+import { checked, checksumWish, noWish } from "./checksum.ts";
 import type { S3Client } from "./client.ts";
 
 export async function statObject(client: S3Client, key: string, call: VersionCall): Promise<Entry> {
@@ -14,13 +15,15 @@ export async function statObject(client: S3Client, key: string, call: VersionCal
 }
 
 export async function readObject(client: S3Client, key: string, call: ReadCall): Promise<Content> {
-  const headers: Record<string, string> = { ...rangeHeader(call) };
+  const wish = checksumWish(client, call);
+  const headers: Record<string, string> = { ...rangeHeader(call), ...wish };
   if (call.ifMatch !== undefined) headers["if-match"] = `"${call.ifMatch}"`;
   const query = versionQuery(call);
   const { signal } = call;
   try {
     const answer = await client.send({ call: "get", method: "GET", key, query, headers, signal, isDirect: true });
-    return contentOf(answer, toEntry(key, answer), call);
+    const content = contentOf(answer, toEntry(key, answer), call);
+    return wish === noWish ? content : checked(content, answer, client.place(key));
   } catch (error) {
     // The range lies beyond the end, as every range of an empty object does.
     if (!isStorageError(error) || error.status !== 416) throw error;

@@ -1,21 +1,24 @@
 /** Which region a bucket is in: as given, or as the store says. */
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { HttpClient } from "../../http/client.ts";
-import { addressOf } from "./address.ts";
+import { addressOf, endpointOf } from "./address.ts";
 import type { parameters } from "./parameters.ts";
 import { regionOfProfile } from "./shared-config.ts";
 
 export const standardRegion = "us-east-1";
 
 /** Undefined where the store is to be asked, once for each bucket. */
-export async function knownRegion(configuration: Configuration<typeof parameters>): Promise<string | undefined> {
+export async function knownRegion(
+  configuration: Configuration<typeof parameters>,
+  bucket: string,
+): Promise<string | undefined> {
   const { values, environment } = configuration;
   const given =
     values["client_kwargs.region_name"] ??
     (await regionOfSession(values.session)) ??
     (await regionOfProfile(values["kwargs.profile"], environment));
   if (given !== undefined) return given;
-  return values.cache_regions && values.endpoint_url === null ? undefined : standardRegion;
+  return values.cache_regions && endpointOf(configuration) === null && bucket !== "" ? undefined : standardRegion;
 }
 
 async function regionOfSession(session: object | null): Promise<string | undefined> {
@@ -26,11 +29,11 @@ async function regionOfSession(session: object | null): Promise<string | undefin
 
 /** The answer names the region even when it is a refusal. */
 export async function lookUpRegion(
-  { values }: Configuration<typeof parameters>,
+  configuration: Configuration<typeof parameters>,
   bucket: string,
   http: HttpClient,
 ): Promise<string> {
-  const address = addressOf(values, bucket, standardRegion);
+  const address = addressOf(configuration, bucket, standardRegion);
   const request = { method: "HEAD", origin: address.origin, path: address.path("") || "/", headers: {} } as const;
   const answer = await http.send(request, { scheme: "s3", bucket });
   await answer.discard();

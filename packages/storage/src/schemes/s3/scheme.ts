@@ -1,5 +1,5 @@
 /** `s3://bucket/path`: S3 and the stores that speak like it. */
-import { parseBucketUri } from "../../address/uri.ts";
+import { parseStoreUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";
 import { checkConfiguration } from "./check.ts";
@@ -9,7 +9,7 @@ export const s3Scheme = defineScheme({
   names: ["s3", "s3a"],
   parameters,
   capabilities: objectStoreCapabilities,
-  parse: parseBucketUri,
+  parse: parseStoreUri,
   check: checkConfiguration,
   load: () => import("./open.ts"),
 });

@@ -1,12 +1,14 @@
 /** Writing an object at once. */
 import type { Entry, WriteCall } from "../../backend.ts";
+import { checksumHeaders, writesChecksums } from "./checksum.ts";
 import type { S3Client } from "./client.ts";
 import { etagOfBytes, unlessWritten } from "./lost-answer.ts";
 import { toEntry } from "./read.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
 export async function putObject(client: S3Client, key: string, body: Uint8Array, call: WriteCall): Promise<Entry> {
-  const headers = { ...headersOf(call, client.place(key)), ...conditionsOf(call) };
+  const checksum = writesChecksums(client) ? checksumHeaders(body) : {};
+  const headers = { ...headersOf(call, client.place(key)), ...conditionsOf(call), ...checksum };
   const { signal } = call;
   return unlessWritten(
     client,

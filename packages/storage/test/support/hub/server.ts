@@ -102,14 +102,22 @@ export class HubServer {
     return token === undefined || token === `Bearer ${writerToken}` || token === `Bearer ${readerToken}`;
   }
 
+  /** Old repositories have a name without a namespace. */
+  #named(type: RepositoryType, [space = "", name = "", action = "", ...rest]: readonly string[]) {
+    const alone = space.replace(/\.git$/, "");
+    const isAlone = this.#repositories.has(`${type}/${alone}`) || this.#moved.has(`${type}/${alone}`);
+    if (isAlone) return { id: alone, action: name, rest: [action, ...rest].filter((word) => word !== "") };
+    return { id: `${space}/${name.replace(/\.git$/, "")}`, action, rest };
+  }
+
   #withRepository(
     request: HubRequest,
     response: ServerResponse,
     type: RepositoryType,
-    [space = "", name = "", action = "", ...rest]: readonly string[],
+    segments: readonly string[],
     calls: Readonly<Record<string, Call>>,
   ): ServerResponse {
-    const id = `${space}/${name.replace(/\.git$/, "")}`;
+    const { id, action, rest } = this.#named(type, segments);
     const moved = this.#moved.get(`${type}/${id}`);
     if (moved !== undefined) {
       return response.writeHead(307, { location: request.url.replace(id, moved) }).end();

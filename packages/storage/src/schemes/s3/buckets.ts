@@ -1,0 +1,14 @@
+/** The buckets of whoever signs. */
+import { elements, elementText } from "../../http/xml.ts";
+import type { BucketCall, BucketPage } from "../../store-backend.ts";
+import type { S3Client } from "./client.ts";
+
+/** Of one page: a store that is asked for no number refuses accounts with very many. */
+const pageSize = "1000";
+
+export async function fetchBuckets(client: S3Client, { token, signal }: BucketCall): Promise<BucketPage> {
+  const query = { "max-buckets": pageSize, ...(token === undefined ? {} : { "continuation-token": token }) };
+  const xml = await client.sendForText({ call: "list", method: "GET", key: "", query, signal });
+  const names = Array.from(elements(xml, "Bucket"), ({ start, end }) => elementText(xml, "Name", start, end) ?? "");
+  return { names, next: elementText(xml, "ContinuationToken") || undefined };
+}

@@ -1,0 +1,47 @@
+/** Members of `client_kwargs` and `kwargs`: every word of botocore's `create_client` and of its session. */
+import { idle, ofPython, refused } from "../../configuration/options.ts";
+import type { ParameterTable } from "../../configuration/parameters.ts";
+
+/** Those that are not here are other places of a parameter: endpoint_url, use_ssl and the keys. */
+export const clientKwargs = {
+  "client_kwargs.service_name": refused("it is always s3", "Service to speak to."),
+  "client_kwargs.region_name": {
+    type: "string",
+    default: null,
+    effect: "native",
+    sources: [
+      "client_kwargs.region_name",
+      "region_name",
+      "config_kwargs.region_name",
+      "$AWS_REGION",
+      "$AWS_DEFAULT_REGION",
+    ],
+    help: "Region that requests are signed for.",
+  },
+  "client_kwargs.api_version": {
+    ...idle("string", "the store has this one only", "Version of the store's interface."),
+    choices: ["2006-03-01"],
+  },
+  "client_kwargs.verify": {
+    type: ["boolean", "string"],
+    default: true,
+    effect: "native",
+    sources: ["client_kwargs.verify", "$AWS_CA_BUNDLE"],
+    help: "False trusts any certificate; a string is a file with certificates to trust.",
+  },
+  "client_kwargs.config": ofPython("Configuration of the client: give its options in config_kwargs."),
+  "client_kwargs.aws_account_id": idle("string", "no address of this store names an account", "Number of the account."),
+} as const satisfies ParameterTable;
+
+export const sessionKwargs = {
+  "kwargs.session_vars": ofPython("Names of the session's own settings."),
+  "kwargs.event_hooks": ofPython("Functions that are told of every call."),
+  "kwargs.include_builtin_handlers": refused("there are no such functions to leave out", "Functions of the session."),
+  "kwargs.profile": {
+    type: "string",
+    default: null,
+    effect: "native",
+    sources: ["kwargs.profile", "profile", "$AWS_PROFILE"],
+    help: "Profile of the shared configuration files.",
+  },
+} as const satisfies ParameterTable;

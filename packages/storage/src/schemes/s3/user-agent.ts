@@ -1,0 +1,13 @@
+/** What requests call themselves. */
+import type { Values } from "../../configuration/parameters.ts";
+import type { parameters } from "./parameters.ts";
+
+/** Not signed, as proxies may change it: so it is none of the headers of a call. */
+export function userAgent(values: Values<typeof parameters>): Record<string, string> | undefined {
+  const { "config_kwargs.user_agent": whole, "config_kwargs.user_agent_extra": extra } = values;
+  const app = values["config_kwargs.user_agent_appid"];
+  if (whole === null && extra === null && app === null) return undefined;
+  const named = app === null ? "" : ` app/${app.replace(/[^\w!#$%&'*+.^`|~-]/g, "-")}`;
+  const text = (whole ?? `millrace-storage${named}`) + (extra === null ? "" : ` ${extra}`);
+  return { "user-agent": text };
+}
