@@ -3,6 +3,7 @@ import type { JobPipelineRun, Pipeline } from "@millrace/contract";
 import { edgesOf, type PipelineRow, type RunState, runsOf, scheduleNameOf } from "../store/pipelines.ts";
 import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
+import { withoutVersion } from "./dataset-names.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { isComplete } from "./pipeline-progress.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
@@ -31,7 +32,7 @@ export async function pipelineDocument(
     total: runs.length,
     error_message: row.error_message,
     error_stack: row.error_stack,
-    triggered_from: row.triggered_from,
+    triggered_from: withoutVersion(row.triggered_from),
     datasets: JSON.parse(row.datasets) as string[],
     created_at: row.created_at,
     created_by: await usernameOf(db, row.user_id),
