@@ -51,6 +51,30 @@ describe("a password hash", () => {
   });
 });
 
+describe("a new password", () => {
+  const refusal = (text: string, username = "ada") => assert.rejects(hashPassword(text, username), { code: "invalid" });
+
+  it("is refused where it is common, a word, keys in a row, a repetition, the user or the product", async () => {
+    for (const text of ["1234567890", "0987654321!", "qwertyuiop", "1q2w3e4r5t", "aaaaaaaaaaaa", "abcabcabcabc"])
+      await refusal(text);
+    for (const text of ["Password123", "p@ssw0rd2026", "iloveyou!!!", "welcome2026", "strawberry", "Basketball1"])
+      await refusal(text);
+    for (const text of ["carolcarol", "Carol-2026!", "millrace123", "MillraceCarol"]) await refusal(text, "carol");
+  });
+
+  it("is taken where it is long enough and nobody's first guess, whatever its characters", async () => {
+    for (const text of [password, "tide water lamp", "xK9#mQ2vL7", "fünf graue Katzen", "my password is a whale"])
+      assert.match(await hashPassword(text, "ada"), /^\$argon2id/);
+  });
+
+  it("is judged alike however it is disguised, and its refusal does not repeat it", async () => {
+    await assert.rejects(hashPassword("P4$$W0RD2026", "ada"), (error: Error) => {
+      assert.match(error.message, /hard to guess/);
+      return !error.message.toLowerCase().includes("p4$$");
+    });
+  });
+});
+
 describe("signing in with a password", () => {
   let server: InProcessServer;
   let browser: Visitor;
@@ -96,9 +120,10 @@ describe("signing in with a password", () => {
     assert.doesNotMatch(page, /<script>/);
   });
 
-  it("replaces a hash of lesser parameters", async () => {
+  it("replaces a hash of lesser parameters, also of a password that would not be taken today", async () => {
     const nonce = Buffer.alloc(16, 7);
-    const parameters = { message: Buffer.from(password), nonce, memory: 64, passes: 1, parallelism: 1, tagLength: 32 };
+    const weak = "1234567890";
+    const parameters = { message: Buffer.from(weak), nonce, memory: 64, passes: 1, parallelism: 1, tagLength: 32 };
     const encode = (bytes: Buffer) => bytes.toString("base64").replace(/=+$/, "");
     const old = `$argon2id$v=19$m=64,t=1,p=1$${encode(nonce)}$${encode(argon2Sync("argon2id", parameters))}`;
     const users = (hash: string) =>
@@ -107,10 +132,11 @@ describe("signing in with a password", () => {
       );
     await users(old);
     assert.equal((await signIn({ password: "wrong" })).status, 401);
-    assert.equal((await signIn()).status, 303);
+    assert.equal((await signIn({ password: weak })).status, 303);
     const row = await server.store.db.selectFrom("users").selectAll().where("username", "=", "ada").executeTakeFirst();
     assert.equal(isOutdated(row?.password_hash ?? ""), false);
-    assert.equal((await signIn()).status, 303);
+    assert.equal((await signIn({ password: weak })).status, 303);
+    await users(await hashPassword(password, "ada"));
   });
 
   it("is refused to forms of other sites", async () => {

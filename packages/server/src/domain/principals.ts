@@ -134,9 +134,12 @@ export async function admit(
 }
 
 /** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
-function requirePerson({ via }: Principal): void {
+export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;
-  throw new ApiError("forbidden", "A job's own token may not do this. Use a token of a person: `millrace auth login`.");
+  throw new ApiError(
+    "forbidden",
+    `A job's own token may not ${what}. Use a token of a person: \`millrace auth login\`, or \`millrace token create\`.`,
+  );
 }
 
 /** The team that a call works in. Throws where scope, team or role do not suffice. */

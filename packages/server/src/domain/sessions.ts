@@ -5,7 +5,7 @@ import type { Db, Store } from "../store/store.ts";
 import { findUser, getUser, type UserRow, updateUser } from "../store/users.ts";
 import { type Actor, audit, operator } from "./audit.ts";
 import { day, iso } from "./clock.ts";
-import { hashPassword, isOutdated, verifyPassword } from "./passwords.ts";
+import { hashAgain, isOutdated, verifyPassword } from "./passwords.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 
 const linkHours = 24;
@@ -70,9 +70,7 @@ export async function signIn(store: Store, attempt: PasswordSignIn, now: number)
   const user = await findUser(store.db, normaliseUsername(attempt.username));
   const right = await verifyPassword(attempt.password, user?.password_hash);
   const fresh =
-    right && user?.password_hash && isOutdated(user.password_hash)
-      ? await hashPassword(attempt.password, user.username)
-      : undefined;
+    right && user?.password_hash && isOutdated(user.password_hash) ? await hashAgain(attempt.password) : undefined;
   const cookie = await store.write(async (db) => {
     // Read again: whoever was disabled, or got another password, while this one was checked does not come in.
     const present = right && user ? await getUser(db, user.id) : undefined;
