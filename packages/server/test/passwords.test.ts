@@ -93,10 +93,9 @@ describe("signing in with a password", () => {
   it("gives a cookie that scripts and other sites do not get, new each time", async () => {
     const response = await signIn({ username: " ADA " });
     assert.deepEqual([response.status, response.headers.get("location")], [303, "/"]);
-    assert.match(
-      response.headers.get("set-cookie") ?? "",
-      /^millrace_session=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax$/,
-    );
+    const [session = "", known = ""] = response.headers.getSetCookie();
+    assert.match(session, /^millrace_session=[\w-]{43}; Path=\/; Max-Age=1209600; HttpOnly; SameSite=Lax$/);
+    assert.match(known, /^millrace_browser=[\w-]{43}; Path=\/auth; Max-Age=31536000; HttpOnly; SameSite=Lax$/);
     const first = browser.cookie;
     assert.match(await (await browser.get("/")).text(), /ada[\s\S]*Sign out/);
     await signIn();
@@ -174,26 +173,6 @@ describe("signing in with a password", () => {
       assert.equal((await signIn({ next })).headers.get("location"), "/", next);
     }
     assert.equal(ownPath("/a/../b?c=d#e"), "/b?c=d");
-  });
-
-  it("is limited for each user, whatever the address, and for each address", async () => {
-    const slow = await startInProcess({ MILLRACE_LOGIN_RATE: "6", MILLRACE_TRUST_PROXY: "loopback" });
-    try {
-      await addPerson(slow, "ada", { password });
-      const attempt = (username: string, from: string, secret = "wrong") =>
-        new Visitor(slow.url).post("/auth/sign-in", { username, password: secret }, { "x-forwarded-for": from });
-      const statuses = [];
-      for (let i = 0; i < 3; i++) statuses.push((await attempt("ada", `10.0.0.${i}`)).status);
-      assert.deepEqual(statuses, [401, 401, 429], "two a minute for a user");
-      const right = await attempt("ADA", "10.0.0.9", password);
-      assert.equal(right.status, 429);
-      assert.ok(Number(right.headers.get("retry-after")) > 0);
-      const guesses = [];
-      for (let i = 0; i < 7; i++) guesses.push((await attempt(`user${i}`, "10.0.0.77")).status);
-      assert.deepEqual(guesses, [401, 401, 401, 401, 401, 401, 429], "six a minute from an address");
-    } finally {
-      await slow.dispose();
-    }
   });
 });
 

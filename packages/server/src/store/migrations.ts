@@ -12,7 +12,7 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams, datasets];
+const migrations: readonly Migration[] = [first, manyTeams, datasets, signInsAndClocks];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -131,6 +131,15 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
     `create table schedules (id ${identity}, team_id integer not null references teams, user_id integer not null references users, name text not null, pipeline_id text not null references pipelines, start_after text, cron_expression text, timezone text not null, overlap text not null, catch_up text not null, is_paused integer not null, next_run text, waiting_since text, latest_pipeline_id text, fired integer not null, last_error text, created_at text not null, updated_at text not null, unique (team_id, name))`,
     `create index schedules_by_time on schedules (next_run, id) where next_run is not null`,
     `create index schedules_that_wait on schedules (id) where waiting_since is not null`,
+  ]);
+}
+
+/** Browsers that are known, and by when the clock was last believed. */
+async function signInsAndClocks(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `create table browsers (hash text not null, user_id integer not null references users, expires_at text not null, primary key (hash, user_id))`,
+    `create index browsers_by_user on browsers (user_id, expires_at)`,
+    `create table clock_marks (id integer primary key, seen_at text not null)`,
   ]);
 }
 
