@@ -58,7 +58,7 @@ export async function principalOfToken(
   const row = rows[0];
   if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
   // Last use to the minute: a write on every request would cost more than it tells.
-  if (!row.last_used_at || Date.parse(row.last_used_at) < now - 60_000) {
+  if (!row.last_used_at || Math.abs(now - Date.parse(row.last_used_at)) > 60_000) {
     // Where it cannot be noted, as on a full disk, that is no reason to turn somebody away.
     await store.write((db) => touchToken(db, row.id, iso(now))).catch(() => {});
   }
