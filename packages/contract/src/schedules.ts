@@ -120,7 +120,10 @@ const UpdatePipelineScheduleInput = Type.Object(
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
     pause_pipeline: maybe(
-      Type.Boolean({ description: "true: it fires no more; false: it does again, from its next tick on" }),
+      Type.Boolean({
+        description:
+          "true: it fires no more, and its running pipelines are paused; false: it fires again, from its next tick on, and they go on",
+      }),
     ),
   },
   { $id: "UpdatePipelineScheduleInput" },

@@ -247,7 +247,7 @@ export const settings = {
     env: "MILLRACE_LOGIN_RATE",
     fallback: "30",
     description:
-      "sign-ins, invitations, device logins and code answers a minute from one address; 4 times as many bad tokens; a third as many passwords for one user",
+      "sign-ins, device logins, and wrong links and codes a minute from one caller; a third as many wrong passwords are free of delays; 4 times as many bad tokens",
     parse: integer(1, 1_000_000),
   }),
   logLevel: setting({

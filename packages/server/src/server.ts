@@ -17,7 +17,9 @@ import { LocalEngine } from "./engines/local/local-engine.ts";
 import { readBootId } from "./engines/local/processes.ts";
 import { readFaults } from "./faults.ts";
 import { buildApp } from "./http/app.ts";
+import { Callers } from "./http/callers.ts";
 import type { HttpContext } from "./http/context.ts";
+import { GrowingDelays } from "./http/growing-delays.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDatabase, lockDataFolder } from "./lock.ts";
@@ -195,13 +197,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     jobPaths: config.jobPaths.map(({ path }) => path),
     ready: () => ready,
     stopping: stopping.signal,
-    limits: {
-      logins: new RateLimit(clock, config.loginRate, "sign-in attempts from this address"),
-      passwords: new RateLimit(clock, Math.ceil(config.loginRate / 3), "passwords tried for this user"),
-      // The client asks every five seconds without end; an office of people may share one address.
-      polls: new RateLimit(clock, config.loginRate * 20, "questions about device logins from this address"),
-      badTokens: new RateLimit(clock, config.loginRate * 4, "bad tokens from this address"),
-    },
+    callers: new Callers(config.jobUsers),
+    limits: signInLimits(config, clock),
   };
   const loops = [
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
@@ -225,6 +222,21 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     teamStores.close();
   };
   return { engine, http, loops, stopping, settled, setReady, setUrl };
+}
+
+function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"] {
+  const limit = (perMinute: number, what: string) => new RateLimit(clock, perMinute, what);
+  return {
+    logins: limit(loginRate, "sign-in attempts from here"),
+    guesses: new GrowingDelays(clock, Math.ceil(loginRate / 3)),
+    passwords: limit(Math.ceil(loginRate / 3), "passwords tried for this user"),
+    devices: limit(loginRate, "device logins from here"),
+    answers: limit(loginRate, "codes answered by this user"),
+    secrets: limit(loginRate, "wrong links and codes from here"),
+    // The client asks every five seconds without end, and may be asked to hurry.
+    polls: limit(loginRate * 4, "questions about this device login"),
+    badTokens: limit(loginRate * 4, "bad tokens from this address"),
+  };
 }
 
 const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) => ({

@@ -1,13 +1,14 @@
 /** The token that every job has in its environment: what it can do, and when it ends. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Client, createClient, type WhoAmI } from "@millrace/contract";
+import { type Client, createClient, routes, type WhoAmI } from "@millrace/contract";
 import { WebSocket } from "ws";
 import { runJob, shell } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
 import { rotateKey } from "../src/key-rotation.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { runningJob } from "./support/job-tokens.ts";
+import { makeDataset } from "./support/lineage.ts";
 import { addPerson, addTeam } from "./support/people.ts";
 
 describe("a job's token", () => {
@@ -87,6 +88,46 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
     assert.equal(await status("/api/datachain/credentials/own", token, { name: "x", values: { A: "1" } }), 403);
     assert.equal(await status("/api/datachain/credentials/team", token, { name: "x", values: { A: "1" } }), 403);
     assert.equal(await status("/api/whoami", token), 200, "it is still good");
+    await end();
+  });
+
+  it("makes nothing that begins by itself when the job is over: no task, no schedule, no settings of one", async () => {
+    const { token, end } = await running();
+    const count = async () => (await server.store.db.selectFrom("tasks").select("job_id").execute()).length;
+    for (const times of [
+      { cron_expression: "* * * * *" },
+      { start_after: "2099-01-01T00:00:00Z" },
+      { start_after: "2020-01-01" },
+    ]) {
+      const json = { query: ":", query_type: "SHELL", ...times };
+      const response = await server.fetch("/api/datachain/jobs/", { token, json });
+      assert.equal(response.status, 403);
+      assert.match(await response.text(), /may not create a job that begins later or repeats.*Use a token of a person/);
+    }
+    assert.equal(await count(), 0);
+    assert.equal(
+      await status("/api/datachain/jobs/", token, {
+        query: ":",
+        query_type: "SHELL",
+        cron_expression: "",
+        start_after: null,
+      }),
+      200,
+    );
+
+    await makeDataset({ store: server.store, client: admin }, "scheduled", "exit 0");
+    const { pipeline } = await admin.call(routes.triggerPipeline, { body: { datasets: ["scheduled"], review: true } });
+    const made = { schedule_name: "yearly", pipeline_name: pipeline.name, cron_expression: "@yearly" };
+    assert.equal(await status("/api/datachain/pipeline/create-schedule", token, made), 403);
+    const { schedule } = await admin.call(routes.createSchedule, { body: made });
+    const settings = { pipeline_name: schedule.pipeline.name, environment: "A=1" };
+    assert.equal(await status("/api/datachain/pipeline/settings", token, settings), 403);
+    const own = { ...settings, pipeline_name: pipeline.name };
+    assert.equal(
+      await status("/api/datachain/pipeline/settings", token, own),
+      200,
+      "of a pipeline that runs once it may",
+    );
     await end();
   });
 

@@ -64,8 +64,10 @@ describe("a pipeline", () => {
       assert.match(pipeline.name, /^[a-z]+-[a-z]+$/);
       assert.deepEqual(
         [pipeline.status, pipeline.completed, pipeline.total, pipeline.triggered_from],
-        ["PAUSED", 0, 3, `@admin.default.${full("c")}@1.0.0`],
+        ["PAUSED", 0, 3, `@admin.default.${full("c")}`],
+        "triggered_from has no version",
       );
+      assert.deepEqual(pipeline.datasets, [`@admin.default.${full("c")}@1.0.0`], "datasets have theirs");
       assert.deepEqual(
         pipeline.job_runs.map(({ job_id, parent_job_ids, status }) => [job_id, parent_job_ids, status]),
         [

@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { PipelineStatus } from "@millrace/contract";
-import { iso } from "../src/domain/clock.ts";
+import { pino } from "pino";
+import { day, iso } from "../src/domain/clock.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
+import { mendSchedules } from "../src/loops/mend-times.ts";
 import { deleteTemplate, getPipeline, insertPipeline, insertRuns, runsOf } from "../src/store/pipelines.ts";
 import {
   advanceSchedule,
@@ -87,6 +89,27 @@ export function scheduleConformance(open: () => Store): void {
     assert.equal(takers.filter(Boolean).length, 1);
     assert.equal((await findSchedule(open().db, 1, id))?.next_run, iso(now + 60_000));
     assert.equal(await findSchedule(open().db, 2, id), undefined, "of another team");
+  });
+
+  it("brings a schedule back that a wrong clock moved far away, and no other", async () => {
+    const clock = { now: () => now, monotonic: () => 0 };
+    const far = iso(now + 400 * day);
+    const ids: number[] = [];
+    for (const [changes, expected] of [
+      [{ cron_expression: "0 3 * * *", next_run: far }, iso(now + 3 * 3_600_000)],
+      [{ cron_expression: "@yearly", next_run: iso(Date.UTC(2031, 0)) }, iso(Date.UTC(2031, 0))],
+      [{ cron_expression: "@daily", start_after: far, next_run: far }, far],
+      [{ start_after: far, next_run: far }, far],
+      [{ start_after: iso(now - day), next_run: far }, iso(now - day)],
+      [{ cron_expression: "0 3 * * *", next_run: null, is_paused: 1 }, null],
+    ] as const) {
+      const id = (await schedule(null)) as number;
+      ids.push(id);
+      await open().write((db) => updateSchedule(db, id, changes));
+      await mendSchedules({ store: open(), clock, log: pino({ level: "silent" }) });
+      assert.equal((await findSchedule(open().db, 1, id))?.next_run, expected, JSON.stringify(changes));
+    }
+    for (const id of ids) await open().write((db) => deleteSchedule(db, id));
   });
 
   it("finds schedules with a tick that waits once the newest run has ended", async () => {

@@ -278,6 +278,33 @@ describe("schedules", () => {
       await remove(schedule);
     });
 
+    it("pauses the schedule's running pipelines as well as its firings, and its end resumes both", async () => {
+      const slow = await trigger("slow");
+      const made = await create({ pipeline_name: slow, cron_expression: "@yearly", overlap: "allow" });
+      await tick(made);
+      const schedule = await tick(made);
+      const states = async () => (await firings(schedule)).map(({ status }) => status);
+      assert.deepEqual(await states(), ["RUNNING", "RUNNING"]);
+      const paused = await update(schedule, { pause_pipeline: true });
+      assert.deepEqual([paused.is_paused, paused.next_run, paused.latest_run?.status], [true, null, "PAUSED"]);
+      assert.deepEqual(await states(), ["PAUSED", "PAUSED"]);
+      await update(schedule, { schedule_name: "still paused" });
+      assert.deepEqual(await states(), ["PAUSED", "PAUSED"], "an update that does not say so leaves them");
+      const again = await update(schedule, { pause_pipeline: false });
+      assert.deepEqual([again.is_paused, again.latest_run?.status], [false, "RUNNING"]);
+      assert.ok(again.next_run);
+      assert.deepEqual(await states(), ["RUNNING", "RUNNING"]);
+      for (const { name } of await firings(schedule)) await client.call(routes.cancelPipeline, { body: { name } });
+      await update(schedule, { pause_pipeline: true });
+      assert.deepEqual(await states(), ["CANCELED", "CANCELED"], "what is over stays so");
+      const rows = await client.call(routes.listAudit, { query: { action: "pipeline.pause", limit: 2 } });
+      assert.deepEqual(
+        rows.map(({ detail }) => detail),
+        Array(2).fill(`with the schedule ${made.schedule_name}`),
+      );
+      await remove(schedule);
+    });
+
     it("of what runs once, and whose time goes by, leaves it over until it gets a new time", async () => {
       const schedule = await create({ start_after: future });
       await update(schedule, { pause_pipeline: true });

@@ -31,6 +31,9 @@ export const writeVersion = ({ major, minor, patch }: Version) => `${major}.${mi
 
 export const fullName = ({ namespace, project, name }: FullName) => `${namespace}.${project}.${name}`;
 
+/** Of a full reference: `namespace.project.name` alone. */
+export const withoutVersion = (reference: string) => reference.replace(/(?<=.)@\d+\.\d+\.\d+$/, "");
+
 /** Where short names of a user lie: the same for every job of theirs. */
 export const homeOf = (username: string) => ({ namespace: `@${username}`, project: "default" });
 

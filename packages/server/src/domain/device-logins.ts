@@ -131,6 +131,10 @@ async function answer(store: Store, actor: Actor, userCode: string, now: number,
   });
 }
 
+/** Whether we gave this code out, and it is not long past. */
+export const isDeviceCode = async (db: Db, deviceCode: string) =>
+  (await findDeviceLogin(db, hashSecret(deviceCode))) !== undefined;
+
 /** The token, once; otherwise says why not. */
 export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);

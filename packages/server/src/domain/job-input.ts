@@ -14,7 +14,7 @@ import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
 import type { KeyRing } from "./key-ring.ts";
-import type { Principal, Team } from "./principals.ts";
+import { type Principal, requirePerson, type Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
 import { checkCron, readTime } from "./ticks.ts";
 
@@ -44,6 +44,8 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
   const cluster = await resolveCluster(context.store.db, input, workers);
   const { startAfter, cron } = readTimes(input, context.timezone);
+  if (startAfter || cron)
+    requirePerson(principal, "create a job that begins later or repeats: it would outlive this job");
   const id = newJobId(now);
   const holder = { team_id: team.id, user_id: principal.userId };
   const spec: JobSpecFields = {

@@ -5,6 +5,7 @@
 import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import { invalid, shortestPassword } from "@millrace/contract";
+import { whyGuessable } from "./password-strength.ts";
 
 const derive = promisify(argon2);
 
@@ -28,7 +29,17 @@ const bytesOf = (password: string) => Buffer.from(password.normalize("NFC"));
 export async function hashPassword(password: string, username: string): Promise<string> {
   if (password.length < shortestPassword || password.length > 1024)
     throw invalid("password", `${shortestPassword} to 1024 characters`);
-  if (password.toLowerCase() === username) throw invalid("password", "something other than the username");
+  const why = whyGuessable(password, username);
+  if (why !== undefined)
+    throw invalid(
+      "password",
+      `one that is hard to guess: ${why}. Use several words that nobody else would put together`,
+    );
+  return hashAgain(password);
+}
+
+/** For a password that somebody has already, whatever is asked of new ones. */
+export async function hashAgain(password: string): Promise<string> {
   const nonce = randomBytes(16);
   const parameters = { message: bytesOf(password), nonce, memory, passes, parallelism, tagLength };
   return `${prefix}${encode(nonce)}$${encode(await derive("argon2id", parameters))}`;

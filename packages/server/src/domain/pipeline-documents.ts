@@ -11,6 +11,7 @@ import {
 import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
+import { withoutVersion } from "./dataset-names.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { isComplete } from "./pipeline-progress.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
@@ -34,7 +35,7 @@ export async function pipelineDocument(db: Db, row: ShownPipeline, frame: Pipeli
     total: runs.length,
     error_message: row.error_message,
     error_stack: row.error_stack,
-    triggered_from: row.triggered_from,
+    triggered_from: withoutVersion(row.triggered_from),
     datasets: JSON.parse(row.datasets) as string[],
     created_at: row.created_at,
     created_by: await usernameOf(db, row.user_id),

@@ -27,7 +27,6 @@ import {
   runsOf,
   setWaitsFor,
 } from "../store/pipelines.ts";
-import { dequeue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
 import { BoundedList } from "./bounded-list.ts";
@@ -38,16 +37,8 @@ import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
-import {
-  beginDraft,
-  cancelWaiting,
-  hasBegun,
-  isComplete,
-  isWaiting,
-  setOpenRuns,
-  settle,
-  waitingStatuses,
-} from "./pipeline-progress.ts";
+import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
+import { beginDraft, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
 import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts";
 import { findSources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
@@ -215,41 +206,15 @@ function requireAllowed(action: PipelineAction, { name, status, is_template }: P
   );
 }
 
-/** What runs finishes. What waits for slots is taken back: nothing begins. */
 export const pausePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "pause", call, input, now, async (db, { id }) => {
-    await movePipeline(db, { id, from: ["RUNNING"], to: "PAUSED", changes: { updated_at: iso(now) } });
-    for (const { created_job_id: job, status } of await runsOf(db, id))
-      if (job !== null && isWaiting(status) && (await dequeue(db, job)))
-        await moveJob(db, { id: job, from: waitingStatuses, to: "PENDING" });
-    return undefined;
-  });
+  changePipeline(context, "pause", call, input, now, async (db, { id }) => pauseRuns(db, id, now));
 
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
-  changePipeline(context, "resume", call, input, now, async (db, { id }) => {
+  changePipeline(context, "resume", call, input, now, async (db, pipeline) => {
     await requireRoomInQueue(db, call.team, context.quotas);
-    const why = await whyNot(db, await pendingDrafts(db, id));
-    if (why !== undefined)
-      throw new ApiError("wrong_state", `It cannot go on: ${why} Remove that run with \`pipeline remove-job\`.`);
-    await movePipeline(db, { id, from: ["PAUSED"], to: "RUNNING", changes: { updated_at: iso(now) } });
-    await beginReady(db, await runsOf(db, id));
+    await resumeRuns(db, pipeline, now);
     return undefined;
   });
-
-/** While it was paused whoever made them may have left. */
-async function pendingDrafts(db: Db, id: string): Promise<JobRow[]> {
-  const drafts: JobRow[] = [];
-  for (const { created_job_id, status } of await runsOf(db, id)) {
-    const draft = created_job_id !== null && status === "PENDING" ? await getJob(db, created_job_id) : undefined;
-    if (draft) drafts.push(draft);
-  }
-  return drafts;
-}
-
-async function beginReady(db: Db, runs: readonly RunState[]): Promise<void> {
-  for (const { created_job_id, waits_for, status } of runs)
-    if (created_job_id !== null && waits_for === 0 && status === "PENDING") await beginDraft(db, created_job_id);
-}
 
 /** What runs is ended, nothing begins. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>

@@ -58,7 +58,7 @@ export async function principalOfToken(
   const row = rows[0];
   if (!row) throw new ApiError("unauthorized", `The token is unknown, expired or revoked. ${signIn}`);
   // Last use to the minute: a write on every request would cost more than it tells.
-  if (!row.last_used_at || Date.parse(row.last_used_at) < now - 60_000) {
+  if (!row.last_used_at || Math.abs(now - Date.parse(row.last_used_at)) > 60_000) {
     // Where it cannot be noted, as on a full disk, that is no reason to turn somebody away.
     await store.write((db) => touchToken(db, row.id, iso(now))).catch(() => {});
   }
@@ -134,9 +134,12 @@ export async function admit(
 }
 
 /** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
-function requirePerson({ via }: Principal): void {
+export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;
-  throw new ApiError("forbidden", "A job's own token may not do this. Use a token of a person: `millrace auth login`.");
+  throw new ApiError(
+    "forbidden",
+    `A job's own token may not ${what}. Use a token of a person: \`millrace auth login\`, or \`millrace token create\`.`,
+  );
 }
 
 /** The team that a call works in. Throws where scope, team or role do not suffice. */

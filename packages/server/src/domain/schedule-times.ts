@@ -77,3 +77,24 @@ export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tic
   const [, second] = newest(mostCaughtUp);
   return { isDue: true, next: second === undefined ? next : iso(second) };
 }
+
+/** A clock that is set back by less than this only repeats ticks, and none of them fires twice. */
+const repeatedMs = 3_600_000;
+
+/** Only a run after this moment may be one that a wrong clock chose. */
+export const doubtfulFrom = (now: number) => now + repeatedMs;
+
+/**
+ * The run to wait for instead of one that is too far away: later than any that follows from the clock as it is, or as it
+ * was up to an hour ahead. Undefined: it is right. Ticks that fired while the clock was wrong do not count: they come
+ * again when it is their time.
+ */
+export function mendedRun(times: ScheduleTimes, run: string, now: number): string | undefined {
+  if (!times.cron_expression) {
+    // Put off while the clock was wrong: what runs once is tried again at once.
+    const isPutOff = times.start_after !== null && run > times.start_after && run > iso(doubtfulFrom(now));
+    return isPutOff ? (times.start_after ?? undefined) : undefined;
+  }
+  const latest = runAfter(times, doubtfulFrom(now));
+  return latest !== null && run > latest ? (runAfter(times, now) ?? undefined) : undefined;
+}

@@ -28,6 +28,8 @@ import { makeTemplate } from "./new-pipeline.ts";
 import { pipelineDocument } from "./pipeline-documents.ts";
 import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
+import type { DefaultQuotas } from "./quotas.ts";
+import { setRunsPaused } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
 
@@ -35,6 +37,7 @@ export interface SchedulesContext {
   readonly store: Store;
   readonly keys: KeyRing;
   readonly signals: Signals;
+  readonly quotas: DefaultQuotas;
 }
 
 /** How many of the next runs are told. */
@@ -121,10 +124,12 @@ export async function updateTeamSchedule(
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
     await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
+    if (typeof input.pause_pipeline === "boolean")
+      await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
     await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input) }, now);
     return scheduleDocument(db, context, team, { ...row, ...changes, updated_at: iso(now) });
   });
-  context.signals.schedules.wake();
+  for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
   return schedule;
 }
 

@@ -4,9 +4,23 @@ import { deleteSession, findSession, insertSession, insertSignInLink, useSignInL
 import type { Db, Store } from "../store/store.ts";
 import { findUser, getUser, type UserRow, updateUser } from "../store/users.ts";
 import { type Actor, audit, operator } from "./audit.ts";
+import { rememberBrowser } from "./browsers.ts";
 import { day, iso } from "./clock.ts";
-import { hashPassword, isOutdated, verifyPassword } from "./passwords.ts";
+import { hashAgain, isOutdated, verifyPassword } from "./passwords.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
+
+/** What a browser is given when somebody signs in: the cookie of the session, and the one by which it is known again. */
+export interface Entry {
+  readonly session: string;
+  readonly browser: string;
+}
+
+/** From where somebody signs in. */
+export interface Entrance {
+  readonly address: string;
+  /** The cookie by which the browser says that it is known. */
+  readonly browser: string | undefined;
+}
 
 const linkHours = 24;
 export const sessionDays = 14;
@@ -24,8 +38,8 @@ export async function createSignInLink(store: Store, username: string, now: numb
   return secret;
 }
 
-/** Uses the link up and returns the cookie of a new session. */
-export async function beginSession(store: Store, linkSecret: string, address: string, now: number): Promise<string> {
+/** Uses the link up. */
+export async function beginSession(store: Store, linkSecret: string, entrance: Entrance, now: number): Promise<Entry> {
   return store.write(async (db) => {
     const link = await useSignInLink(db, hashSecret(linkSecret), iso(now));
     const user = link && (await getUser(db, link.user_id));
@@ -35,56 +49,53 @@ export async function beginSession(store: Store, linkSecret: string, address: st
         "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
       );
     }
-    return openSession(db, user, { via: "sign-in link", address }, now);
+    return openSession(db, user, { via: "sign-in link", ...entrance }, now);
   });
 }
 
 type Origin = Pick<Actor, "via" | "address">;
 
-/** Inside a write. Returns the cookie. */
+/** Inside a write. */
 export async function openSession(
   db: Db,
   user: Pick<UserRow, "id" | "username">,
-  origin: Origin,
+  { via, address, browser }: Origin & Entrance,
   now: number,
-): Promise<string> {
-  const cookie = newSecret();
-  await insertSession(db, hashSecret(cookie), user.id, iso(now), iso(now + sessionDays * day));
-  const actor: Actor = { userId: user.id, username: user.username, ...origin };
+): Promise<Entry> {
+  const session = newSecret();
+  await insertSession(db, hashSecret(session), user.id, iso(now), iso(now + sessionDays * day));
+  const actor: Actor = { userId: user.id, username: user.username, via, address };
   await audit(db, actor, { action: "session.create", target: user.username }, now);
-  return cookie;
+  return { session, browser: await rememberBrowser(db, user.id, browser, now) };
 }
 
-export interface PasswordSignIn {
+export interface PasswordSignIn extends Entrance {
   readonly username: string;
   readonly password: string;
-  readonly address: string;
 }
 
 /** As people type it. */
 export const normaliseUsername = (text: string) => text.trim().toLowerCase();
 
-/** Returns the cookie of a new session. Nobody learns from a refusal whether the user exists. */
-export async function signIn(store: Store, attempt: PasswordSignIn, now: number): Promise<string> {
+/** Nobody learns from a refusal whether the user exists. */
+export async function signIn(store: Store, attempt: PasswordSignIn, now: number): Promise<Entry> {
   const origin: Origin = { via: "password", address: attempt.address };
   const user = await findUser(store.db, normaliseUsername(attempt.username));
   const right = await verifyPassword(attempt.password, user?.password_hash);
   const fresh =
-    right && user?.password_hash && isOutdated(user.password_hash)
-      ? await hashPassword(attempt.password, user.username)
-      : undefined;
-  const cookie = await store.write(async (db) => {
+    right && user?.password_hash && isOutdated(user.password_hash) ? await hashAgain(attempt.password) : undefined;
+  const entry = await store.write(async (db) => {
     // Read again: whoever was disabled, or got another password, while this one was checked does not come in.
     const present = right && user ? await getUser(db, user.id) : undefined;
     if (present && !present.disabled_at && present.password_hash === user?.password_hash) {
       if (fresh) await updateUser(db, present.id, { password_hash: fresh });
-      return openSession(db, present, origin, now);
+      return openSession(db, present, { ...origin, browser: attempt.browser }, now);
     }
     const username = triedName(attempt.username);
     await audit(db, { userId: null, username, ...origin }, { action: "session.refuse", target: username }, now);
     return undefined;
   });
-  if (cookie) return cookie;
+  if (entry) return entry;
   throw new ApiError("unauthorized", "The username or the password is not right.");
 }
 

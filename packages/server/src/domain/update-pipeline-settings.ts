@@ -20,6 +20,7 @@ import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.
 import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
+import { requirePerson } from "./principals.ts";
 
 /** A run, the job that it repeats, and how it stands. */
 interface Repeated {
@@ -36,6 +37,8 @@ export function updateSettings(
   const { keys } = context;
   const selector = { name: input.pipeline_name ?? null, pipeline_id: input.pipeline_id ?? null };
   return changePipeline(context, "settings", call, selector, now, async (db, pipeline) => {
+    if (pipeline.is_template === 1)
+      requirePerson(call.principal, "change what a schedule runs: it would outlive this job");
     const repeated = await runsWithOriginals(db, pipeline);
     if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
     const settings = await readChanges(db, context, call, input, readSettings(pipeline), repeated, now);

@@ -26,6 +26,7 @@ import { invitationPages } from "./pages/invitation.ts";
 import { jobPages } from "./pages/jobs.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
+import { tokenPages } from "./pages/tokens.ts";
 import { pipelineRoutes } from "./pipelines.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
@@ -88,6 +89,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   deviceLoginPages(app, context);
   invitationPages(app, context);
   accountPages(app, context);
+  tokenPages(app, context);
   jobPages(app, context);
   referencePage(app);
   await app.register(async (scope) => fileRoutes(scope, context));

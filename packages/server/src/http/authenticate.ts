@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "@millrace/contract";
 import { type Principal, principalOfToken } from "../domain/principals.ts";
 import type { HttpContext } from "./context.ts";
+import { networkOf } from "./ip-addresses.ts";
 
 /** `Bearer` and `token` are both in use. */
 function tokenOf(headers: IncomingHttpHeaders): string | undefined {
@@ -19,16 +20,28 @@ export async function authenticate(
   try {
     return await principalOfToken(store, keys, tokenOf(headers), clock.now());
   } catch (error) {
-    if (error instanceof ApiError && tokenOf(headers)) limits.badTokens.take(address);
+    if (error instanceof ApiError && tokenOf(headers)) limits.badTokens.take(networkOf(address));
     throw error;
   }
 }
 
-const cookieName = "millrace_session";
+const sessionName = "millrace_session";
+const browserName = "millrace_browser";
 
-export const sessionCookieOf = (headers: IncomingHttpHeaders) =>
-  new RegExp(`(?:^|;\\s*)${cookieName}=([\\w-]+)`).exec(headers.cookie ?? "")?.[1];
+const cookieOf = (name: string, { cookie = "" }: IncomingHttpHeaders) =>
+  new RegExp(`(?:^|;\\s*)${name}=([\\w-]+)`).exec(cookie)?.[1];
+
+export const sessionCookieOf = (headers: IncomingHttpHeaders) => cookieOf(sessionName, headers);
+
+/** By which a browser is known that has signed in before. */
+export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browserName, headers);
 
 /** Not for scripts, not for requests that other sites begin. */
+const cookie = (name: string, value: string, path: string, maxAge: number, secure: boolean) =>
+  `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+
 export const sessionCookie = (value: string, maxAge: number, secure: boolean) =>
-  `${cookieName}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+  cookie(sessionName, value, "/", maxAge, secure);
+
+export const browserCookie = (value: string, maxAge: number, secure: boolean) =>
+  cookie(browserName, value, "/auth", maxAge, secure);

@@ -9,6 +9,8 @@ import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
+import type { Callers } from "./callers.ts";
+import type { GrowingDelays } from "./growing-delays.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface HttpContext extends JobsContext {
@@ -28,11 +30,25 @@ export interface HttpContext extends JobsContext {
   readonly ready: () => boolean;
   /** Aborted when the server stops: what streams without end must let go. */
   readonly stopping: AbortSignal;
-  readonly limits: {
-    readonly logins: RateLimit;
-    /** Per user, whatever the address. */
-    readonly passwords: RateLimit;
-    readonly polls: RateLimit;
-    readonly badTokens: RateLimit;
-  };
+  /** Whose budget a request counts against. */
+  readonly callers: Callers;
+  readonly limits: Limits;
+}
+
+interface Limits {
+  /** Passwords tried by browsers that are not known, by caller. */
+  readonly logins: RateLimit;
+  /** Wrong passwords, by user and caller; of a known browser by itself. */
+  readonly guesses: GrowingDelays;
+  /** Present passwords, where somebody who is signed in changes theirs, by user. */
+  readonly passwords: RateLimit;
+  /** Device logins begun, by caller. */
+  readonly devices: RateLimit;
+  /** Device logins answered, by user. */
+  readonly answers: RateLimit;
+  /** Links, invitations and device codes that are wrong, by caller. */
+  readonly secrets: RateLimit;
+  /** Questions about one device login. */
+  readonly polls: RateLimit;
+  readonly badTokens: RateLimit;
 }

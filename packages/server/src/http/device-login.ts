@@ -1,16 +1,24 @@
 /** Device login over HTTP. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import { approveLogin, collectToken, denyLogin, loginMinutes, startDeviceLogin } from "../domain/device-logins.ts";
+import {
+  approveLogin,
+  collectToken,
+  denyLogin,
+  isDeviceCode,
+  loginMinutes,
+  startDeviceLogin,
+} from "../domain/device-logins.ts";
+import { hashSecret } from "../domain/secrets.ts";
 import { endToken } from "../domain/tokens.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits, publicUrl } = context;
+  const { store, clock, limits, callers, publicUrl } = context;
 
   register(app, context, routes.startDeviceLogin, async ({ body, request }) => {
-    limits.logins.take(request.ip);
+    limits.devices.take(await callers.keyOf(request));
     const asked = {
       clientName: body.client_name || "Client",
       tokenName: body.token_name ?? undefined,
@@ -30,18 +38,22 @@ export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): v
   });
 
   register(app, context, routes.pollDeviceLogin, async ({ body, request }) => {
-    limits.polls.take(request.ip);
-    return { access_token: await collectToken(store, body.code, request.ip, clock.now()) };
+    const collect = () => collectToken(store, body.code, request.ip, clock.now());
+    // A code that we gave out has a budget of its own; whoever makes codes up has the caller's.
+    if (!(await isDeviceCode(store.db, body.code)))
+      return limits.secrets.countRefused(await callers.keyOf(request), async () => ({ access_token: await collect() }));
+    limits.polls.take(hashSecret(body.code));
+    return { access_token: await collect() };
   });
 
-  register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body, request }) => {
-    limits.logins.take(request.ip);
+  register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body }) => {
+    limits.answers.take(principal.username);
     await approveLogin(store, principal, actor, body.user_code, clock.now());
     return { message: `The login is approved as ${principal.username}.` };
   });
 
-  register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body, request }) => {
-    limits.logins.take(request.ip);
+  register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body }) => {
+    limits.answers.take(principal.username);
     await denyLogin(store, principal, actor, body.user_code, clock.now());
     return { message: "The login is denied." };
   });

@@ -13,7 +13,7 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function invitationRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits, publicUrl } = context;
+  const { store, clock, limits, callers, publicUrl } = context;
 
   register(app, context, routes.listInvitations, ({ team }) => readInvitations(store.db, team, clock.now()));
 
@@ -27,19 +27,19 @@ export function invitationRoutes(app: FastifyInstance, context: HttpContext): vo
   });
 
   register(app, context, routes.readInvitation, async ({ body, request }) => {
-    limits.logins.take(request.ip);
-    return readOffer(store.db, body.code, clock.now());
+    const read = () => readOffer(store.db, body.code, clock.now());
+    return limits.secrets.countRefused(await callers.keyOf(request), read);
   });
 
   register(app, context, routes.joinTeam, async ({ principal, actor, body, request }) => {
-    limits.logins.take(request.ip);
-    const name = await acceptInvitation(store, principal, actor, body.code, clock.now());
+    const accept = () => acceptInvitation(store, principal, actor, body.code, clock.now());
+    const name = await limits.secrets.countRefused(await callers.keyOf(request), accept);
     return { message: `You are in the team ${name} now.` };
   });
 
   register(app, context, routes.signUp, async ({ body, request }) => {
-    limits.logins.take(request.ip);
-    const { teamName } = await signUp(store, body, request.ip, clock.now());
+    const make = () => signUp(store, body, request.ip, clock.now());
+    const { teamName } = await limits.secrets.countRefused(await callers.keyOf(request), make);
     return { message: `The user ${body.username} is made and in the team ${teamName}. Sign in: millrace auth login` };
   });
 }

@@ -3,7 +3,9 @@ import { ApiError } from "@millrace/contract";
 import { iso } from "../domain/clock.ts";
 import { type Firing, type FiringContext, fireTick, fireWaiting, recordFailure } from "../domain/schedule-firings.ts";
 import { type DueSchedule, dueSchedules, readySchedules } from "../store/schedules.ts";
+import { clockAdvice } from "./clock-care.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
+import { mendSchedules } from "./mend-times.ts";
 
 export interface SchedulesContext
   extends FiringContext,
@@ -18,6 +20,7 @@ const mostTries = 5;
 export function fireSchedules(context: SchedulesContext): Loop {
   const { store, signals } = context;
   const fire = firing(context);
+  const advice = clockAdvice(context.clock);
   return {
     name: "fire-schedules",
     signal: signals.schedules,
@@ -25,6 +28,9 @@ export function fireSchedules(context: SchedulesContext): Loop {
     async runOnce() {
       // Ticks that pass meanwhile count as missed when there is room again.
       if (await context.disk.isLow()) return;
+      const said = advice();
+      if (said === "wait") return;
+      if (said === "mend") await mendSchedules(context);
       await Promise.all((await readySchedules(store.db, page)).map((id) => fire(id)));
       if (await fireDue(context, fire)) signals.schedules.wake();
     },

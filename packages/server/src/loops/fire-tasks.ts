@@ -8,7 +8,9 @@ import { nextTick } from "../domain/ticks.ts";
 import { getJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.ts";
+import { clockAdvice } from "./clock-care.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
+import { mendTasks } from "./mend-times.ts";
 
 export interface TasksContext
   extends Pick<JobLoopContext, "store" | "keys" | "signals" | "clock" | "log" | "metrics" | "disk"> {
@@ -20,6 +22,7 @@ const patience = 60_000;
 
 export function fireTasks(context: TasksContext): Loop {
   const { store, signals, clock, log } = context;
+  const advice = clockAdvice(clock);
   return {
     name: "fire-tasks",
     signal: signals.tasks,
@@ -27,6 +30,9 @@ export function fireTasks(context: TasksContext): Loop {
     async runOnce() {
       // Ticks that pass meanwhile are fired once when there is room again.
       if (await context.disk.isLow()) return;
+      const said = advice();
+      if (said === "wait") return;
+      if (said === "mend") await mendTasks(context);
       const now = clock.now();
       const due = await dueTasks(store.db, iso(now), 100);
       if (due.length === 0) return;

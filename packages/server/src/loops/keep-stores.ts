@@ -36,6 +36,9 @@ export interface KeepStoresContext {
 
 const hour = 3_600_000;
 
+/** Times before the first are long ago; those after the second were written by a clock that was wrong. */
+const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
+
 export const copyStores = (context: KeepStoresContext): Loop => ({
   name: "copy-stores",
   signal: context.signals.stores,
@@ -43,7 +46,7 @@ export const copyStores = (context: KeepStoresContext): Loop => ({
   async runOnce() {
     const { store, clock, storeCopies } = context;
     if (storeCopies === 0) return;
-    for (const { team_id } of await storesToCopy(store.db, iso(clock.now() - day))) await copy(context, team_id);
+    for (const { team_id } of await storesToCopy(store.db, ...span(clock, day))) await copy(context, team_id);
   },
 });
 
@@ -78,7 +81,7 @@ export function tidyStores(context: KeepStoresContext): Loop {
       for (const team of paused) if (await tidy(context, team)) paused.delete(team);
       if (storeTidyHours === 0) return;
       // One team after another: none waits while another's store is tidied.
-      for (const row of await storesToTidy(store.db, iso(clock.now() - storeTidyHours * hour))) {
+      for (const row of await storesToTidy(store.db, ...span(clock, storeTidyHours * hour))) {
         if (!(await pause(context, row))) continue;
         await sleep(settling);
         if (!(await tidy(context, row.team_id))) paused.add(row.team_id);

@@ -10,6 +10,7 @@ import { attemptKey, type Engine } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/files.ts";
 import { deleteExpiredSignIns } from "../store/sessions.ts";
+import { clockBelief } from "./clock-care.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
 import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
@@ -26,12 +27,20 @@ export interface SweepContext extends RetentionContext, EnvironmentsContext, Old
 export function sweep(context: SweepContext): Loop {
   const begun = context.clock.now();
   let first = true;
+  let cleaned = false;
+  const isBelieved = clockBelief(context.store, context.clock);
   return {
     name: "sweep",
     signal: new Signal(),
     interval: 3_600_000,
     async runOnce() {
       const { store, clock } = context;
+      if (!cleaned) await sweepFolders(context);
+      cleaned = true;
+      if (!(await isBelieved())) {
+        context.log.warn("nothing is deleted by age: the clock was set, and has not been steady for a day");
+        return;
+      }
       await store.write((db) => deleteExpiredSignIns(db, iso(clock.now())));
       await sweepFiles(context);
       await removeOldRows(context);
@@ -41,7 +50,6 @@ export function sweep(context: SweepContext): Loop {
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
       await sweepUploads(context, begun);
-      await sweepFolders(context);
       first = false;
     },
   };

@@ -13,7 +13,7 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams, datasets, largeSpecs];
+const migrations: readonly Migration[] = [first, manyTeams, datasets, largeSpecs, signInsAndClocks];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -142,6 +142,15 @@ async function largeSpecs(db: Kysely<Tables>): Promise<void> {
     `alter table jobs add column cut text not null default ''`,
   ]);
   await splitSpecs(db);
+}
+
+/** Browsers that are known, and by when the clock was last believed. */
+async function signInsAndClocks(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `create table browsers (hash text not null, user_id integer not null references users, expires_at text not null, primary key (hash, user_id))`,
+    `create index browsers_by_user on browsers (user_id, expires_at)`,
+    `create table clock_marks (id integer primary key, seen_at text not null)`,
+  ]);
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

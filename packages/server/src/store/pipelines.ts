@@ -32,6 +32,17 @@ const byName = prepared<{ teamId: number; name: string }>()((db, value) =>
 export const findPipeline = async (db: Db, teamId: number, name: string): Promise<PipelineRow | undefined> =>
   (await byName(db, { teamId, name })).rows[0];
 
+/** Those that a schedule started and that are in this state, oldest first. */
+export const pipelinesOfSchedule = (db: Db, scheduleId: number, status: PipelineStatus): Promise<PipelineRow[]> =>
+  db
+    .selectFrom("pipelines")
+    .selectAll()
+    .where("schedule_id", "=", scheduleId)
+    .where("is_template", "=", 0)
+    .where("status", "=", status)
+    .orderBy("id")
+    .execute();
+
 /**
  * The pipeline as it is now, and until the end of the write nobody else changes it or moves its runs along. SQLite has
  * one writer anyway.

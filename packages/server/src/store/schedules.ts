@@ -67,6 +67,17 @@ const due = prepared<{ now: string; afterRun: string; afterId: number; limit: nu
 export const dueSchedules = async (db: Db, now: string, after: DueSchedule | undefined, limit: number) =>
   (await due(db, { now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit })).rows as DueSchedule[];
 
+/** Those that fire after this time, by id. */
+export const schedulesAfter = (db: Db, time: string, afterId: number, limit: number): Promise<ScheduleRow[]> =>
+  db
+    .selectFrom("schedules")
+    .selectAll()
+    .where("next_run", ">", time)
+    .where("id", ">", afterId)
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
 /** Moves a schedule from one tick to the next; null: to none. False: another server took this tick. */
 export async function advanceSchedule(db: Db, id: number, from: string, to: string | null): Promise<boolean> {
   const { numUpdatedRows } = await db

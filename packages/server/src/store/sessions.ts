@@ -36,11 +36,12 @@ export async function deleteSessionsOf(db: Db, userId: number, keptHash = ""): P
   await db.deleteFrom("sign_in_links").where("user_id", "=", userId).execute();
 }
 
-/** Expired sessions, links and device logins are of no use to anybody. */
+/** Expired sessions, links, device logins and known browsers are of no use to anybody. */
 export async function deleteExpiredSignIns(db: Db, now: string): Promise<void> {
   await db.deleteFrom("sessions").where("expires_at", "<=", now).execute();
   await db.deleteFrom("sign_in_links").where("expires_at", "<=", now).execute();
   await db.deleteFrom("device_logins").where("expires_at", "<=", now).execute();
+  await db.deleteFrom("browsers").where("expires_at", "<=", now).execute();
 }
 
 /** With a browser or with a token, ever; expired sessions are swept, used tokens are not. */

@@ -14,6 +14,8 @@ const tables = {
   tokens: "kept",
   sessions: "left out",
   sign_in_links: "left out",
+  browsers: "left out",
+  clock_marks: "left out",
   device_logins: "left out",
   invitations: "kept",
   audit: "kept",

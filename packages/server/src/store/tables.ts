@@ -8,6 +8,10 @@ export interface Tables {
   memberships: { team_id: number; user_id: number; role: Role };
   tokens: TokensTable;
   sessions: { hash: string; user_id: number; created_at: string; expires_at: string };
+  /** Browsers that signed in before, each for every user to whom it is known. */
+  browsers: { hash: string; user_id: number; expires_at: string };
+  /** One row: the newest time at which the clock was believed. */
+  clock_marks: { id: number; seen_at: string };
   invitations: InvitationsTable;
   sign_in_links: { hash: string; user_id: number; expires_at: string; used_at: string | null };
   device_logins: DeviceLoginsTable;

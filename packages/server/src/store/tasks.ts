@@ -14,6 +14,17 @@ export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =
 export const dueTasks = (db: Db, now: string, limit: number) =>
   db.selectFrom("tasks").selectAll().where("next_run", "<=", now).orderBy("next_run").limit(limit).execute();
 
+/** Those that fire after this time, by id. */
+export const tasksAfter = (db: Db, time: string, afterId: string, limit: number) =>
+  db
+    .selectFrom("tasks")
+    .selectAll()
+    .where("next_run", ">", time)
+    .where("job_id", ">", afterId)
+    .orderBy("job_id")
+    .limit(limit)
+    .execute();
+
 /** Moves a task on without having fired. False: another server took this tick. */
 export async function postponeTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db

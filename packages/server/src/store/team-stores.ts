@@ -14,27 +14,29 @@ export const touchTeamStore = (db: Db, teamId: number, now: string) =>
     .onConflict((c) => c.column("team_id").doUpdateSet({ used_at: now }))
     .execute();
 
-/** Stores that jobs have worked with since they were last copied, the last time before this moment. */
-export const storesToCopy = (db: Db, before: string): Promise<TeamStoreRow[]> =>
+/** Stores that jobs have worked with since they were last copied, the last time before this moment; or in the future, by a clock that was wrong. */
+export const storesToCopy = (db: Db, before: string, future: string): Promise<TeamStoreRow[]> =>
   db
     .selectFrom("team_stores")
     .selectAll()
     .where((eb) =>
       eb.or([
         eb("backed_up_at", "is", null),
+        eb("backed_up_at", ">", future),
         eb("backed_up_at", "<", before).and("used_at", ">", eb.ref("backed_up_at")),
       ]),
     )
     .execute();
 
 /** The same for garbage. */
-export const storesToTidy = (db: Db, before: string): Promise<TeamStoreRow[]> =>
+export const storesToTidy = (db: Db, before: string, future: string): Promise<TeamStoreRow[]> =>
   db
     .selectFrom("team_stores")
     .selectAll()
     .where("paused_at", "is", null)
-    .where("tidied_at", "<", before)
-    .whereRef("used_at", ">", "tidied_at")
+    .where((eb) =>
+      eb.or([eb("tidied_at", ">", future), eb("tidied_at", "<", before).and("used_at", ">", eb.ref("tidied_at"))]),
+    )
     .execute();
 
 export const updateTeamStore = (db: Db, teamId: number, changes: Partial<Omit<TeamStoreRow, "team_id">>) =>

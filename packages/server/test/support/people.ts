@@ -41,10 +41,14 @@ export const refused = (call: Promise<unknown>, code: ErrorCode, message = /./) 
 /** What a browser does: keeps its cookie, follows nothing by itself, sends forms from the page's own site. */
 export class Visitor {
   readonly #url: string;
-  cookie = "";
+  readonly #jar = new Map<string, string>();
 
   constructor(url: string) {
     this.#url = url;
+  }
+
+  get cookie(): string {
+    return [...this.#jar].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 
   async get(path: string): Promise<Response> {
@@ -58,8 +62,10 @@ export class Visitor {
   }
 
   #keep(response: Response): Response {
-    const [set] = response.headers.getSetCookie();
-    if (set) this.cookie = set.split(";")[0] ?? "";
+    for (const set of response.headers.getSetCookie()) {
+      const [name = "", value = ""] = (set.split(";")[0] ?? "").split("=");
+      this.#jar.set(name, value);
+    }
     return response;
   }
 }

@@ -14,6 +14,7 @@ import {
   type StoreUse,
   type StoreView,
 } from "../engine.ts";
+import { Ages } from "./ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Usage } from "./cgroups.ts";
@@ -60,6 +61,7 @@ export class LocalEngine implements Engine {
   readonly #asked = new Set<string>();
   /** When each was sampled last. */
   readonly #sampled = new Map<string, number>();
+  readonly #ages = new Ages();
   readonly #scripts = new Map<string, string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
@@ -326,9 +328,10 @@ export class LocalEngine implements Engine {
   async watch(key: string): Promise<void> {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
-    const now = Date.now();
+    if (begun === undefined) return;
+    const now = begun + this.#ages.of(key, begun);
     // Most are over before it is worth a look.
-    if (begun === undefined || now - begun < youngMs || folder.exit()) return;
+    if (now - begun < youngMs || folder.exit()) return;
     const { limits } = this.#options;
     const used = isDue(this.#sampled.get(key), begun, now) ? this.#sample(folder, now) : undefined;
     const tooMuch = !this.#cgroups && limits.memory > 0 && (used?.memory_bytes ?? 0) > limits.memory;
@@ -385,6 +388,7 @@ export class LocalEngine implements Engine {
     const group = folder.group();
     this.#asked.delete(key);
     this.#sampled.delete(key);
+    this.#ages.forget(key);
     this.#disk.forget(key);
     await folder.clean();
     if (group) this.#cgroups?.give(group);

@@ -56,6 +56,7 @@ ${message}
 <dt>Teams</dt><dd>${me.teams.map(({ name, role }) => `${name} (${role})`).join(", ") || "none"}</dd>
 ${me.is_admin && html`<dt>Server</dt><dd>administrator</dd>`}
 </dl>
+<p><a href="/auth/tokens">Tokens</a> for programs and scripts</p>
 <h2>Profile</h2>
 ${profileForm(me)}
 <h2>Password</h2>

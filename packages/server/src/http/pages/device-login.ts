@@ -16,7 +16,7 @@ export function deviceLoginPages(app: FastifyInstance, context: HttpContext): vo
   });
 
   privatePage(app, context, { method: "POST", url }, async ({ request, principal }) => {
-    limits.logins.take(request.ip);
+    limits.answers.take(principal.username);
     const code = field(request.body, "code");
     const approve = field(request.body, "answer") === "approve";
     const actor = actorOf(principal, request.ip);

@@ -4,32 +4,39 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { actorOf } from "../../domain/audit.ts";
 import { acceptInvitation, readOffer, signUp } from "../../domain/invitations.ts";
 import type { Principal } from "../../domain/principals.ts";
-import { normaliseUsername, openSession } from "../../domain/sessions.ts";
+import { type Entry, normaliseUsername, openSession } from "../../domain/sessions.ts";
 import type { HttpContext } from "../context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, publicPage, visitor } from "./page-routes.ts";
-import { enter } from "./sign-in.ts";
+import { enter, entranceOf } from "./sign-in.ts";
 
 const url = "/auth/invitation";
 const access = { kind: "public", why: "the code of the link is the proof; rate-limited, works once" } as const;
 
 export function invitationPages(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits } = context;
+  const { store, clock, limits, callers } = context;
 
-  publicPage(app, { method: "GET", url, access }, async ({ request }) => {
-    limits.logins.take(request.ip);
-    return showInvitation(context, request, field(request.query, "code"));
-  });
+  publicPage(app, { method: "GET", url, access }, async ({ request }) =>
+    limits.secrets.countRefused(await callers.keyOf(request), () =>
+      showInvitation(context, request, field(request.query, "code")),
+    ),
+  );
 
   publicPage(app, { method: "POST", url, access }, async ({ request, reply }) => {
-    limits.logins.take(request.ip);
+    const caller = await callers.keyOf(request);
     const code = field(request.body, "code");
     try {
       if (field(request.body, "answer") !== "join")
-        return enter(context, reply, await makeAccount(context, request, code), "/");
+        return enter(
+          context,
+          reply,
+          await limits.secrets.countRefused(caller, () => makeAccount(context, request, code)),
+          "/",
+        );
       const principal = await visitor(context, request);
       if (!principal) throw new ApiError("unauthorized", "You are not signed in any more.");
-      await acceptInvitation(store, principal, actorOf(principal, request.ip), code, clock.now());
+      const actor = actorOf(principal, request.ip);
+      await limits.secrets.countRefused(caller, () => acceptInvitation(store, principal, actor, code, clock.now()));
       reply.redirect("/", 303);
       return undefined;
     } catch (error) {
@@ -39,8 +46,8 @@ export function invitationPages(app: FastifyInstance, context: HttpContext): voi
   });
 }
 
-/** Returns the cookie of a session of the new user. */
-async function makeAccount({ store, clock }: HttpContext, request: FastifyRequest, code: string): Promise<string> {
+/** With a session of the new user. */
+async function makeAccount({ store, clock }: HttpContext, request: FastifyRequest, code: string): Promise<Entry> {
   const text = (name: string) => field(request.body, name);
   if (text("password") !== text("again")) throw new ApiError("invalid", "The two passwords are not the same.");
   const account = checkForm(request, routes.signUp, {
@@ -53,7 +60,7 @@ async function makeAccount({ store, clock }: HttpContext, request: FastifyReques
   });
   const { userId } = await signUp(store, account, request.ip, clock.now());
   const user = { id: userId, username: account.username };
-  return store.write((db) => openSession(db, user, { via: "invitation", address: request.ip }, clock.now()));
+  return store.write((db) => openSession(db, user, { via: "invitation", ...entranceOf(request) }, clock.now()));
 }
 
 async function showInvitation(

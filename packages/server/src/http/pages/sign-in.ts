@@ -1,23 +1,41 @@
 /** Signing in by a password or a one-use link, and signing out. */
 import { ApiError } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { beginSession, endSession, normaliseUsername, sessionDays, signIn } from "../../domain/sessions.ts";
-import { sessionCookie, sessionCookieOf } from "../authenticate.ts";
+import { browserDays, isKnownBrowser } from "../../domain/browsers.ts";
+import { hashSecret } from "../../domain/secrets.ts";
+import {
+  beginSession,
+  type Entrance,
+  type Entry,
+  endSession,
+  normaliseUsername,
+  sessionDays,
+  signIn,
+} from "../../domain/sessions.ts";
+import { browserCookie, browserCookieOf, sessionCookie, sessionCookieOf } from "../authenticate.ts";
 import type { HttpContext } from "../context.ts";
 import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
 import { ownPath, signInPage } from "./sign-in-form.ts";
 
-/** Gives the browser its session and sends it on. */
-export function enter({ publicUrl }: HttpContext, reply: FastifyReply, cookie: string, path: string): undefined {
+/** Gives the browser its session and the cookie by which it is known again, and sends it on. */
+export function enter({ publicUrl }: HttpContext, reply: FastifyReply, entry: Entry, path: string): undefined {
   const secure = publicUrl().startsWith("https:");
-  const age = cookie === "" ? 0 : sessionDays * 86_400;
-  reply.header("set-cookie", sessionCookie(cookie, age, secure)).redirect(path, 303);
+  reply.header("set-cookie", [
+    sessionCookie(entry.session, sessionDays * 86_400, secure),
+    browserCookie(entry.browser, browserDays * 86_400, secure),
+  ]);
+  reply.redirect(path, 303);
   return undefined;
 }
 
+export const entranceOf = ({ ip, headers }: FastifyRequest): Entrance => ({
+  address: ip,
+  browser: browserCookieOf(headers),
+});
+
 export function signInPages(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits } = context;
+  const { store, clock, limits, callers, publicUrl } = context;
   const url = "/auth/sign-in";
 
   publicPage(
@@ -26,8 +44,8 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
     async ({ request, reply }) => {
       const link = field(request.query, "link");
       if (link === "") return { ...signInPage(field(request.query, "next")), status: 200 };
-      limits.logins.take(request.ip);
-      return enter(context, reply, await beginSession(store, link, request.ip, clock.now()), "/");
+      const begin = () => beginSession(store, link, entranceOf(request), clock.now());
+      return enter(context, reply, await limits.secrets.countRefused(await callers.keyOf(request), begin), "/");
     },
   );
 
@@ -39,8 +57,27 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
 
   privatePage(app, context, { method: "POST", url: "/auth/sign-out" }, async ({ request, reply }) => {
     await endSession(store, sessionCookieOf(request.headers) ?? "", request.ip, clock.now());
-    return enter(context, reply, "", "/");
+    reply.header("set-cookie", sessionCookie("", 0, publicUrl().startsWith("https:"))).redirect("/", 303);
+    return undefined;
   });
+}
+
+/**
+ * Counts a try against the budget of a known browser, or of this user and this caller. Never against one of the user
+ * alone: whoever guesses elsewhere would keep them out. Returns the budget.
+ */
+async function takeTry(
+  { store, clock, limits, callers }: HttpContext,
+  request: FastifyRequest,
+  username: string,
+): Promise<string> {
+  const cookie = browserCookieOf(request.headers);
+  const isKnown = await isKnownBrowser(store.db, username, cookie, clock.now());
+  const caller = await callers.keyOf(request);
+  const budget = isKnown ? `browser ${hashSecret(cookie ?? "")} ${username}` : `${caller} ${username}`;
+  if (!isKnown) limits.logins.take(caller);
+  limits.guesses.take(budget);
+  return budget;
 }
 
 async function answerPassword(
@@ -53,9 +90,10 @@ async function answerPassword(
   const password = field(request.body, "password");
   const next = ownPath(field(request.body, "next"));
   try {
-    limits.logins.take(request.ip);
-    limits.passwords.take(normaliseUsername(username).slice(0, 40));
-    return enter(context, reply, await signIn(store, { username, password, address: request.ip }, clock.now()), next);
+    const budget = await takeTry(context, request, normaliseUsername(username).slice(0, 40));
+    const entry = await signIn(store, { username, password, ...entranceOf(request) }, clock.now());
+    limits.guesses.forget(budget);
+    return enter(context, reply, entry, next);
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));

@@ -1,0 +1,141 @@
+/** What is tried first: passwords of ten characters or more from public lists of leaked ones, and words that they are made of. */
+
+export const commonWords: readonly string[] = words(`
+abc123 access admin administrator amanda america andrew android angel anthony apple april arsenal ashley august autumn
+azerty baby banana barcelona baseball basketball batman berlin butterfly canada changeme charlie cheese chelsea
+chocolate christopher company computer cookie daniel data database december default diamond dragon england example
+facebook family february ferrari flower football forever freedom friday germany golden google guest hello hockey
+hunter iloveyou internet january jennifer jessica jordan joshua july june killer letmein linkedin liverpool login
+london lovely manager march master matthew mercedes michael michelle microsoft minecraft monday monkey mustang
+mypassword naruto newyork nicole nopassword november october orange paris pass passw0rd password pipeline pokemon
+porsche princess purple qwerty ranger realmadrid robert root sample samsung saturday secret september server shadow
+silver soccer spring starwars summer sunday sunshine superman sweetheart system test tester testing thomas thursday
+trustno1 tuesday user wednesday welcome welcome1 whatever william windows winter yellow
+`);
+
+/** From the list of the MIT-licensed package @zxcvbn-ts/language-common, without what is obscene. */
+export const commonPasswords: ReadonlySet<string> = new Set(
+  words(`
+000777fffa 0102030405 010203040506 014702580369 0147896325 0192837465 01telemike01 050605rostik 0cdh0v99ue 1020304050
+102030405060 1112131415 111222333000 111222333444555 111222333a 1122334455 112233445566 1123581321 1133557799
+1212312121 1213141516 1223334444 122333444455555 123hfjdk147 12andriy14 12qw34er56ty 1324354657 1346798520 1597532486
+1928374655 192837465q 193570356033 1958proman 1986irachka 19960610ilja 19mtpgam19 1a2a3a4a5a 1a2a3a4a5a6a 1a2b3c4d5e
+1a2s3d4f5g 1a2s3d4f5g6h 1pass1page 1q2q3q4q5q 1q3e5t7u9o 1z2x3c4v5b 2143658709 23176djivanfros 23wkoa0fp78dk
+2606642yra 26429vadim 2dumb2live 31217221027711 3141592654 32615948worms 38gjgeuftd 3f3fpht7op 3rjs1la7qe 3syqo15hil
+413276191q 41d8cd98f00b 4294967296 4815162342 4815162342a 4815162342lf 4815162342lost 4815162342q 4904s677075
+541233432442 5544332211 5858855abc 59382113kevinp 5hsu75kpot 6215mila6215 671fsa75yt 70780070780 742617000027
+7777755102q 7elephants 7jokx7b9du 7ugd5hip2j 80070633pc 80361665abc 80637852730 8096468644q 80972694711 80988218126
+87e5nclizry 88002000600 89015173454 89032073168 89057003343 89063032220m 89132664230 89172735872 89181502334
+89211375759 89231243658s 89600506779 89614774181 89876065093rax 89semtsriuty 8phrowz622 8phrowz624 9085084232
+9085603566 9293709b13 9731553197 989244342a 9988776655 999111999q 99strenght 9z5ve9rrcz a1a2a3a4a5 a1s2d3f4g5
+a1s2d3f4g5h6 a3eilm2s2y abercrombie abracadabra abrakadabra absolutely accountbloc accounting activation admin18533362
+adrenaline aezakmi123 afghanistan afrika2002 ajcuivd289 ajnjuhfabz aksjdlasdakj89879 alabama123 alejandro1 aleksander
+aleksandra alessandra alessandro alexander1 alexandra1 alexandria alexsander alinaalina alisaalisa alkanaft123
+allahuakbar alpha135792468 alphabravo alphaomega alternativa alternative am4h39d8nh amadeusptfcor ambassador
+amsterdam1 an83546921an13 anastasija anastasiya anderlecht andrewjackie andrey1992 angelochek angelofwar animal2000
+antananarivu antichrist anytimetoday apocalypse apokalipsis applejuice applesauce armageddon artemartem astalavista
+astonmartin astonvilla astra334566 auckland2010 australia1 avrillavigne awdrgyjilp awesome123 awo8rx3wa8t azerbaijan
+azerbaycan azsxdcfvgb azwebitalia babemagnet badiman28200 badnaamhere barbarossa battlefield battlestar beautiful1
+belladonna berezuckiy bernadette bestfriend bhrh0h2oof6xbqjeh biblioteka bigbrother birmingham birthday10 birthday100
+birthday133 birthday21 birthday26 birthday27 birthday28 birthday299 birthday36 birthday54 blackadder blackberry
+blackdragon blackhawks blackheart blackhorse blacklabel blackmetal blacksheep blacksonblon blackwhite bladerunner
+blingbling blitzkrieg bltynbabrfwbz bluedevils bmvm3e46gtr bondarenko boredboi4u bot_schokk boy1cool23 boy4u2ownnyc
+bpgjldsgjldthnf braveheart breakdance brucewayne bujhmbujhm bullnuts2003 bullwinkle businessbabe bvncnbnvvbn
+byajhvfnbrf c43dae874d c43qpul5rz c7e4f8ezqh calculator california california1 callofduty candyeater candyfinger
+cannondale casablanca caterpillar cegthgegth cegthgfhjkm celtic1888 cfkfvfylhf cghfdjxybr cgtwbfkbcn challenger
+charleston charlotte1 cheburashka cheerleader cheerleaers cheeseburger chessmaster chester123 chesterfield chicken123
+chickenwing101 chinchilla chrisbrown christiaan christian1 christophe chupakabra cincinnati cinderella civilization
+cjdthitycndj clubpenguin cnfc35762209 cnfnbcnbrf cnjvfnjkju collection combat123654 comicbookdb comicbooks commercial
+compatible computador computadora confidence configuratio connection constantin constantine construction contortionist
+contrasena controller coorslight copenhagen corperfmonsy corporation cosmopolitan counterstrike crazyhorse crepusculo
+cristopher ctdfcnjgjkm cvzefh1gkc cxfcnkbdfz cxfcnmttcnm cyberonline cyecvevhbr cyjdsvujljv cytuehjxrf daddysgirl
+darkknight darthvader dashadasha dbrnjhjdbx dbrnjhjdyf dctvcjcfnm dctvghbdtn deltaforce demolition department
+depechemode description desperados destruction deutschland devastator devildriver devilmaycry devilmaycry4 dfktynbyrf
+dhjnvytyjub dictionary difference digitalprodu disneyland djljghjdjl dkflbdjcnjr dkflbvbhjdbx dkflbvbhjdyf dmiller12as
+dodgeviper doggystyle dogphil3650 domainlock2005 domination domodedovo donaldduck donkeykong dragonforce dreamonline
+drumandbass dtynbkznjh dunnowho89 duranduran e6pz84qfcj edwardcullen efbcapa201 eghfdktybt ejaculation ekaterina20
+electronic electronics elizabeth1 elsalvador engineering enterprise entertainment escaflowne evanescence evangelion
+everything excellence experience experienced eybdthcbntn fallenangel falloutboy fartripper fatima753357 fcbarcelona
+fcnfkfdbcnf fdnjhbpfwbz felicidade fenerbahce fgjkbyfhbz fgjrfkbgcbc fighting54 finalfantasy findaupair007 fiorentina
+firefighter firestarter firstone123 fishfinger fitzgerald fkg7h4f3v6 fkmnthyfnbdf fktrcfylh1 fktrcfylhf fktrcfylhjd
+fktrcfylhjdbx fktrcfylhjdf fktrcfylhjdyf fktrcfylth flintstone flvbybcnhfnjh foreveryoung forgetmenot formatters
+foundation frankzappa frederiksberg freelancer freyfvfnfnf friendship friendster froinlaven fromvermine frozenfish
+fufnfrhbcnb fyfcnfcbz1 fyfnjkmtdbx fyfnjkmtdyf fynfyfyfhbde galatasara galatasaray gatekeeper gblfhfcbyf gearsofwar
+generation georgetown gerasimova gettysburg gfhfcjkmrf gfhfktkjuhfv gfhfvgfvgfv ghbdtndctv ghbdtnghbdtn ghbdtngjrf
+ghbdtnrfrltkf ghhh47hj764 ghhh47hj7649 ghjatccbjyfk ghjcnbnenrf ghjcnbvtyz ghjcnjabkz ghjcnjgbpltw ghjcnjgfhjkm
+ghjcnjnfr1 ghjcnjqgfhjkm ghjcnjrdfibyj ghjcnjrdfif ghjgfufylf ghjnbdjcnjzybt ghjnbdjufp ghjrehfnehf ghjrjgtyrj
+ghjuhfvbcn ghjuhfvvbcn ghostrecon ghostrider ghtdtlvtldtl gilbert2707 girlfriend gjdtkbntkm gjhjlfcjqrb gjikbdctyf
+gjkysqgbpltw gjyjvfhtdf gjytltkmybr godisgreat godzils4s7 goldfinger good123654 goodfellas goodmorning gordolee85
+grandmaster grandorgue grasshopper greedisgood greengreen greenhouse greenlantern grimreaper groupd2013 gthtcnhjqrf
+gthtrfnbgjkt gthtrhtcnjr gtnhjpfdjlcr guitarhero gundamwing gunslinger gxlmxbewym gy3yt2rgls h72sfibbnl hallelujah
+hammerhead hammertime happyhappy hardwareid harrypotter hd764nw5d7e1vb1 hd764nw5d7e1vbv heavymetal hedimaptfcor
+helicopter hellokitty hellothere helloworld hellraiser hesoyam123 highlander hijodeputa hocuspocus hollister1
+hollywood1 hondacivic hondas2000 horsepower housemusic housewifes hshfd4n279 htubcnhfwbz hurricanes hypnodanny
+iaapptfcor iamawesome iampurehaha2 iddqdiddqd iddqdidkfa idontknow1 illuminati ilovegirls ilovejesus ilovemusic
+ilovemyfamily ilovemylife ilovemyself imagination imjakie123 impossible incredible independent infalicall information
+ingodwetrust insertions installdevic installsqlst installutil intelinside intelligence interacial intermilan
+international ipo54tj45uy856 ironmaiden iseedeadpeople ivanivanov j3qq4h7h2v jackdaniels jackhammer jacqueline
+jamesbond007 jamesjames jasmine123 jediknight jessejames jesuschris jesuschrist jesusfreak jesusislord jesussaves
+jetbalance jigei743ks jimandanne jlbyjxtcndj jokerjoker josephphone7 juancarlos juggernaut justforfun justinbiebe
+justinbieber jxfhjdfirf kalifornia kaliningrad kamehameha kamelia2011 kanmax1994 katyakatya kazakhstan kbnthfnehf
+kd189nlcih kensington kingfisher kittykitty kl?benhavn klapaucius klubnichka knickerless knucklehead kobebryant
+konovalova konstantin kozanostra krasavchik kravchenko kristopher kryptonite ktjynsq40147 kudos4ever kurtcobain
+kwiatuszek ladyffesta lamborghini lamborgini leavemealone ledzeppelin left4dead2 lfplhfgthvf lhbjkjubz2957704
+lifeisgood lighthouse lightsaber limpbizkit lineage123 linkinpark lissalissa littlebear littlegirl littleminge
+livestrong lockerroom lololyo123 loploprock losangeles lost4815162342 lothlorien lotrfotr34 love777321777 loveislife
+lovezp1314 lp2568cskt lsia9dnb9y luansantana lucifer666 luckycharm lumberjack luojianhua lytdybrbdfvgbhf
+lytghjgtnhjdcr lzhan16889 m6cjy69u35 madagascar madagaskar magical123 mailcreated5240 maintenance maisuradze
+management manchester manchester1 mandarinka mandragora mangust6403 mapet123456 mapleleafs maprchem56458 marcuseckos
+margherita mariamaria marinamarina marinochka markhegarty mashamasha massimiliano masterchief matchbox20 matematica
+matematika mathematics mattylad10 maurolarastefy maximilian maxmotives mechanical meditation metallica1 metropolis
+mevefalkcakk michaeljackson mickeymouse microphone millennium millerlite millertime millionaire minhasenha minicooper
+minnesota_hp misiaczek1 mississippi mitsubishi moneymaker moneymoney monster123 montecarlo montenegro montgom240
+montgomery morganstanley mortalkombat mostwanted motdepasse motherlode motorcycle mousemouse msoracle32re msorcloledbr
+multimedia multiplelo multiplelog murcielago musiclover myjdxtcxks nastya1995 nastya1996 nastya1997 nastya2010
+nastyanastya natasha123 naughtyboy navigation nccpl25282 ne_e_pod_chehyl necromancer necronomicon need4speed
+needforspeed nemvxyheqdd5oqxyxyzi nesterenko networkingpe neveragain nevergiveup neverwinter neworleans newproject2004
+newzealand nhbujyjvtnhbz nhecsyfujkjdt nhfdvfnjkju123 nhfrnjhbcn nhfycajhvths nick1234-rem936 nightcrawler nightmare1
+nightshade nikita1998 nikita2000 nikolaevna nintendo64 nissan350z nokia6230i nokiadermo nondriversig noonehackme
+nostradamus nottingham novosibirsk nthvbyfnjh nthvbyfnjh2 ntktdbpjh1994 nuaddn9561 nuttertools oc247ngucz
+olcrackmaster oldsmobile omgkremidia onetwothree ontheoutside ontherocks opensesame orochimaru p030710p$e4o paintball1
+pandemonium paraklast1974 parliament parol12345 parolparol passwordstandard pathfinder peacemaker peppermint
+percussion perfection performance performing peternorth peugeot406 pfhfnecnhf pfqwtd27121988 phezc419hv philadelphia
+philippines philosophy pineapple1 pittsburgh playground playstatio playstation playstation2 playstation3 plhfdcndeq
+pointblank pointbreak polopolo09 portishead portsmouth postov1000 premiumcash presidente prettygirl primetime21
+prisonbreak production professional programmer progressive prometheus prosperity protection psychnaut1 ptybnxtvgbjy
+puertorico pufunga7782 punksnotdead pyfrjvcndj q1q2q3q4q5 qawsedrftg qawsedrftgyh qaz26101778 qpwoeiruty quant4307s
+queenas8151 quicksilver qwaszxerdfcv r3vi3wpass rainforest rammstein1 rattlesnake reanimator redemption residentevil
+respublika revelation reviewpass revolution reymysterio rfcgthcrbq rfgecnfcerf rfhfrfnbwf rfhfvtkmrf rfkbajhybz
+rfkmrekznjh rfnfcnhjaf rfnfgekmnf rfnthbyf1988 rhbcnbyjxrf rhfcyjzhcr rhfvfnjhcr richardson riverplate rjhjkmbien
+rjirfrgbde rjkjrjkmxbr rjycnbnewbz rjycnfynby rkfdbfnehf roadrunner rockandroll rockbottom rockhopper roflcopter
+romanroman ronaldinho ronaldinho10 ronaldo123 rottweiler rubberduck runescape1 s1a2s3h4a5 sacramento sagittarius
+sailormoon salamander salamandra sanandreas sanfrancisco santamaria saqartvelo sasha12345 sashasasha sataniv1993
+satisfaction saun24865709 scandinavian schoolgirlie schumacher scoubidou2 scoubidou6 sdh686drth sdicmt7seytn
+sebastian1 seemnemaailm selfok2013 seniseviyor serendipity sergeevich sersolution service321 sevastopol shakespeare
+shamanking shelbygt500 shevchenko sidewinder silenthill silverstone simferopol simpleplan skateboard skorpion39
+slipknot666 smallville snusmumrik sojdlg123aljg solidsnake something1 sonnenschein sonyericsson soso123aljg spam967888
+spartak1922 spartan117 specialinsta specialist spiderman1 spiderman3 springfield springsteen ss6z2sw6lu stalingrad
+stalker123 starcraft2 starscream statistika steamforums stephanie1 stickdaddy77 stinkyfinger stomatolog stonehenge
+stratocaster strawberry streetball stronghold studioworks studmuffin subscriber sundaypunch sunderland sunglasses
+superduper supermario supernatural superpower superpuper supersonic supervisor sutvsc5ysaa svensps820 svetasveta
+sweetdream sweetdreams sweetiepie sylviahans systemofadown table54781 tamwsn3sja taylormade tdfyutkbjy technician
+techniques technology telecaster television terminator thebeatles thecakeisalie thesimpsons thirteen13 thugstools
+thunderbird thundercat ticketmaster tigertiger tigerwoods timberlake timberland timberwolf tinkerbell tokiohotel
+tombraider tottenham1 transformer transformers translator trustnoone tupacshakur tylerca310 ublhjgjybrf ubnkthrfgen
+ubvyfcnbrf ufhhbgjnnth ujkjdjkjvrf unbelievable uncencored undercover undergroun underground understand undertaker
+underwater underworld unforgiven uniqueness universidad university userexecute utyyflmtdyf vaffanculo valentinka
+vanyarespekt vbhjndjhtw venom121293 verygoodbot vfhbyfvfhbyf vfhufhbnrf vfhvtkflrf vflfufcrfh vfntvfnbrf vfrcbvtyrj
+vfvfgfgf123 vfvfvskfhfve vfylfhbyrf villeneuve vinogradov virtuagirl vitalik123 vladimirovna vladislava vladivostok
+volkswagen volleyball voxstrange vqsablpzla vsjasnel12 vyjujnjxbt w1w2w3w4w5 w2dlww3v5p wachtwoord walkman555
+wallstreet warhammer40k washington waterfalls watermelon wazzkaprivet wcrfxtvgbjy webhompass websolutions
+websolutionssu webuivalidat weihnachte weihnachten weihnachtsbau weihnachtsbaum wellington wenef45313 wethepeople
+whatthehell whitepower whosyourdaddy widespread winchester winnipeg261 winstonone wolverines wonderland wonderwall
+wonderwoman wrestling1 writerspace xiaoyua123 xpressmusic yanshi1982 ybrjkftdbx ybrjkftdyf yfcnhjtybt yfcnzyfcnz
+yfnfitymrf yjdsqgfhjkm yoshimitsu z1x2c3v4b5 z1x2c3v4b5n6 z1x2c3v4b5n6m7 zaratustra zcfvfzkexifz zcxfcnkbdf
+zcxfcnkbdfz zexts364325 zjses9evpa zqjphsyf6ctifgu
+`),
+);
+
+function words(text: string): string[] {
+  return text.trim().split(/\s+/);
+}

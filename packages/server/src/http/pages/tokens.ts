@@ -1,0 +1,70 @@
+/** One's own tokens in a browser: listed, made, revoked. */
+import { ApiError, type NewToken, routes, scopeNames, type Token } from "@millrace/contract";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { actorOf } from "../../domain/audit.ts";
+import type { Principal } from "../../domain/principals.ts";
+import { createToken, endToken, readTokens } from "../../domain/tokens.ts";
+import type { HttpContext } from "../context.ts";
+import { type Html, html, type Page } from "./html.ts";
+import { checkForm, field, privatePage } from "./page-routes.ts";
+
+const url = "/auth/tokens";
+
+export function tokenPages(app: FastifyInstance, context: HttpContext): void {
+  privatePage(app, context, { method: "GET", url }, ({ principal }) => showTokens(context, principal));
+
+  privatePage(app, context, { method: "POST", url }, async ({ request, principal }) => {
+    try {
+      return await showTokens(context, principal, await change(context, request, principal));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      const page = await showTokens(context, principal, html`<p class="bad" role="alert">${error.message}</p>`);
+      return { ...page, status: error.status };
+    }
+  });
+}
+
+/** Says what was done; of a new token also its value, this once. */
+async function change({ store, clock }: HttpContext, request: FastifyRequest, principal: Principal): Promise<Html> {
+  const text = (name: string) => field(request.body, name).trim();
+  const actor = actorOf(principal, request.ip);
+  if (text("revoke") !== "") {
+    await endToken(store, principal, actor, Number(text("revoke")) || 0, clock.now());
+    return html`<p class="good" role="status">The token is revoked.</p>`;
+  }
+  const days = text("expires_in_days");
+  const wishes = checkForm(request, routes.createToken, {
+    name: text("name"),
+    scopes: text("scopes")
+      .split(/[\s,]+/)
+      .filter(Boolean),
+    expires_in_days: days === "" ? null : Number(days),
+  });
+  return newToken(await createToken(store, principal, actor, wishes, clock.now()));
+}
+
+const newToken = ({
+  name,
+  access_token,
+}: NewToken) => html`<p class="good" role="status">Created the token ${name}. Copy it now: it is not shown again.</p>
+<pre>${access_token}</pre>`;
+
+async function showTokens({ store, clock }: HttpContext, principal: Principal, message?: Html): Promise<Page> {
+  const tokens = await readTokens(store, principal, {}, clock.now());
+  return {
+    title: "Tokens",
+    body: html`<h1>Tokens</h1>
+${message}
+${tokens.length === 0 ? html`<p>You have none.</p>` : html`<ul>${tokens.map(tokenLine)}</ul>`}
+<h2>New token</h2>
+<form class="card" method="post" action="${url}">
+<label>Name <input name="name" required maxlength="255"></label>
+<label><span>Scopes <span class="soft">(of ${scopeNames.join(", ")}, each perhaps with :read or :write; empty: all)</span></span> <input name="scopes" autocomplete="off"></label>
+<label><span>Days <span class="soft">(empty: no end)</span></span> <input name="expires_in_days" type="number" min="1"></label>
+<button class="main">Create</button>
+</form>`,
+  };
+}
+
+const tokenLine = ({ id, name, scopes, team_names, expires_at, last_used_at }: Token) =>
+  html`<li><form class="inline" method="post" action="${url}"><strong>${name}</strong> <span class="soft">${scopes.join(", ")}; ${team_names?.join(", ") ?? "all teams"}; ${expires_at ? `until ${expires_at.slice(0, 10)}` : "without an end"}; ${last_used_at ? `last used ${last_used_at.slice(0, 10)}` : "never used"}</span> <button name="revoke" value="${id}">Revoke</button></form></li>`;

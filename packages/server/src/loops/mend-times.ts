@@ -1,0 +1,41 @@
+/** Brings back schedules and tasks that wait for a time far away, because a clock that was wrong moved them there. */
+import { iso } from "../domain/clock.ts";
+import { readSpec } from "../domain/job-documents.ts";
+import { doubtfulFrom, mendedRun } from "../domain/schedule-times.ts";
+import { getJob } from "../store/jobs.ts";
+import { advanceSchedule, schedulesAfter } from "../store/schedules.ts";
+import { postponeTask, tasksAfter } from "../store/tasks.ts";
+import type { JobLoopContext } from "./loop.ts";
+
+export type MendContext = Pick<JobLoopContext, "store" | "clock" | "log">;
+
+const page = 200;
+
+export async function mendSchedules({ store, clock, log }: MendContext): Promise<void> {
+  const now = clock.now();
+  for (let last = 0; ; ) {
+    const rows = await schedulesAfter(store.db, iso(doubtfulFrom(now)), last, page);
+    for (const row of rows) {
+      const next = row.next_run && mendedRun(row, row.next_run, now);
+      if (!next || !(await store.write((db) => advanceSchedule(db, row.id, row.next_run ?? "", next)))) continue;
+      log.warn({ schedule: row.id, from: row.next_run, to: next }, "the schedule waited for a time of a wrong clock");
+    }
+    if (rows.length < page) return;
+    last = rows.at(-1)?.id ?? 0;
+  }
+}
+
+export async function mendTasks({ store, clock, log }: MendContext): Promise<void> {
+  const now = clock.now();
+  for (let last = ""; ; ) {
+    const rows = await tasksAfter(store.db, iso(doubtfulFrom(now)), last, page);
+    for (const { job_id: id, next_run } of rows) {
+      const task = await getJob(store.db, id);
+      const next = task && mendedRun({ ...readSpec(task), timezone: "UTC" }, next_run, now);
+      if (!next || !(await store.write((db) => postponeTask(db, id, next_run, next)))) continue;
+      log.warn({ job: id, from: next_run, to: next }, "the task waited for a time of a wrong clock");
+    }
+    if (rows.length < page) return;
+    last = rows.at(-1)?.job_id ?? "";
+  }
+}

@@ -1,0 +1,297 @@
+/** A clock that was wrong for a while: what it moved comes back, nothing is lost, doubled or deleted by it. */
+import assert from "node:assert/strict";
+import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, beforeEach, describe, it } from "node:test";
+import type { Job, JobInput } from "@millrace/contract";
+import { pino } from "pino";
+import { Disk } from "../src/disk.ts";
+import { operator } from "../src/domain/audit.ts";
+import { day, iso } from "../src/domain/clock.ts";
+import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
+import { newJobId, timeOfJobId } from "../src/domain/job-ids.ts";
+import { createJob } from "../src/domain/jobs.ts";
+import { mendedRun, type ScheduleTimes } from "../src/domain/schedule-times.ts";
+import { Signals } from "../src/domain/signals.ts";
+import type { Engine } from "../src/engines/engine.ts";
+import { Ages } from "../src/engines/local/ages.ts";
+import { fireTasks } from "../src/loops/fire-tasks.ts";
+import { copyStores } from "../src/loops/keep-stores.ts";
+import { sweep } from "../src/loops/sweep.ts";
+import { ServerMetrics } from "../src/metrics/server-metrics.ts";
+import { insertFile } from "../src/store/files.ts";
+import { openStore } from "../src/store/open-store.ts";
+import type { Store } from "../src/store/store.ts";
+import { touchTeamStore, updateTeamStore } from "../src/store/team-stores.ts";
+import type { TeamStores } from "../src/team-stores/team-stores.ts";
+import { keyRing } from "./support/keys.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const start = Date.UTC(2030, 0, 1, 0, 0, 30);
+
+describe("a clock that was wrong", () => {
+  let dataDir: string;
+  let store: Store;
+  /** How far the wall clock is off. */
+  let wrong = 0;
+  let passed = 0;
+  const clock = { now: () => start + passed + wrong, monotonic: () => passed };
+  const log = pino({ level: "silent" });
+  const metrics = new ServerMetrics();
+  const quotas = { running: 0, queued: 0 };
+  const signals = new Signals();
+  const keys = keyRing();
+  const opened: (() => Promise<void>)[] = [];
+
+  beforeEach(async () => {
+    wrong = 0;
+    passed = 0;
+    dataDir = await mkdtemp(join(tmpdir(), "millrace-clock-"));
+    store = await openStore({ dataDir, databaseUrl: "" });
+    const [folder, own] = [dataDir, store];
+    opened.push(async () => {
+      await own.close();
+      await rm(folder, { recursive: true });
+    });
+    await prepareStore(store, clock.now());
+    await prepareLocalCluster(store, 1, "none");
+  });
+  after(async () => {
+    metrics.close();
+    for (const close of opened) await close();
+  });
+
+  const tasks = () =>
+    fireTasks({ store, keys, signals, clock, log, metrics, disk: new Disk(dataDir, 0, clock), quotas });
+  async function task(cron_expression: string): Promise<Job> {
+    const team = { id: 1, name: "main", role: "admin" } as const;
+    const via = { kind: "session", hash: "" } as const;
+    const principal = { userId: 1, username: "admin", isAdmin: true, via, scopes: [], teams: [team] };
+    const input: JobInput = { query: "", query_type: "SHELL", cron_expression };
+    const context = { store, keys, signals, quotas, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+    return JSON.parse(
+      await createJob(context, { principal, actor: operator, team, input, idempotencyKey: undefined }, clock.now()),
+    );
+  }
+  const nextRun = async (id: string) =>
+    (await store.db.selectFrom("tasks").select("next_run").where("job_id", "=", id).executeTakeFirst())?.next_run;
+  const firings = async (id: string) =>
+    (
+      await store.db
+        .selectFrom("jobs")
+        .select("created_at")
+        .where("parent_job_id", "=", id)
+        .orderBy("created_at")
+        .execute()
+    ).map(({ created_at }) => created_at.slice(0, 16));
+  /** Time goes by, half a minute at a time. */
+  async function run(loop: { runOnce(): Promise<void> }, duration: number): Promise<void> {
+    for (const end = passed + duration; passed < end; passed += minute / 2) await loop.runOnce();
+  }
+
+  describe("fires", () => {
+    it("nothing while it has been wrong for seconds, and misses nothing afterwards", async () => {
+      const { id } = await task("0 * * * *");
+      const loop = tasks();
+      await run(loop, 10 * minute);
+      wrong = 400 * day;
+      await loop.runOnce();
+      passed += 10_000;
+      await loop.runOnce();
+      wrong = 0;
+      await run(loop, 3 * hour);
+      assert.deepEqual(await firings(id), ["2030-01-01T01:00", "2030-01-01T02:00", "2030-01-01T03:00"]);
+    });
+
+    it("when it is wrong for long, and goes on at the next tick when it is right again", async () => {
+      const { id } = await task("0 * * * *");
+      const loop = tasks();
+      await run(loop, 10 * minute);
+      wrong = 400 * day;
+      await run(loop, 5 * minute);
+      assert.equal((await firings(id)).length, 1, "for the time that seemed to have gone by");
+      assert.equal((await nextRun(id))?.slice(0, 4), "2031");
+      wrong = 0;
+      await run(loop, 2 * hour);
+      const real = (await firings(id)).filter((time) => time < "2031");
+      assert.deepEqual(real, ["2030-01-01T01:00", "2030-01-01T02:00"]);
+    });
+
+    it("also where the server is started anew in between, or another server had the wrong clock", async () => {
+      const { id } = await task("0 3 * * *");
+      await store.write((db) =>
+        db
+          .updateTable("tasks")
+          .set({ next_run: iso(start + 400 * day) })
+          .execute(),
+      );
+      await tasks().runOnce();
+      assert.equal(await nextRun(id), "2030-01-01T03:00:00.000Z");
+    });
+
+    it("no tick twice where it is set back a little", async () => {
+      const { id } = await task("* * * * *");
+      const loop = tasks();
+      await run(loop, 10 * minute);
+      const before = await firings(id);
+      wrong = -5 * minute;
+      await run(loop, 10 * minute);
+      const ticks = await firings(id);
+      assert.equal(new Set(ticks).size, ticks.length, ticks.join(" "));
+      assert.deepEqual(ticks.slice(0, before.length), before);
+      assert.ok(ticks.length > before.length, "and it goes on");
+    });
+  });
+
+  describe("leaves a run that is right as it is", () => {
+    const at = (text: string) => Date.parse(`${text}Z`);
+    const times = (rest: Partial<ScheduleTimes>): ScheduleTimes => ({
+      start_after: null,
+      cron_expression: null,
+      timezone: "UTC",
+      ...rest,
+    });
+    const now = at("2030-01-01T10:30:00");
+    for (const [what, schedule, run, mended] of [
+      ["the next tick", times({ cron_expression: "0 * * * *" }), "2030-01-01T11:00", undefined],
+      [
+        "the one after it, as after a step back",
+        times({ cron_expression: "0 * * * *" }),
+        "2030-01-01T12:00",
+        undefined,
+      ],
+      ["two ticks too far", times({ cron_expression: "0 * * * *" }), "2030-01-01T13:00", "2030-01-01T11:00"],
+      ["the next of a year", times({ cron_expression: "@yearly" }), "2031-01-01T00:00", undefined],
+      ["one of another year", times({ cron_expression: "@yearly" }), "2032-01-01T00:00", "2031-01-01T00:00"],
+      [
+        "after start_after",
+        times({ cron_expression: "@daily", start_after: iso(at("2040-05-05T00:00")) }),
+        "2040-05-05T00:00",
+        undefined,
+      ],
+      [
+        "what runs once, at its time",
+        times({ start_after: iso(at("2040-05-05T00:00")) }),
+        "2040-05-05T00:00",
+        undefined,
+      ],
+      [
+        "what runs once, and was put off",
+        times({ start_after: iso(at("2029-05-05T00:00")) }),
+        "2031-01-01T00:00",
+        "2029-05-05T00:00",
+      ],
+    ] as const)
+      it(`${what}: ${mended ? "is mended" : "stays"}`, () => {
+        assert.equal(mendedRun(schedule, iso(at(run)), now), mended && iso(at(mended)));
+      });
+  });
+
+  describe("deletes nothing", () => {
+    const exists = (path: string) =>
+      access(path).then(
+        () => true,
+        () => false,
+      );
+    const sweeper = () =>
+      sweep({
+        store,
+        engine: { find: async () => [] } as unknown as Engine,
+        clock,
+        log,
+        serverId: "",
+        filesDir: join(dataDir, "files"),
+        filePath: (blob: string) => join(dataDir, "files", blob),
+        unusedFileDays: 7,
+        jobsDir: join(dataDir, "jobs"),
+        logDays: 90,
+        auditDays: 365,
+        envsDir: join(dataDir, "envs"),
+        envDays: 30,
+        exports: { folder: join(dataDir, "exports"), life: day },
+      });
+    async function upload(): Promise<string> {
+      await mkdir(join(dataDir, "files"), { recursive: true });
+      const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", attached_at: null };
+      await store.write((db) => insertFile(db, { ...row, blob: "fresh", created_at: iso(clock.now()) }));
+      await store.write((db) =>
+        db
+          .insertInto("sessions")
+          .values({ hash: "h", user_id: 1, created_at: iso(clock.now()), expires_at: iso(clock.now() + day) })
+          .execute(),
+      );
+      await writeFile(join(dataDir, "files", "fresh"), "x");
+      return join(dataDir, "files", "fresh");
+    }
+    const sessions = async () => (await store.db.selectFrom("sessions").select("hash").execute()).length;
+
+    it("while it is wrong, and goes on when it is right again", async () => {
+      const file = await upload();
+      const loop = sweeper();
+      await loop.runOnce();
+      wrong = 400 * day;
+      for (let i = 0; i < 20; i++, passed += hour) await loop.runOnce();
+      assert.deepEqual([await exists(file), await sessions()], [true, 1]);
+      wrong = 0;
+      for (let i = 0; i < 9 * 24; i++, passed += hour) await loop.runOnce();
+      assert.deepEqual([await exists(file), await sessions()], [false, 0], "after its real time");
+    });
+
+    it("when a server is started with it", async () => {
+      const file = await upload();
+      await sweeper().runOnce();
+      wrong = 400 * day;
+      const loop = sweeper();
+      for (let i = 0; i < 20; i++, passed += hour) await loop.runOnce();
+      assert.deepEqual([await exists(file), await sessions()], [true, 1]);
+      for (let i = 0; i < 6; i++, passed += hour) await loop.runOnce();
+      assert.equal(await exists(file), false, "one that stays is believed after a day");
+    });
+
+    it("in a server that was down for some days: it goes on at once", async () => {
+      const file = await upload();
+      await sweeper().runOnce();
+      passed += 6 * day;
+      await sweeper().runOnce();
+      assert.equal(await exists(file), true);
+      passed += 2 * day;
+      await sweeper().runOnce();
+      assert.equal(await exists(file), false);
+    });
+  });
+
+  it("does not keep the daily copies of stores from being made", async () => {
+    const copied: string[] = [];
+    const teamStores = {
+      copy: async (_team: number, moment: string) => void copied.push(moment),
+    } as unknown as TeamStores;
+    const disk = new Disk(dataDir, 0, clock);
+    const keeping = { storeCopies: 3, storeTidyHours: 0, storePauseDays: 0 };
+    const loop = copyStores({ store, signals, clock, log, disk, teamStores, ...keeping });
+    await store.write((db) => touchTeamStore(db, 1, iso(clock.now())));
+    await store.write((db) => updateTeamStore(db, 1, { backed_up_at: iso(clock.now() + 400 * day) }));
+    await loop.runOnce();
+    await loop.runOnce();
+    assert.deepEqual(copied, [iso(clock.now())]);
+  });
+
+  it("does not make a job older than it is, nor a new id of a job later than it is", () => {
+    const ages = new Ages(clock);
+    const begun = clock.now();
+    assert.equal(ages.of("a", begun), 0);
+    wrong = 400 * day;
+    passed += 1000;
+    assert.equal(ages.of("a", begun), 1000);
+    wrong = -400 * day;
+    assert.equal(ages.of("b", begun), 0, "first seen by a clock that is behind");
+    assert.equal(ages.of("a", begun), 1000);
+
+    const far = start + 900 * day;
+    const first = newJobId(far);
+    assert.equal(timeOfJobId(first), far);
+    assert.ok(newJobId(far - 10) > first, "a small step back keeps the order");
+    assert.equal(timeOfJobId(newJobId(start)), start);
+  });
+});
