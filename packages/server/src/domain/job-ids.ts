@@ -1,11 +1,8 @@
 /**
- * Ids of jobs: UUIDv7 whose order is the order of creation, also within a millisecond and when the clock steps back a
- * little. One that was far ahead is not followed for ever: lists are searched by the time in the id.
+ * Ids of jobs: UUIDv7 whose order is the order of creation, also within a millisecond, when the clock steps back, and after
+ * one that was far ahead. Then the time in an id is ahead too; `created_at` is right.
  */
 import { randomUUID } from "node:crypto";
-
-/** Milliseconds. */
-const longestStepBack = 3_600_000;
 
 let lastTime = 0;
 let counter = 0;
@@ -28,7 +25,7 @@ export function continueAfter(id: string): void {
 }
 
 export function newJobId(now: number): string {
-  if (now > lastTime || now < lastTime - longestStepBack) {
+  if (now > lastTime) {
     lastTime = now;
     counter = Math.floor(Math.random() * 256);
   } else if (++counter > 0xfff) {

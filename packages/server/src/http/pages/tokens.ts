@@ -50,7 +50,7 @@ const newToken = ({
 <pre>${access_token}</pre>`;
 
 async function showTokens({ store, clock }: HttpContext, principal: Principal, message?: Html): Promise<Page> {
-  const tokens = await readTokens(store, principal, {}, clock.now());
+  const { tokens } = await readTokens(store, principal, {}, clock.now());
   return {
     title: "Tokens",
     body: html`<h1>Tokens</h1>
