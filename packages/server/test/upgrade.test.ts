@@ -26,6 +26,9 @@ const ids = {
 
 const largeQuery = "q".repeat(3_000_000);
 
+/** The tick that the task of the store waits for. */
+const nextRun = `${new Date().getUTCFullYear() + 1}-01-01T00:00:00.000Z`;
+
 describe("a store of the first version", () => {
   let postgres: TestPostgres;
   let root: string;
@@ -90,7 +93,7 @@ describe("a store of the first version", () => {
       assert.deepEqual([whole?.query, whole?.cut], [largeQuery, undefined]);
       const kept = server.store.db.selectFrom("jobs").select("spec").where("id", "=", ids.large);
       assert.ok((await kept.executeTakeFirstOrThrow()).spec.length < 16_384);
-      assert.deepEqual([task?.status, task?.next_run], ["TASK", "2040-01-01T00:00:00.000Z"]);
+      assert.deepEqual([task?.status, task?.next_run], ["TASK", nextRun]);
       assert.equal((await waitForEnd(client, ids.waiting)).status, "COMPLETE");
       assert.equal(await readLog(client, ids.waiting), "ran\n");
       const { db } = server.store;
@@ -143,7 +146,7 @@ describe("a store of the first version", () => {
       await insert("jobs", job(ids.waiting, "QUEUED", "echo ran"));
       await insert("queue", { job_id: ids.waiting, ...queue });
       await insert("jobs", job(ids.task, "TASK", "echo tick"));
-      await insert("tasks", { job_id: ids.task, next_run: "2040-01-01T00:00:00.000Z", fired: 0 });
+      await insert("tasks", { job_id: ids.task, next_run: nextRun, fired: 0 });
     });
     if (databaseUrl) await store.write((db) => countOn(db));
     await store.close();
