@@ -32,11 +32,16 @@ export class TestServer {
 
   /** Starts one, ready to be used. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
-    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
-    if (options.user !== undefined) await chown(dataDir, options.user, options.user);
-    const server = new TestServer(dataDir, await freePort(), options);
+    const server = await TestServer.prepare(options);
     await server.start();
     return server;
+  }
+
+  /** One that is not started yet. */
+  static async prepare(options: ServerOptions = {}): Promise<TestServer> {
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
+    if (options.user !== undefined) await chown(dataDir, options.user, options.user);
+    return new TestServer(dataDir, await freePort(), options);
   }
 
   /** One that uses a folder which exists already. */

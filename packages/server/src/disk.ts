@@ -2,6 +2,7 @@
 import { statfs } from "node:fs/promises";
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "./domain/clock.ts";
+import { sqliteFull } from "./store/unavailable.ts";
 
 /** The file system is asked at most this often. */
 const askEvery = 1000;
@@ -48,9 +49,6 @@ export class Disk {
 }
 
 const mebibytes = (bytes: number) => Math.floor(bytes / 1024 ** 2);
-
-/** SQLite's names for a write that found no room: in the database, in its log, in the index of that log. */
-const sqliteFull = new Set([13, 778, 1546, 4874]);
 
 /** Whether a failure means that a disk is full: that of files, of the embedded store or of the database. */
 export function isDiskFull(error: unknown): boolean {

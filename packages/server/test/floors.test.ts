@@ -17,7 +17,7 @@ const server: Floors = {
   engines: [],
   "team-stores": ["engines"],
   metrics: [],
-  "disk.ts": ["domain"],
+  "disk.ts": ["domain", "store"],
   "job-log.ts": ["store", "domain", "engines", "logs"],
   loops: ["store", "domain", "engines", "job-log.ts", "metrics", "disk.ts", "faults.ts", "team-stores"],
   http: [

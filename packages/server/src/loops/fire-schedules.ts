@@ -4,6 +4,7 @@ import { iso } from "../domain/clock.ts";
 import { type Firing, type FiringContext, fireTick, fireWaiting, recordFailure } from "../domain/schedule-firings.ts";
 import { type DueSchedule, dueSchedules, readySchedules } from "../store/schedules.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
 
 export interface SchedulesContext
   extends FiringContext,
@@ -57,6 +58,7 @@ function firing(context: SchedulesContext): Fire {
   return async (id, tick) => {
     const now = clock.now();
     const failed = (error: unknown) => {
+      if (isPassing(error)) throw error;
       const count = (tries.get(id) ?? 0) + 1;
       tries.set(id, count);
       if (!(error instanceof ApiError) && count < mostTries) throw error;
@@ -70,6 +72,7 @@ function firing(context: SchedulesContext): Fire {
       if (fired) report(context, id, fired);
       return fired !== undefined;
     } catch (error) {
+      if (isPassing(error)) throw error;
       log.error({ err: error, schedule: id, tick }, "the schedule did not fire; it is tried again");
       return false;
     }

@@ -27,6 +27,7 @@ export async function openSqlite(path: string, prepare: Prepare = migrate): Prom
     kind: "sqlite",
     db,
     write: (work) => batcher.write(work),
+    isReachable: () => true,
     async compact() {
       await batcher.idle();
       writer.exec("vacuum; pragma wal_checkpoint(truncate)");
@@ -149,15 +150,23 @@ class CommitBatcher {
   async #commit(batch: Pending[]): Promise<void> {
     const settle: (() => void)[] = [];
     try {
+      this.#undo();
       this.#connection.exec("begin immediate");
       for (const pending of batch) settle.push(await this.#attempt(pending));
       this.#connection.exec("commit");
     } catch (error) {
-      if (this.#connection.isTransaction) this.#connection.exec("rollback");
+      this.#undo();
       for (const { reject } of batch) reject(error);
       return;
     }
     for (const announce of settle) announce();
+  }
+
+  /** On a disk with errors even this may fail; the next write tries again, and nobody waits for ever. */
+  #undo(): void {
+    try {
+      if (this.#connection.isTransaction) this.#connection.exec("rollback");
+    } catch {}
   }
 
   async #attempt({ work, resolve, reject }: Pending): Promise<() => void> {

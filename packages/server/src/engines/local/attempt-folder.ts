@@ -216,8 +216,8 @@ export class AttemptFolder {
   }
 
   exit(): Exit | undefined {
-    // Written with one call, but the file exists before its text does: only a whole line counts.
-    const match = /^(\d+) (\w+) end\n$/.exec(this.#text("exit"));
+    // The supervisor keeps room for it from the start, as blanks, so that a full disk cannot keep it from being written.
+    const match = /^(\d+) (\w+) end\n\s*$/.exec(this.#text("exit"));
     if (!match) return undefined;
     const { mtimeMs } = statSync(this.file("exit"));
     return { code: Number(match[1]), phase: String(match[2]), finishedAt: mtimeMs };
