@@ -1,4 +1,5 @@
 /** The pool of connections to PostgreSQL: none is waited for without end, and none outlives the lock of its server. */
+import { once } from "node:events";
 import type { PostgresPool } from "kysely";
 import pg from "pg";
 import type { DatabaseLock } from "./database-lock.ts";
@@ -29,8 +30,8 @@ export class Connections implements PostgresPool {
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
       this.#open.add(client);
+      client.once("end", () => this.#open.delete(client));
     });
-    this.#pool.on("remove", (client) => this.#open.delete(client as pg.PoolClient));
     lock?.onLost(() => this.#destroyAll());
   }
 
@@ -72,10 +73,11 @@ export class Connections implements PostgresPool {
     return this.#pool.end();
   }
 
-  /** Does what closes the pool, and sees that it comes to an end. */
+  /** Does what closes the pool, and sees that no connection is left: one that waits for an answer would hold the process. */
   async closing(close: () => Promise<void>): Promise<void> {
     const hung = setTimeout(() => this.#destroyAll(), farewell);
     await close();
+    await Promise.all([...this.#open].map((client) => once(client, "end")));
     clearTimeout(hung);
   }
 

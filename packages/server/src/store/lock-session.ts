@@ -17,7 +17,8 @@ export class LockSession {
   readonly #client: pg.Client;
   readonly #timeout: number;
   readonly #fence: string;
-  #failure = new Error("the connection ended");
+  /** Why it ended: the first reason is the true one. */
+  #failure: Error | undefined;
   #beat: NodeJS.Timeout | undefined;
 
   /** Rejects with `RivalServer` where another server has the lock. `fence` is a number of its own for every session. */
@@ -39,7 +40,7 @@ export class LockSession {
     this.#fence = fence;
     this.#client = new pg.Client({ ...sessionOptions(url, timeout), application_name: name });
     this.#client.on("error", (error) => {
-      this.#failure = error;
+      this.#failure ??= error;
     });
   }
 
@@ -54,13 +55,13 @@ export class LockSession {
   onEnd(listener: (error: Error) => void): void {
     this.#client.once("end", () => {
       clearTimeout(this.#beat);
-      listener(this.#failure);
+      listener(this.#failure ?? new Error("the connection ended"));
     });
   }
 
   async close(): Promise<void> {
     clearTimeout(this.#beat);
-    const hung = setTimeout(() => this.#end(this.#failure), 1000);
+    const hung = setTimeout(() => destroySocket(this.#client), 1000);
     await this.#client.end().catch(() => {});
     clearTimeout(hung);
   }
@@ -109,7 +110,7 @@ export class LockSession {
   }
 
   #end(failure: Error): void {
-    this.#failure = failure;
+    this.#failure ??= failure;
     destroySocket(this.#client);
   }
 }
