@@ -1,11 +1,13 @@
 /** A real server in a process of its own, on a fresh data folder: started, killed and started again by tests. */
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { openSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { type Client, createClient } from "@millrace/contract";
 
@@ -18,6 +20,8 @@ export interface ServerOptions {
   readonly user?: number;
   /** A folder that is there already; otherwise a fresh one is made. */
   readonly dataDir?: string;
+  /** Standard error goes to this file, as an operator may have it, and is then not in `output`. */
+  readonly logFile?: string;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -88,13 +92,17 @@ export class TestServer {
   /** Resolves when the server says that it is ready. Extra settings hold for this life only. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
     const [program = "", ...words] = this.#command("serve");
-    const child = spawn(program, words, { env: { ...this.settings, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+    const { logFile } = this.#options;
+    const child = spawn(program, words, {
+      env: { ...this.settings, ...env },
+      stdio: ["ignore", "pipe", logFile === undefined ? "pipe" : openSync(logFile, "a")],
+    });
     this.#child = child;
-    child.stderr.on("data", (bytes: Buffer) => {
+    child.stderr?.on("data", (bytes: Buffer) => {
       this.output += bytes.toString();
     });
     const ready = new Promise<void>((resolve, reject) => {
-      createInterface({ input: child.stdout }).on("line", (line) => {
+      createInterface({ input: child.stdout as Readable }).on("line", (line) => {
         this.output += `${line}\n`;
         if (line.startsWith("Millrace is ready at ")) resolve();
       });

@@ -6,6 +6,8 @@ import { sqliteFull } from "./store/unavailable.ts";
 
 /** The file system is asked at most this often. */
 const askEvery = 1000;
+/** Without a floor, too: what is reserved for ends and cancellations is not for new jobs. */
+const least = 1024 ** 2;
 
 export class Disk {
   readonly #folder: string;
@@ -35,7 +37,7 @@ export class Disk {
   }
 
   async isLow(): Promise<boolean> {
-    return this.#floor > 0 && (await this.free()) < this.#floor;
+    return (await this.free()) < Math.max(this.#floor, least);
   }
 
   /** Refuses what would need room. */
@@ -43,7 +45,7 @@ export class Disk {
     if (!(await this.isLow())) return;
     throw new ApiError(
       "insufficient_storage",
-      `The server's disk has ${mebibytes(await this.free())} MiB left, and takes nothing below ${mebibytes(this.#floor)} MiB (MILLRACE_DISK_FLOOR). Its operator must free some space; then try again.`,
+      `The server's disk has ${mebibytes(await this.free())} MiB left, and takes nothing below ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Its operator must free some space; then try again.`,
     );
   }
 }

@@ -82,6 +82,7 @@ interface Parts extends Ground {
 
 async function begin(config: Config, log: Logger, clock: Clock, ground: Ground): Promise<RunningServer> {
   const { store, release } = ground;
+  await store.reserve();
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   await prepareStore(store, clock.now());
   await requireAdministrator(config, store);

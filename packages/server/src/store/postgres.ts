@@ -49,7 +49,15 @@ export async function openPostgres({ databaseUrl, timeout, prepare = migrate, lo
   });
   if (lock) connections.limitUse();
   const compact = async () => void (await connections.query("vacuum full jobs"));
-  return { kind: "postgres", db, write, isReachable: () => lock?.isHeld ?? true, compact, close };
+  return {
+    kind: "postgres",
+    db,
+    write,
+    isReachable: () => lock?.isHeld ?? true,
+    reserve: async () => {},
+    compact,
+    close,
+  };
 }
 
 class FencedDialect extends PostgresDialect {

@@ -19,6 +19,8 @@ export interface Store {
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /** False while it is known that the store cannot be reached. */
   isReachable(): boolean;
+  /** Keeps room on the disk for what must be written when it is full. The disk of a database is its operator's matter. */
+  reserve(): Promise<void>;
   /** Leaves nothing behind of rows as they were before they changed. Takes a while; for a server that is not serving. */
   compact(): Promise<void>;
   close(): Promise<void>;

@@ -123,6 +123,15 @@ export class AttemptFolder {
     writeFileSync(this.file(name), text, { mode: 0o600 });
   }
 
+  /** A file that says all by being there. Without room for a name it is left out: whoever marks does more than that. */
+  mark(name: string): void {
+    try {
+      this.write(name, "");
+    } catch (error) {
+      if (codeOf(error) !== "ENOSPC" && codeOf(error) !== "EDQUOT") throw error;
+    }
+  }
+
   /** For the job to read. */
   writeInput(name: string, text: string, uid: number | undefined): void {
     const path = this.file(join("input", name));
