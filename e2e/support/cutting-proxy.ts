@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 export class CuttingProxy {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  #targetPort: number;
 
   static async start(targetPort: number): Promise<CuttingProxy> {
     const proxy = new CuttingProxy(targetPort);
@@ -14,8 +15,9 @@ export class CuttingProxy {
   }
 
   private constructor(targetPort: number) {
+    this.#targetPort = targetPort;
     this.#server = createServer((client) => {
-      const target = connect(targetPort, "127.0.0.1");
+      const target = connect(this.#targetPort, "127.0.0.1");
       this.#join(client, target);
       this.#join(target, client);
     });
@@ -24,6 +26,11 @@ export class CuttingProxy {
   get url(): string {
     const address = this.#server.address();
     return `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+  }
+
+  /** Where connections that come from now on lead. */
+  pointAt(targetPort: number): void {
+    this.#targetPort = targetPort;
   }
 
   /** Ends every connection: with a reset, as when a machine on the way gives up, or quietly, as when one closes down. */

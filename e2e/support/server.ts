@@ -20,7 +20,7 @@ export interface ServerOptions {
   readonly user?: number;
   /** A folder that is there already; otherwise a fresh one is made. */
   readonly dataDir?: string;
-  /** Standard error goes to this file instead of `output`. */
+  /** Standard error goes to this file, as an operator may have it, and is then not in `output`. */
   readonly logFile?: string;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
@@ -36,11 +36,16 @@ export class TestServer {
 
   /** Starts one, ready to be used. */
   static async start(options: ServerOptions = {}): Promise<TestServer> {
-    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
-    if (options.user !== undefined) await chown(dataDir, options.user, options.user);
-    const server = new TestServer(dataDir, await freePort(), options);
+    const server = await TestServer.prepare(options);
     await server.start();
     return server;
+  }
+
+  /** One that is not started yet. */
+  static async prepare(options: ServerOptions = {}): Promise<TestServer> {
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "millrace-")));
+    if (options.user !== undefined) await chown(dataDir, options.user, options.user);
+    return new TestServer(dataDir, await freePort(), options);
   }
 
   /** One that uses a folder which exists already. */

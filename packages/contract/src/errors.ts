@@ -18,7 +18,11 @@ export const errorCodes = {
   too_many_requests: { status: 429, meaning: "A rate limit or a quota; Retry-After says when to try again." },
   internal: { status: 500, meaning: "A fault of the server. Nothing was committed; the log has the request id." },
   insufficient_storage: { status: 507, meaning: "The server's disk is full, or nearly so. Nothing was committed." },
-  unavailable: { status: 503, meaning: "The server is starting or stopping." },
+  unavailable: {
+    status: 503,
+    meaning:
+      "The server is starting or stopping, or its database cannot be reached; Retry-After says when to try again.",
+  },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 
 export type ErrorCode = keyof typeof errorCodes;

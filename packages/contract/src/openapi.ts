@@ -114,6 +114,7 @@ function requestBody(route: Route, components: Json): Json {
 /** What any route of this kind can refuse with, and what it says itself. */
 function routeErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = [...(route.errors ?? [])];
+  if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
   if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
   if (route.access.kind !== "public" && (route.access.kind !== "signed-in" || route.access.scope))
     codes.push("forbidden");

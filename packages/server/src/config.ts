@@ -46,6 +46,13 @@ export const settings = {
     secret: true,
     parse: databaseUrl,
   }),
+  databaseTimeout: setting({
+    env: "MILLRACE_DATABASE_TIMEOUT",
+    fallback: "10",
+    description:
+      "seconds after which a PostgreSQL that does not answer counts as away: requests are then answered with 503",
+    parse: integer(1, 600),
+  }),
   secretKey: setting({
     env: "MILLRACE_SECRET_KEY",
     fallback: "",

@@ -2,9 +2,12 @@
 import { statfs } from "node:fs/promises";
 import { ApiError } from "@millrace/contract";
 import type { Clock } from "./domain/clock.ts";
+import { sqliteFull } from "./store/unavailable.ts";
 
 /** The file system is asked at most this often. */
 const askEvery = 1000;
+/** Without a floor, too: what is reserved for ends and cancellations is not for new jobs. */
+const least = 1024 ** 2;
 
 export class Disk {
   readonly #folder: string;
@@ -34,7 +37,7 @@ export class Disk {
   }
 
   async isLow(): Promise<boolean> {
-    return this.#floor > 0 && (await this.free()) < this.#floor;
+    return (await this.free()) < Math.max(this.#floor, least);
   }
 
   /** Refuses what would need room. */
@@ -42,15 +45,12 @@ export class Disk {
     if (!(await this.isLow())) return;
     throw new ApiError(
       "insufficient_storage",
-      `The server's disk has ${mebibytes(await this.free())} MiB left, and takes nothing below ${mebibytes(this.#floor)} MiB (MILLRACE_DISK_FLOOR). Its operator must free some space; then try again.`,
+      `The server's disk has ${mebibytes(await this.free())} MiB left, and takes nothing below ${mebibytes(Math.max(this.#floor, least))} MiB (MILLRACE_DISK_FLOOR). Its operator must free some space; then try again.`,
     );
   }
 }
 
 const mebibytes = (bytes: number) => Math.floor(bytes / 1024 ** 2);
-
-/** SQLite's names for a write that found no room: in the database, in its log, in the index of that log. */
-const sqliteFull = new Set([13, 778, 1546, 4874]);
 
 /** Whether a failure means that a disk is full: that of files, of the embedded store or of the database. */
 export function isDiskFull(error: unknown): boolean {

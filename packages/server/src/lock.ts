@@ -1,10 +1,8 @@
-/** One server to a data folder, and for now one to a database. Both locks end with the process, however it ends. */
+/** One server to a data folder. The lock ends with the process, however that ends. For the database: store/database-lock.ts. */
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as sleep } from "node:timers/promises";
-import type { Client as PgClient } from "pg";
 
-export interface Lock {
+interface Lock {
   release(): Promise<void>;
 }
 
@@ -20,57 +18,4 @@ export function lockDataFolder(dataDir: string): Lock {
     );
   }
   return { release: async () => file.close() };
-}
-
-const serverLock = 0x6d696c6d;
-
-/**
- * Held by a connection of its own. Where that breaks, as when the database restarts, the lock is taken again; `onLost` is
- * told when another server was faster.
- */
-export async function lockDatabase(databaseUrl: string, onLost: (error: Error) => void): Promise<Lock> {
-  let released = false;
-  let client = await connect(databaseUrl, again);
-  function again(): void {
-    if (released) return;
-    connect(databaseUrl, again).then(
-      (next) => {
-        client = next;
-      },
-      (error: Error) => (released ? undefined : onLost(error)),
-    );
-  }
-  return {
-    async release() {
-      released = true;
-      await client.end();
-    },
-  };
-}
-
-/** A server that was killed a moment ago may still hold the lock until the database notices, so this asks for a while. */
-async function connect(databaseUrl: string, onEnd: () => void): Promise<PgClient> {
-  const { default: pg } = await import("pg");
-  let failure = new Error(
-    "Another Millrace server uses this database. Several servers on one database come in a later version.",
-  );
-  for (let tries = 0; tries < 50; tries++) {
-    const client = new pg.Client({ connectionString: databaseUrl });
-    client.on("error", () => {});
-    try {
-      await client.connect();
-      const { rows } = await client.query<{ locked: boolean }>("select pg_try_advisory_lock($1) as locked", [
-        serverLock,
-      ]);
-      if (rows[0]?.locked) {
-        client.once("end", onEnd);
-        return client;
-      }
-    } catch (error) {
-      failure = error as Error;
-    }
-    await client.end().catch(() => {});
-    await sleep(200);
-  }
-  throw failure;
 }

@@ -1,7 +1,7 @@
 /** What the command line calls: serve, tokens, links and passwords made on the store itself, a look at what is wrong. */
 import { access, readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { takeBackup } from "./backup/backup.ts";
 import type { Manifest } from "./backup/format.ts";
 import { type Restored, restoreBackup } from "./backup/restore.ts";
@@ -14,6 +14,7 @@ import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
 import { setAdminPassword } from "./domain/users.ts";
 import { keyFilePath } from "./key-file.ts";
 import { type Rotation, rotateKey } from "./key-rotation.ts";
+import { openLogSink } from "./log-sink.ts";
 import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore, storeFile } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -23,7 +24,8 @@ export { diagnose, type Finding } from "./doctor.ts";
 
 /** Serves until told to stop. */
 export async function serve(config: Config): Promise<void> {
-  const log = pino({ level: config.logLevel, redact: secretFields }, pino.destination(2));
+  const log = pino({ level: config.logLevel, redact: secretFields }, openLogSink());
+  endOnFaults(log);
   const server = await startServer(config, log);
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
   process.stdout.write((await isUntouched(server.store)) ? await welcome(server) : hint);
@@ -43,6 +45,18 @@ const secretFields = [
   "values",
   "dotenv",
 ].flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
+
+/**
+ * A fault that nobody caught leaves the server in a state that nobody knows: it ends, whoever supervises it starts it
+ * again, and jobs go on. That nobody reads what it says is no fault.
+ */
+function endOnFaults(log: Logger): void {
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners("error").on("error", () => {});
+  process.on("uncaughtException", (error, origin) => {
+    log.fatal({ err: error, origin }, "a fault of the server; it ends, jobs go on");
+    process.exit(1);
+  });
+}
 
 function stopSignal(): Promise<string> {
   return new Promise((resolve) => {

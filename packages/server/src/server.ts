@@ -22,7 +22,7 @@ import type { HttpContext } from "./http/context.ts";
 import { GrowingDelays } from "./http/growing-delays.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
-import { lockDatabase, lockDataFolder } from "./lock.ts";
+import { lockDataFolder } from "./lock.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
@@ -33,7 +33,8 @@ import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
-import { openStore } from "./store/open-store.ts";
+import type { LockEvents } from "./store/database-lock.ts";
+import { lockDatabase, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
 import { timedStore } from "./store/timed-store.ts";
 import { hasAdministratorWithPassword } from "./store/users.ts";
@@ -51,15 +52,17 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   await refuseUnfinished(config.dataDir);
   const folderLock = lockDataFolder(config.dataDir);
   const metrics = new ServerMetrics();
-  const store = timedStore(await openStore(config), (seconds) => metrics.storeWrite.observe({}, seconds));
-  const databaseLock = config.databaseUrl ? await lockDatabase(config.databaseUrl, fatal(log)) : undefined;
+  // In the order in which they were taken; given back from the last to the first.
+  const taken: (() => unknown)[] = [() => folderLock.release(), () => metrics.close()];
   const release = async () => {
-    metrics.close();
-    await store.close();
-    await databaseLock?.release();
-    await folderLock.release();
+    for (const giveBack of taken.splice(0).reverse()) await giveBack();
   };
   try {
+    const lock = await lockDatabase(config, lockEvents(log));
+    taken.push(() => lock?.release());
+    const opened = await openStore(config, undefined, lock);
+    taken.push(() => opened.close());
+    const store = timedStore(opened, (seconds) => metrics.storeWrite.observe({}, seconds));
     return await begin(config, log, clock, { store, metrics, release });
   } catch (error) {
     await release();
@@ -81,6 +84,7 @@ interface Parts extends Ground {
 
 async function begin(config: Config, log: Logger, clock: Clock, ground: Ground): Promise<RunningServer> {
   const { store, release } = ground;
+  await store.reserve();
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   await prepareStore(store, clock.now());
   await continueJobIds(store);
@@ -275,11 +279,18 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
   }
 }
 
-/** Without its lock a server must not go on: another may have begun. Jobs do not mind. */
-const fatal = (log: Logger) => (error: Error) => {
-  log.fatal({ err: error }, "the lock on the database is lost; the server ends");
-  process.exit(1);
-};
+/** One line when the database goes away and one when it is back, however long that takes and whoever asks meanwhile. */
+const lockEvents = (log: Logger): LockEvents => ({
+  onWaiting: ({ message }) => log.warn({ why: message }, "the database cannot be reached yet; the start waits for it"),
+  onLost: ({ message }) =>
+    log.warn({ why: message }, "the database cannot be reached; requests are answered with 503, jobs go on"),
+  onBack: (seconds) => log.info({ seconds: Math.round(seconds * 10) / 10 }, "the database is back"),
+  // Its jobs go on; the other server must not find us writing beside it.
+  onRival(error) {
+    log.fatal({ err: error }, "another server has the lock on the database; this one ends");
+    process.exit(1);
+  },
+});
 
 /** Where the running server is reached: for commands that make links. */
 export const urlFile = (dataDir: string) => join(dataDir, "server-url");

@@ -1,9 +1,11 @@
 /** A disk that fills up: what was acknowledged is kept, what was refused was not made, and the server goes on. */
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmod, mkdtemp, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { statfsSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, type Job, routes } from "@millrace/contract";
 import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
@@ -77,14 +79,18 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
   }
   const makeRoom = () => rm(ballast(), { force: true });
 
-  async function withServer(floor: string, test: (client: Client, server: TestServer) => Promise<void>): Promise<void> {
+  async function withServer(
+    floor: string,
+    test: (client: Client, server: TestServer) => Promise<void>,
+    logFile?: string,
+  ): Promise<void> {
     const env = {
       MILLRACE_DISK_FLOOR: floor,
       MILLRACE_MAX_WORKERS: "2",
-      MILLRACE_LOG_LEVEL: "warn",
+      MILLRACE_LOG_LEVEL: logFile ? "debug" : "warn",
       MILLRACE_JOB_PATHS: gates,
     };
-    const server = await TestServer.start({ dataDir: folder, env });
+    const server = await TestServer.start({ dataDir: folder, env, ...(logFile ? { logFile } : {}) });
     try {
       await test(await server.client(), server);
     } finally {
@@ -141,6 +147,51 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
       assert.ok((await upload(client, 1024)).id > 0);
     });
   });
+
+  it("a full disk that holds the server's own log, too: it answers, cancels, notes ends, and goes on", async () => {
+    const logFile = join(folder, "server.log");
+    const test = async (client: Client, server: TestServer) => {
+      const { pid } = server;
+      const gate = join(gates, "own-log");
+      const wait = `echo begun; while [ ! -e ${gate} ]; do sleep 0.05; done`;
+      const [running, ending] = await Promise.all([0, 1].map(() => createJob(client, shell(`${wait}; exit 3`))));
+      assert.ok(running && ending);
+      for (const { id } of [running, ending]) await waitForStatus(client, id, ["RUNNING"]);
+      const [queued, later] = await Promise.all([0, 1].map(() => createJob(client, shell("echo later"))));
+      assert.ok(queued && later);
+      fill();
+      for (let probe = 0; probe < 50; probe++) assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+      assert.equal((await client.call(routes.listJobs, { query: {} })).length, 4);
+      assert.equal(await readLog(client, running.id), "begun\n");
+      await until(async () => !(await accepted(client, "full")));
+      for (const { id } of [queued, running]) {
+        await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+        assert.equal((await waitForEnd(client, id)).status, "CANCELED");
+      }
+      // What the canceled job left was removed, and made a little room.
+      fill();
+      await writeFile(gate, "");
+      const { status, exit_code } = await waitForEnd(client, ending.id);
+      assert.deepEqual([status, exit_code], ["FAILED", 3], "an end is noted while the disk is full");
+      assert.equal((await readJob(client, later.id)).status, "QUEUED", "nothing begins meanwhile");
+      assert.ok(bytesLeft() < 1024 ** 2, "it was full all the while");
+      await makeRoom();
+      assert.equal((await waitForEnd(client, later.id)).status, "COMPLETE");
+      assert.equal((await runJob(client, shell("echo again"))).log, "again\n");
+      assert.equal(server.pid, pid);
+      await server.stop();
+      assert.match(await readFile(logFile, "utf8"), /"dropped":\d+,"msg":"log lines could not be written"/);
+      const store = new DatabaseSync(join(folder, "millrace.db"));
+      assert.deepEqual({ ...store.prepare("pragma integrity_check").get() }, { integrity_check: "ok" });
+      store.close();
+    };
+    await withServer("0", test, logFile);
+  });
+
+  const bytesLeft = () => {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  };
 
   /** Big ones, so that the store must grow. */
   async function tryToCreate(client: Client, count: number): Promise<{ made: Job[]; refused: string[] }> {

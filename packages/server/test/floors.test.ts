@@ -17,7 +17,7 @@ const server: Floors = {
   engines: [],
   "team-stores": ["engines"],
   metrics: [],
-  "disk.ts": ["domain"],
+  "disk.ts": ["domain", "store"],
   "job-log.ts": ["store", "domain", "engines", "logs"],
   loops: ["store", "domain", "engines", "job-log.ts", "metrics", "disk.ts", "faults.ts", "team-stores"],
   http: [
@@ -35,6 +35,7 @@ const server: Floors = {
   "config.ts": [],
   "faults.ts": [],
   "lock.ts": [],
+  "log-sink.ts": [],
   "key-file.ts": ["config.ts", "domain", "store"],
   "key-rotation.ts": ["config.ts", "domain", "faults.ts", "key-file.ts", "store"],
   backup: ["store", "domain", "lock.ts"],
@@ -55,7 +56,17 @@ const server: Floors = {
     "store",
     "team-stores",
   ],
-  "main.ts": ["backup", "config.ts", "doctor.ts", "domain", "key-file.ts", "key-rotation.ts", "server.ts", "store"],
+  "main.ts": [
+    "backup",
+    "config.ts",
+    "doctor.ts",
+    "domain",
+    "key-file.ts",
+    "key-rotation.ts",
+    "log-sink.ts",
+    "server.ts",
+    "store",
+  ],
 };
 
 /** What all kinds of storage stand on. */

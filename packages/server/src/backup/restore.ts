@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { audit, operator } from "../domain/audit.ts";
 import { iso } from "../domain/clock.ts";
 import { endJob } from "../domain/end-job.ts";
-import { lockDatabase, lockDataFolder } from "../lock.ts";
+import { lockDataFolder } from "../lock.ts";
 import { allAttempts, closeAttempt } from "../store/attempts.ts";
 import { moveJob, statesBefore } from "../store/jobs.ts";
 import { migrate } from "../store/migrations.ts";
-import { openStore, type StoreLocation } from "../store/open-store.ts";
+import { lockDatabase, openStore, type StoreLocation } from "../store/open-store.ts";
 import { allWaiting, dequeue } from "../store/queue.ts";
 import {
   countOnFromRows,
@@ -71,12 +71,13 @@ async function requireEmptyFolder(dataDir: string): Promise<void> {
 }
 
 /** No server begins here meanwhile. */
-async function lockAll({ dataDir, databaseUrl }: StoreLocation): Promise<() => Promise<void>> {
+async function lockAll(location: StoreLocation): Promise<() => Promise<void>> {
+  const { dataDir, databaseUrl } = location;
   const folder = lockDataFolder(dataDir);
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
       throw new Error("The database is not empty: a backup is restored into an empty one. Make a new database for it.");
-    const database = databaseUrl ? await lockDatabase(databaseUrl, () => process.exit(1)) : undefined;
+    const database = await lockDatabase(location, { onRival: () => process.exit(1) });
     return async () => {
       await database?.release();
       await folder.release();

@@ -137,7 +137,8 @@ function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {
     done();
   });
   app.addHook("onResponse", (request, reply, done) => {
-    const level = reply.statusCode >= 500 ? "error" : "debug";
+    // That the store is away or a disk is full is told once, by whoever noticed.
+    const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
     request.log[level](
       {
         method: request.method,

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { chooseCopy, pauseTeam, recordRestored, requireIdle, resumeTeam, settling } from "../domain/dataset-copies.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { StoreUnusable } from "../team-stores/team-stores.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
@@ -29,8 +30,20 @@ export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): v
       if (error instanceof StoreUnusable) throw new ApiError("wrong_state", error.message);
       throw error;
     } finally {
-      await resumeTeam(store, team);
+      await persistently(() => resumeTeam(store, team), context.stopping);
       signals.dispatch.wake();
     }
   });
+}
+
+/** A team must not stay paused because the store was away for a moment. A server that stops leaves it to the next start. */
+async function persistently(work: () => Promise<unknown>, stopping: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      return void (await work());
+    } catch (error) {
+      if (!isUnavailable(error) || stopping.aborted) throw error;
+      await sleep(1000, undefined, { signal: stopping }).catch(() => {});
+    }
+  }
 }

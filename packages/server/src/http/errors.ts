@@ -1,8 +1,9 @@
 /** Every refusal in one shape. */
 import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contract";
-import type { FastifyError, FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { isDiskFull } from "../disk.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { messagePack } from "./message-pack.ts";
 
 export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
@@ -16,7 +17,7 @@ export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
 
 export function installErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const known = toApiError(error);
+    const known = isUnavailable(error) ? unavailable(mayHaveWritten(request)) : toApiError(error);
     if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
     if (known) return sendError(reply, known);
     request.log.error({ err: error }, "request failed");
@@ -32,6 +33,23 @@ export function installErrors(app: FastifyInstance): void {
     ),
   );
 }
+
+/** In seconds: how soon it makes sense to ask again. */
+const retryAfter = 2;
+
+/** What is said while the store cannot be reached; the reason is in the server's log, once. */
+export const unavailable = (written: boolean) =>
+  new ApiError(
+    "unavailable",
+    written
+      ? "The server's database cannot be reached; running jobs go on. It is not known whether this request took effect: look before you repeat it, or repeat it with the same Idempotency-Key."
+      : "The server's database cannot be reached; running jobs go on. Nothing was changed: try again in a moment.",
+    { retryAfter },
+  );
+
+/** Whoever is not known yet has changed nothing. */
+const mayHaveWritten = ({ method, principal, routeOptions }: FastifyRequest) =>
+  method !== "GET" && method !== "HEAD" && (principal !== null || routeOptions.config.access?.kind === "public");
 
 /** Errors of the framework, by their status. */
 export function toApiError(error: FastifyError): ApiError | undefined {

@@ -12,6 +12,7 @@ import { audit } from "../domain/audit.ts";
 import { iso } from "../domain/clock.ts";
 import { safeFilename } from "../domain/files.ts";
 import { insertFile } from "../store/files.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
@@ -40,7 +41,8 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
         return id;
       })
       .catch(async (error) => {
-        await rm(filePath(blob), { force: true });
+        // Where the answer of the database was lost, the row may be there: then the next start removes what nobody names.
+        if (!isUnavailable(error)) await rm(filePath(blob), { force: true });
         throw error;
       });
     return { id, filename, size, state: "uploaded" as const, error: "" };

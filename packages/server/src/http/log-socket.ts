@@ -11,14 +11,17 @@ import { logRemoved, openJobLog } from "../job-log.ts";
 import type { MaskedLog } from "../logs/masked-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
 import { getJobState } from "../store/jobs.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
+import { unavailable } from "./errors.ts";
 import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
 import { register } from "./route.ts";
 
 const route = routes.followLogs;
 const pollMs = 100;
+const outageMs = 500;
 const pingMs = 15_000;
 const closeMs = 1000;
 
@@ -76,7 +79,11 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
 
 /** 401 and 403 end the client's command; it tries again after anything else. */
 function refuse(socket: Duplex, error: unknown): void {
-  const known = error instanceof ApiError ? error : new ApiError("internal", "The server failed.");
+  const known = isUnavailable(error)
+    ? unavailable(false)
+    : error instanceof ApiError
+      ? error
+      : new ApiError("internal", "The server failed.");
   const body = JSON.stringify(known.toBody());
   socket.end(
     `HTTP/1.1 ${known.status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
@@ -131,7 +138,7 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
   let shown: JobStatus | undefined;
   try {
     while (!abort.aborted) {
-      const job = await getJobState(context.store.db, call.jobId);
+      const job = await untilReachable(() => getJobState(context.store.db, call.jobId), abort);
       if (!job || job.team_id !== call.team.id) {
         await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
         return;
@@ -147,7 +154,8 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
         if (source?.attempt !== job.attempt) {
           // An attempt that never began has written nothing, so the offset holds.
           await source?.log.close();
-          source = { attempt: job.attempt, log: (await openJobLog(context, call.jobId)).log };
+          const { log } = await untilReachable(() => openJobLog(context, call.jobId), abort);
+          source = { attempt: job.attempt, log };
         }
         if (settled) source.log.end();
         offset = await sendLog(client, source.log, offset, settled, abort);
@@ -158,6 +166,18 @@ async function follow(context: HttpContext, client: WebSocket, call: Call, abort
   } finally {
     stopListening();
     await source?.log.close();
+  }
+}
+
+/** The job goes on while the store is away; so does who follows it. */
+async function untilReachable<T>(read: () => Promise<T>, abort: AbortSignal): Promise<T> {
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!isUnavailable(error) || abort.aborted) throw error;
+      await new Signal().wait(outageMs, abort);
+    }
   }
 }
 

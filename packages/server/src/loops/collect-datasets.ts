@@ -6,6 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Collected, readCollected, TooMuch } from "../domain/found-versions.ts";
 import type { Python } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
 import type { JobLoopContext } from "./loop.ts";
@@ -41,6 +42,7 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
         : { metrics: await maskMetrics(context, job.jobId, metrics) };
     return { ...result, changes: { ...result.changes, ...told }, collected: { teamId: job.teamId, ...collected } };
   } catch (error) {
+    if (isUnavailable(error)) throw error;
     const expected = error instanceof StoreUnusable || error instanceof TooMuch;
     if (!expected) context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
     return withoutDatasets(result, expected ? error.message : undefined);

@@ -1,6 +1,5 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { isDiskFull } from "../disk.ts";
 import { iso } from "../domain/clock.ts";
 import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
 import { homeOf } from "../domain/dataset-names.ts";
@@ -24,6 +23,7 @@ import { usernameOf } from "../store/users.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
 
 export interface DispatchContext extends JobLoopContext {
   readonly bootId: string;
@@ -244,12 +244,12 @@ async function submit(context: DispatchContext, claimed: Claimed): Promise<void>
     await engine.submit(await specOf(context, claimed, key));
   } catch (error) {
     if (error instanceof CannotStart) return failAttempt(context, job, error.message);
-    log.error({ err: error, job: job.id }, "the engine did not take the job");
+    log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not take the job");
     if (!(await engine.withdraw(key))) return;
     await engine.cleanup(key).catch(() => {});
     // What is wrong may pass: too many open files, a full disk.
     await sleep(100 * 2 ** Math.min(job.attempt, maxAttempts));
-    if (job.attempt < maxAttempts || isDiskFull(error)) return requeueAttempt(context, job);
+    if (job.attempt < maxAttempts || isPassing(error)) return requeueAttempt(context, job);
     await failAttempt(context, job, `The job could not be started: ${(error as Error).message}`);
   }
 }

@@ -11,7 +11,9 @@ import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import type { Tables } from "../store/tables.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import type { JobLoopContext } from "./loop.ts";
+import { isPassing } from "./passing.ts";
 
 type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
@@ -52,10 +54,13 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     });
     for (const [index, end] of (await writing).entries()) announce(context, results[index] as Result, end);
   } catch (error) {
-    if (results.length === 1) throw error;
+    if (results.length === 1 || isUnavailable(error)) throw error;
     for (const result of results) {
       await acceptResults(context, [result]).catch((failure) =>
-        context.log.error({ err: failure, job: result.fence.id }, "the result could not be written; it is tried again"),
+        context.log[isPassing(failure) ? "debug" : "error"](
+          { err: failure, job: result.fence.id },
+          "the result could not be written; it is tried again",
+        ),
       );
     }
   }

@@ -6,7 +6,6 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
 import type { Disk } from "../disk.ts";
-import { isDiskFull } from "../disk.ts";
 import { rowsOfFile } from "../domain/exports.ts";
 import type { Signals } from "../domain/signals.ts";
 import { getVersion } from "../store/dataset-versions.ts";
@@ -15,6 +14,7 @@ import type { Db, Store } from "../store/store.ts";
 import { columnsOfSchema } from "../team-stores/columns.ts";
 import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
 
 export interface ExportsContext {
   readonly store: Store;
@@ -71,9 +71,9 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
     await store.write((db) => countFile(db, row));
   } catch (error) {
-    // Renamed meanwhile: the next run finds it under its new name. A full disk is waited for.
+    // Renamed meanwhile: the next run finds it under its new name. A full disk and an absent database are waited for.
     if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
-    if (isDiskFull(error)) throw error;
+    if (isPassing(error)) throw error;
     if (!(error instanceof StoreUnusable)) log.error({ err: error, export: row.id }, "an export failed");
     const why = error instanceof StoreUnusable ? error.message : "the server could not write it; its log says why";
     await store.write((db) => failExport(db, row.id, why));

@@ -6,6 +6,7 @@ import { type DueSchedule, dueSchedules, readySchedules } from "../store/schedul
 import { clockAdvice } from "./clock-care.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendSchedules } from "./mend-times.ts";
+import { isPassing } from "./passing.ts";
 
 export interface SchedulesContext
   extends FiringContext,
@@ -63,6 +64,7 @@ function firing(context: SchedulesContext): Fire {
   return async (id, tick) => {
     const now = clock.now();
     const failed = (error: unknown) => {
+      if (isPassing(error)) throw error;
       const count = (tries.get(id) ?? 0) + 1;
       tries.set(id, count);
       if (!(error instanceof ApiError) && count < mostTries) throw error;
@@ -76,6 +78,7 @@ function firing(context: SchedulesContext): Fire {
       if (fired) report(context, id, fired);
       return fired !== undefined;
     } catch (error) {
+      if (isPassing(error)) throw error;
       log.error({ err: error, schedule: id, tick }, "the schedule did not fire; it is tried again");
       return false;
     }

@@ -11,6 +11,7 @@ import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.
 import { clockAdvice } from "./clock-care.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendTasks } from "./mend-times.ts";
+import { isPassing } from "./passing.ts";
 
 export interface TasksContext
   extends Pick<JobLoopContext, "store" | "keys" | "signals" | "clock" | "log" | "metrics" | "disk"> {
@@ -40,7 +41,10 @@ export function fireTasks(context: TasksContext): Loop {
         await store
           .write((db) => fire(db, context, job_id, next_run, now))
           .then((skipped) => skipped && reportSkipped(context, job_id, skipped))
-          .catch((error) => log.error({ err: error, job: job_id }, "the task did not fire; it is tried again"));
+          .catch((error) => {
+            if (isPassing(error)) throw error;
+            log.error({ err: error, job: job_id }, "the task did not fire; it is tried again");
+          });
         signals.jobChanged(job_id);
       }
       signals.dispatch.wake();

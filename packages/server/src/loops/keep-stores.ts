@@ -67,7 +67,7 @@ async function copy(
 }
 
 export function tidyStores(context: KeepStoresContext): Loop {
-  /** Paused while their jobs still run. */
+  /** Paused, or about to be. */
   const paused = new Set<number>();
   let first = true;
   return {
@@ -78,13 +78,21 @@ export function tidyStores(context: KeepStoresContext): Loop {
       const { store, clock, storeTidyHours } = context;
       if (first) await store.write(resumeTeams);
       first = false;
-      for (const team of paused) if (await tidy(context, team)) paused.delete(team);
+      for (const team of paused) {
+        // Said again: the database may have gone away before it took it.
+        await store.write((db) => updateTeamStore(db, team, { paused_at: iso(clock.now()) }));
+        if (await tidy(context, team)) paused.delete(team);
+      }
       if (storeTidyHours === 0) return;
       // One team after another: none waits while another's store is tidied.
       for (const row of await storesToTidy(store.db, ...span(clock, storeTidyHours * hour))) {
-        if (!(await pause(context, row))) continue;
-        await sleep(settling);
-        if (!(await tidy(context, row.team_id))) paused.add(row.team_id);
+        const { team_id: team } = row;
+        if (paused.has(team)) continue;
+        // Noted first: whatever fails in between, the team is resumed in the end.
+        paused.add(team);
+        const isPaused = await pause(context, row);
+        if (isPaused) await sleep(settling);
+        if (!isPaused || (await tidy(context, team))) paused.delete(team);
       }
     },
   };

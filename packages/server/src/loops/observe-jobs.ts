@@ -1,14 +1,17 @@
 /** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
+import { isDiskFull } from "../disk.ts";
 import { hasPassed, iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeExit, describeFailure } from "./failures.ts";
 import type { Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
 
 export interface ObserveContext extends CollectContext {
   /** Seconds between TERM and KILL. */
@@ -57,7 +60,13 @@ async function look(context: ObserveContext, attempt: OpenAttempt, begun: string
     if (observation.state === "EXITED" || observation.state === "LOST") return { attempt, observation };
     await progress(context, attempt, observation, begun);
   } catch (error) {
-    context.log.error({ err: error, attempt: keyOf(attempt) }, "the attempt could not be looked at; it is tried again");
+    if (isUnavailable(error)) throw error;
+    // A full disk is told by the loop that starts jobs, once.
+    const level = isDiskFull(error) ? "debug" : "error";
+    context.log[level](
+      { err: error, attempt: keyOf(attempt) },
+      "the attempt could not be looked at; it is tried again",
+    );
   }
   return undefined;
 }
@@ -148,7 +157,10 @@ function collectLater(context: ObserveContext, end: Ended): void {
     .then((result) => acceptCollected(context, end, result))
     .then(() => context.signals.stores.wake())
     .catch((error) =>
-      context.log.error({ err: error, attempt: key }, "the result could not be written; it is tried again"),
+      context.log[isPassing(error) ? "debug" : "error"](
+        { err: error, attempt: key },
+        "the result could not be written; it is tried again",
+      ),
     )
     .finally(() => context.collecting.delete(key));
   context.collecting.set(key, collecting);
@@ -159,7 +171,7 @@ async function acceptCollected(context: ObserveContext, end: Ended, result: Resu
   try {
     await accept(context, [end], [result]);
   } catch (error) {
-    if (!result.collected) throw error;
+    if (!result.collected || isPassing(error)) throw error;
     context.log.error({ err: error, attempt: keyOf(end.attempt) }, "what the job made could not be written");
     await accept(context, [end], [withoutDatasets(result)]);
   }
@@ -175,6 +187,7 @@ async function resultOf(context: ObserveContext, { attempt, observation }: Ended
   }
   const { exit } = observation;
   const told = await whatItSaid(context, attempt.job_id, observation).catch((error) => {
+    if (isUnavailable(error)) throw error;
     // Without its secrets in hand nothing of what a job said can be shown; its end stands all the same.
     context.log.error({ err: error, job: attempt.job_id }, "what the job said of itself cannot be read");
     return exit.code === 0 ? {} : { error_message: describeExit(exit.code) };

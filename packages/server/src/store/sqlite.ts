@@ -1,5 +1,5 @@
 /** The embedded store: node:sqlite under Kysely, one connection that writes and one that reads. */
-import { chmodSync, closeSync, existsSync, openSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
 import { migrate, type Prepare } from "./migrations.ts";
@@ -12,6 +12,8 @@ const dialect = { identity: "integer primary key autoincrement" };
 export async function openSqlite(path: string, prepare: Prepare = migrate): Promise<Store> {
   makePrivate(path);
   const writer = connect(path);
+  // In memory: a temporary file would need room on a disk that may be full.
+  writer.exec("pragma temp_store = memory");
   const batcher = new CommitBatcher(writer, kysely(writer));
   await batcher
     .write((db) => prepare(db, dialect))
@@ -27,6 +29,8 @@ export async function openSqlite(path: string, prepare: Prepare = migrate): Prom
     kind: "sqlite",
     db,
     write: (work) => batcher.write(work),
+    isReachable: () => true,
+    reserve: () => batcher.write(async () => reserveRoom(`${path}-wal`)),
     async compact() {
       await batcher.idle();
       writer.exec("vacuum; pragma wal_checkpoint(truncate)");
@@ -46,6 +50,30 @@ function makePrivate(path: string): void {
   closeSync(openSync(path, "a", 0o600));
   for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600);
 }
+
+/** Bytes of the write-ahead log that are there before they are needed: as many as its first index covers. */
+const reserve = 16_000_000;
+
+/**
+ * On a full disk cancellations, ends of jobs and sign-ins must still be written. SQLite writes its log over what is there
+ * and never shortens it, and takes what follows the last commit for nothing: so the log is made long beforehand. Called
+ * inside a write: nobody else writes to the log meanwhile. Where even that finds no room, the next start tries again.
+ */
+function reserveRoom(log: string): void {
+  const file = openSync(log, "r+");
+  try {
+    const zeros = Buffer.alloc(1_000_000);
+    for (let end = fstatSync(file).size; end < reserve; end += zeros.length)
+      writeSync(file, zeros, 0, zeros.length, end);
+    fsyncSync(file);
+  } catch (error) {
+    if (!isFull(error)) throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+const isFull = (error: unknown) => ["ENOSPC", "EDQUOT"].includes((error as NodeJS.ErrnoException).code ?? "");
 
 function connect(path: string): DatabaseSync {
   const connection = new DatabaseSync(path, { timeout: 15_000 });
@@ -149,15 +177,23 @@ class CommitBatcher {
   async #commit(batch: Pending[]): Promise<void> {
     const settle: (() => void)[] = [];
     try {
+      this.#undo();
       this.#connection.exec("begin immediate");
       for (const pending of batch) settle.push(await this.#attempt(pending));
       this.#connection.exec("commit");
     } catch (error) {
-      if (this.#connection.isTransaction) this.#connection.exec("rollback");
+      this.#undo();
       for (const { reject } of batch) reject(error);
       return;
     }
     for (const announce of settle) announce();
+  }
+
+  /** On a disk with errors even this may fail; the next write tries again, and nobody waits for ever. */
+  #undo(): void {
+    try {
+      if (this.#connection.isTransaction) this.#connection.exec("rollback");
+    } catch {}
   }
 
   async #attempt({ work, resolve, reject }: Pending): Promise<() => void> {

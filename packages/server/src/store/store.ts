@@ -12,10 +12,15 @@ export interface Store {
   /** For reading. Sees committed rows only. */
   readonly db: Db;
   /**
-   * One atomic, durable write: resolves after the commit reached the disk, rejects with nothing changed.
+   * One atomic, durable write: resolves after the commit reached the disk, rejects with nothing changed; or, with
+   * `StoreUnavailable`, perhaps not knowing whether its commit was made.
    * Inside, await nothing but the store.
    */
   write<T>(work: (db: Db) => Promise<T>): Promise<T>;
+  /** False while it is known that the store cannot be reached. */
+  isReachable(): boolean;
+  /** Keeps room on the disk for what must be written when it is full. The disk of a database is its operator's matter. */
+  reserve(): Promise<void>;
   /** Leaves nothing behind of rows as they were before they changed. Takes a while; for a server that is not serving. */
   compact(): Promise<void>;
   close(): Promise<void>;

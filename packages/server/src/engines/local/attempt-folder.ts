@@ -123,6 +123,15 @@ export class AttemptFolder {
     writeFileSync(this.file(name), text, { mode: 0o600 });
   }
 
+  /** A file that says all by being there. Without room for a name it is left out: whoever marks does more than that. */
+  mark(name: string): void {
+    try {
+      this.write(name, "");
+    } catch (error) {
+      if (codeOf(error) !== "ENOSPC" && codeOf(error) !== "EDQUOT") throw error;
+    }
+  }
+
   /** For the job to read. */
   writeInput(name: string, text: string, uid: number | undefined): void {
     const path = this.file(join("input", name));
@@ -216,8 +225,8 @@ export class AttemptFolder {
   }
 
   exit(): Exit | undefined {
-    // Written with one call, but the file exists before its text does: only a whole line counts.
-    const match = /^(\d+) (\w+) end\n$/.exec(this.#text("exit"));
+    // The supervisor keeps room for it from the start, as blanks, so that a full disk cannot keep it from being written.
+    const match = /^(\d+) (\w+) end\n\s*$/.exec(this.#text("exit"));
     if (!match) return undefined;
     const { mtimeMs } = statSync(this.file("exit"));
     return { code: Number(match[1]), phase: String(match[2]), finishedAt: mtimeMs };

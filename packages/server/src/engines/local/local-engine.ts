@@ -274,7 +274,7 @@ export class LocalEngine implements Engine {
   async cancel(key: string, force: boolean): Promise<void> {
     const folder = this.#folder(key);
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
-    folder.write("cancel", "");
+    folder.mark("cancel");
     if (force) return signalAll(this.#processes.left([folder], false).pids, "SIGKILL");
     // Those who are there at the first asking, and nobody later: what a script starts to tidy up is left alone until
     // the grace is over. A script that is only just beginning shows no process yet, and is asked when it does.

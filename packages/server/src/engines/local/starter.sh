@@ -25,6 +25,8 @@ supervise() {
   # Fields from the third on; the second, the name in brackets, may hold spaces.
   set -- "$1" ${stat##*) }
   echo "$pid ${21} $boot" >supervisor || exit 0
+  # Room for the end, which must be told on a full disk too: it is written over these blanks.
+  echo "                                " >exit || exit 0
   [ -z "$claim_delay" ] || sleep "$claim_delay"
 
   # The claim decides who owns the attempt. A server that found none has made it itself: then nothing runs here.
@@ -51,9 +53,9 @@ supervise() {
     code=$?
     [ "$code" -eq 0 ] || break
   done
-  # A full disk: the end is recorded when there is room again. Until then we are here, so the job is not lost. A folder
-  # that was removed wants no record.
-  until echo "$code $phase end" >exit; do
+  # In place, which needs no room. Where the disk refuses even that, we stay until it does not, so the job is not lost. A
+  # folder that was removed wants no record.
+  until echo "$code $phase end" 1<>exit; do
     [ -e claim ] || exit 0
     sleep 1
   done

@@ -1,0 +1,130 @@
+/** The session of PostgreSQL that has the lock of a server, asked again and again whether it lives. */
+import pg from "pg";
+
+export class RivalServer extends Error {}
+
+/** Numbers that no other program on the same database is likely to take. */
+const serverLock = 0x6d696c6d;
+/** Held, shared, by every write while it lasts. */
+const writersLock = 0x6d696c6e;
+
+const holder = `
+  select a.pid, a.application_name as name from pg_locks l join pg_stat_activity a using (pid)
+  where l.locktype = 'advisory' and l.granted and l.classid = 0 and l.objid = ${serverLock} and l.objsubid = 1
+    and l.database = (select oid from pg_database where datname = current_database())`;
+
+export class LockSession {
+  readonly #client: pg.Client;
+  readonly #timeout: number;
+  readonly #fence: string;
+  /** Why it ended: the first reason is the true one. */
+  #failure: Error | undefined;
+  #beat: NodeJS.Timeout | undefined;
+
+  /** Rejects with `RivalServer` where another server has the lock. `fence` is a number of its own for every session. */
+  static async open(url: string, timeout: number, owner: string, fence: string): Promise<LockSession> {
+    const session = new LockSession(url, timeout, `millrace ${owner}`, fence);
+    try {
+      await session.#client.connect();
+      await session.#take(`millrace ${owner}`);
+      session.#askLater();
+      return session;
+    } catch (error) {
+      session.#end(error as Error);
+      throw error;
+    }
+  }
+
+  private constructor(url: string, timeout: number, name: string, fence: string) {
+    this.#timeout = timeout;
+    this.#fence = fence;
+    this.#client = new pg.Client({ ...sessionOptions(url, timeout), application_name: name });
+    this.#client.on("error", (error) => {
+      this.#failure ??= error;
+    });
+  }
+
+  /**
+   * Fails unless this session lives: as long as it does, nobody else gets its number. Locks are asked as they are now, not
+   * as a snapshot saw them.
+   */
+  get guard(): string {
+    return `select pg_advisory_xact_lock_shared(${writersLock}); select 1 / (not pg_try_advisory_xact_lock_shared(${this.#fence}))::int`;
+  }
+
+  onEnd(listener: (error: Error) => void): void {
+    this.#client.once("end", () => {
+      clearTimeout(this.#beat);
+      listener(this.#failure ?? new Error("the connection ended"));
+    });
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#beat);
+    const hung = setTimeout(() => destroySocket(this.#client), 1000);
+    await this.#client.end().catch(() => {});
+    clearTimeout(hung);
+  }
+
+  async #take(name: string): Promise<void> {
+    const [state] = await this.#ask("select pg_is_in_recovery() as standby");
+    if (state?.["standby"])
+      throw Object.assign(new Error("the database is a standby: it takes no writes"), { code: "25006" });
+    const [answer] = await this.#ask(`select pg_try_advisory_lock(${serverLock}) as locked`);
+    if (!answer?.["locked"]) await this.#meet(name);
+    await this.#ask(`select pg_advisory_lock(${this.#fence})`);
+    // Writes that began under the last holder end first.
+    await this.#ask(`select pg_advisory_lock(${writersLock})`);
+    await this.#ask(`select pg_advisory_unlock(${writersLock})`);
+  }
+
+  /** Somebody has the lock. Where it is a session of ours that the database does not know to be gone, it is ended. */
+  async #meet(name: string): Promise<never> {
+    const [other] = await this.#ask(holder);
+    if (other?.["name"] !== name)
+      throw new RivalServer(
+        "Another Millrace server uses this database. Several servers on one database come in a later version.",
+      );
+    await this.#ask(`select pg_terminate_backend(${Number(other["pid"])})`);
+    throw new Error("the former connection of this server still holds the lock");
+  }
+
+  #askLater(): void {
+    this.#beat = setTimeout(
+      () =>
+        this.#ask("select 1").then(
+          () => this.#askLater(),
+          () => {},
+        ),
+      Math.min(this.#timeout / 2, 2000),
+    );
+  }
+
+  async #ask(text: string): Promise<Record<string, unknown>[]> {
+    const hung = setTimeout(() => this.#end(new Error(`no answer within ${this.#timeout / 1000} s`)), this.#timeout);
+    try {
+      return (await this.#client.query<Record<string, unknown>>(text)).rows;
+    } finally {
+      clearTimeout(hung);
+    }
+  }
+
+  #end(failure: Error): void {
+    this.#failure ??= failure;
+    destroySocket(this.#client);
+  }
+}
+
+/** For every connection of a server: a network or a database that went silent is noticed on both sides. */
+export const sessionOptions = (url: string, timeout: number) => ({
+  connectionString: url,
+  connectionTimeoutMillis: timeout,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: timeout,
+  options: "-c tcp_keepalives_idle=15 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
+});
+
+/** Without a word to the other side, which may never answer. Whoever waits on it is told that it ended. */
+export function destroySocket(client: pg.ClientBase): void {
+  (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream.destroy();
+}

@@ -1,0 +1,156 @@
+/** One server writes to a database: whoever has lost the lock writes nothing, and the next begins after it. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { type OwnPostgres, startOwnPostgres } from "../../../e2e/support/postgres.ts";
+import type { DatabaseLock } from "../src/store/database-lock.ts";
+import { lockDatabase, openStore } from "../src/store/open-store.ts";
+import { isUnavailable, StoreUnavailable } from "../src/store/unavailable.ts";
+import { findUser, insertUser } from "../src/store/users.ts";
+
+describe("the lock on a database", { timeout: 120_000 }, () => {
+  let postgres: OwnPostgres;
+  before(async () => {
+    postgres = await startOwnPostgres();
+  });
+  after(() => postgres.stop());
+
+  const location = async () => ({ dataDir: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 });
+  async function take(where: Awaited<ReturnType<typeof location>>, onRival: (error: Error) => void = assert.fail) {
+    const lock = await lockDatabase(where, { onRival });
+    assert.ok(lock);
+    return lock;
+  }
+  /** Ends every session of the database, or those whose name is like this, as an operator may. */
+  const terminate = (databaseUrl: string, name = "%") =>
+    postgres.cluster.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${new URL(databaseUrl).pathname.slice(1)}' and application_name like '${name}'`,
+    );
+  async function regained(lock: DatabaseLock): Promise<void> {
+    while (lock.isHeld) await sleep(5);
+    while (!lock.isHeld) await sleep(5);
+  }
+
+  it("is taken again when its session ends, and writes go on", async () => {
+    const where = await location();
+    const lock = await take(where);
+    const store = await openStore(where, undefined, lock);
+    const number = () => store.write(async (db) => (await db.selectFrom("users").select("id").execute()).length);
+    const before = await number();
+    await Promise.all([regained(lock), terminate(where.databaseUrl)]);
+    assert.equal(await number(), before);
+    await store.close();
+    await lock.release();
+  });
+
+  it("refuses writes from the moment its session ends, in the database itself", async () => {
+    const where = await location();
+    const lock = await take(where);
+    const client = new pg.Client({ connectionString: where.databaseUrl });
+    await client.connect();
+    const { begin = "" } = lock;
+    await client.query(begin);
+    await client.query("commit");
+    await Promise.all([regained(lock), terminate(where.databaseUrl, "millrace %")]);
+    // As a connection would that does not know yet: the number of the former session counts for nothing.
+    await assert.rejects(client.query(begin), /division by zero/);
+    await client.query("rollback");
+    assert.notEqual(lock.begin, begin);
+    await client.end();
+    await lock.release();
+  });
+
+  it("is given to the next only after the writes of the last holder have ended", async () => {
+    const where = await location();
+    const first = await take(where);
+    const writer = new pg.Client({ connectionString: where.databaseUrl });
+    await writer.connect();
+    await writer.query(first.begin ?? "");
+    await first.release();
+    const order: string[] = [];
+    const second = take({ ...where, databaseTimeout: 30 }).then((lock) => {
+      order.push("taken");
+      return lock;
+    });
+    await sleep(500);
+    order.push("committed");
+    await writer.query("commit");
+    await (await second).release();
+    assert.deepEqual(order, ["committed", "taken"]);
+    await writer.end();
+  });
+
+  it("is not for two: the second is refused, and a holder who finds another in its place is told", async () => {
+    const where = await location();
+    const rival = Promise.withResolvers<Error>();
+    const first = await take(where, rival.resolve);
+    await assert.rejects(take(where), /Another Millrace server uses this database/);
+    const thief = new pg.Client({ connectionString: where.databaseUrl });
+    await thief.connect();
+    const stealing = thief.query("select pg_advisory_lock(1835625581)");
+    await terminate(where.databaseUrl, "millrace %");
+    await stealing;
+    assert.match((await rival.promise).message, /Another Millrace server/);
+    assert.equal(first.begin, undefined);
+    await first.release();
+    await thief.end();
+  });
+
+  it("a commit whose answer was lost is told from a write that never began", async () => {
+    const where = await location();
+    const lock = await take(where);
+    const store = await openStore(where, undefined, lock);
+    await store.write(async (db) => {
+      await insertUser(db, user("kept"));
+    });
+    const cut = store.write(async (db) => {
+      await insertUser(db, user("cut"));
+      await postgres.cluster.pause();
+    });
+    await assert.rejects(cut, (error) => error instanceof StoreUnavailable && error.changed === "unknown");
+    await assert.rejects(
+      store.write(async () => {}),
+      (error) => error instanceof StoreUnavailable && error.changed === "nothing",
+    );
+    assert.equal(store.isReachable(), false);
+    await postgres.cluster.resume();
+    while (!store.isReachable()) await sleep(5);
+    assert.ok(await findUser(store.db, "kept"));
+    await store.close();
+    await lock.release();
+  });
+});
+
+const user = (username: string) => ({
+  username,
+  first_name: "",
+  last_name: "",
+  email: "",
+  is_admin: 0,
+  created_at: new Date().toISOString(),
+});
+
+describe("a store that cannot be reached is known by what the driver says", () => {
+  const error = (properties: object, message = "") => Object.assign(new Error(message), properties);
+  it("of sockets, of PostgreSQL, of SQLite; and nothing else is", () => {
+    for (const code of [
+      "ECONNREFUSED",
+      "ECONNRESET",
+      "ENOTFOUND",
+      "57P01",
+      "57P02",
+      "57P03",
+      "08006",
+      "53300",
+      "25006",
+    ])
+      assert.ok(isUnavailable(error({ code })), code);
+    for (const message of ["Connection terminated unexpectedly", "timeout exceeded when trying to connect"])
+      assert.ok(isUnavailable(new Error(message)), message);
+    for (const errcode of [5, 261, 517, 10, 8, 14]) assert.ok(isUnavailable(error({ errcode })), String(errcode));
+    for (const errcode of [13, 778, 19, 11]) assert.ok(!isUnavailable(error({ errcode })), String(errcode));
+    for (const code of ["23505", "40001", "53100", "ENOSPC", "ENOENT", "22012"])
+      assert.ok(!isUnavailable(error({ code })), code);
+  });
+});
