@@ -1,0 +1,5 @@
+/** `tar://path/in/archive::URI-of-the-archive`: files in an archive that any other storage holds, to read only. */
+import type { OpenOuter } from "../../archive/outer.ts";
+import { archiveScheme } from "../../archive/scheme.ts";
+
+export const tarScheme = (openOuter: OpenOuter) => archiveScheme("tar", openOuter, () => import("./open.ts"));

@@ -1,0 +1,5 @@
+/** `zip://path/in/archive::URI-of-the-archive`: files in an archive that any other storage holds, to read only. */
+import type { OpenOuter } from "../../archive/outer.ts";
+import { archiveScheme } from "../../archive/scheme.ts";
+
+export const zipScheme = (openOuter: OpenOuter) => archiveScheme("zip", openOuter, () => import("./open.ts"));
