@@ -69,7 +69,8 @@ const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unk
 /** fsspec may have it, of itself or by a package: that is found out at the first use. What is mistyped, it has not. */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];
-  const hint = (fsspecNames as readonly string[]).includes(name) || isForced(uri) ? "" : suggest(name, known);
+  const isTheirs = (fsspecNames as readonly string[]).includes(name) || isChaining(name) || isForced(uri);
+  const hint = isTheirs ? "" : suggest(name, known);
   if (hint === "") return bridge(uri);
   const message = `${name}:// is not a known kind of storage (${known.join(", ")})${hint}`;
   const next = ` A kind that a package adds to fsspec is had with fsspec+${name}://`;

@@ -16,10 +16,10 @@ export const archiveParameters = {
     help: "Parameters of the storage that the archive lies in.",
   },
   "*": {
-    type: "dict",
+    type: ["dict", "string", "number", "boolean", "object"],
     default: null,
     effect: "native",
     secret: true,
-    help: "The name of a kind of storage in the chain, such as s3: its parameters.",
+    help: "The name of a kind of storage in the chain, such as s3: a dict with its parameters.",
   },
 } as const satisfies ParameterTable;

@@ -29,12 +29,13 @@ const capabilities: Capabilities = {
 /** `load` imports the part that reads the format. */
 export function archiveScheme(
   name: string,
+  parameters: Table,
   openOuter: OpenOuter,
   load: () => Promise<{ open(outer: Outer): Backend }>,
 ): Scheme<Table> {
   return {
     names: [name],
-    parameters: archiveParameters,
+    parameters,
     capabilities,
     parse: parseArchiveUri,
     check: checkParameters,
@@ -71,8 +72,8 @@ function checkParameters(configuration: Configuration<Table>, location: Location
   const outer = outerUri(location, configuration);
   if (outer === "") throw refuse(`expected ${scheme}://path/in/archive::URI-of-the-archive`);
   const kinds = kindsAround(outer);
-  for (const key of Object.keys(configuration.values)) {
-    if (key in archiveParameters || kinds.includes(key)) continue;
+  for (const [key, value] of Object.entries(configuration.values)) {
+    if (key in archiveParameters || (kinds.includes(key) && typeof value === "object")) continue;
     const next = `parameters of the storage around it stand under its name: {"${kinds.at(-1)}": {…}}`;
     throw refuse(`${key} is not a parameter of ${scheme}://: ${next}`);
   }
