@@ -1,7 +1,7 @@
 /** The kinds of storage that are known: those built in, those that were registered, and those of fsspec. */
 import { chainOf } from "./address/chain.ts";
 import { checkUri, schemeOf } from "./address/uri.ts";
-import type { OpenOuter } from "./archive/outer.ts";
+import type { OuterOpener, OuterPlace } from "./archive/outer.ts";
 import { resolveConfiguration } from "./configuration/configuration.ts";
 import type { ParameterTable } from "./configuration/parameters.ts";
 import { suggest } from "./configuration/suggestion.ts";
@@ -24,19 +24,27 @@ import { webdavScheme } from "./schemes/webdav/scheme.ts";
 import { zipScheme } from "./schemes/zip/scheme.ts";
 
 /** What an archive lies in is of any other kind. */
-const openOuter: OpenOuter = async (uri, client_config, environment) => {
+const outerOpener: OuterOpener = {
+  check: (place) => void prepareOuter(place),
+  async open(place) {
+    const { scheme, location, configuration } = prepareOuter(place);
+    const backend = await (await scheme.load()).open({ location, configuration });
+    return { uri: place.uri, scheme: location.scheme, key: location.path, backend };
+  },
+};
+
+function prepareOuter({ uri, client_config, environment }: OuterPlace) {
   const scheme = findScheme(uri);
   const location = scheme.parse(uri);
   const configuration = resolveConfiguration(scheme.names, scheme.parameters, client_config, environment);
   scheme.check?.(configuration, location);
-  const { open } = await scheme.load();
-  return { uri, scheme: location.scheme, key: location.path, backend: await open({ location, configuration }) };
-};
+  return { scheme, location, configuration };
+}
 
 const registered = new Map<string, Scheme>();
 const clouds = [s3Scheme, gsScheme, azScheme, hfScheme];
 const servers = [httpScheme, sftpScheme, ftpScheme, webdavScheme];
-const archives = [zipScheme(openOuter), tarScheme(openOuter)];
+const archives = [zipScheme(outerOpener), tarScheme(outerOpener)];
 const archiveNames = archives.flatMap(({ names }) => names);
 for (const scheme of [fileScheme, memoryScheme, ...clouds, ...servers, ...archives]) registerScheme(scheme as Scheme);
 

@@ -212,6 +212,36 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
+  it("tells exceptions of Python by their types, with their words, and without what a library prints", async () => {
+    const faulty = await pythonWith(
+      `import builtins, fsspec
+from fsspec.implementations.memory import MemoryFileSystem
+class Faulty(MemoryFileSystem):
+    def info(self, path, **kwargs):
+        print("noise", flush=True)
+        raise getattr(builtins, path.rsplit("/", 1)[-1])("some words of " + self.storage_options["password"])
+fsspec.register_implementation("faultyfs", Faulty)`,
+    );
+    const storage = openStorage("faultyfs://x", { password: "not-to-be-seen" }, withPython(faulty));
+    const codes = {
+      FileNotFoundError: "not_found",
+      NotADirectoryError: "not_found",
+      PermissionError: "permission",
+      FileExistsError: "precondition",
+      TimeoutError: "network",
+      ConnectionResetError: "network",
+      NotImplementedError: "unsupported",
+      RuntimeError: "failed",
+    };
+    for (const [name, code] of Object.entries(codes)) {
+      const error = await failureOf(storage.read(name));
+      assert.equal(error.code, code, name);
+      assert.equal(error.message, `faultyfs://x/${name}: some words of ******** (${name})`);
+      assert.equal(error.key, `x/${name}`);
+    }
+    await storage.close();
+  });
+
   it("refuses frames that no bridge sends, and says so", async () => {
     const wild = join(folder, "wild-python");
     await writeFile(wild, `#!/bin/sh\nprintf '\\377\\377\\377\\377\\011aaaa'\necho some words >&2\nexec sleep 60\n`);
@@ -270,6 +300,16 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     await rejectsWith("unsupported", storage.read("a", { version: "1" }));
   });
 });
+
+/** A Python that runs this when it starts. */
+async function pythonWith(module: string): Promise<string> {
+  const place = await mkdtemp(join(folder, "python-"));
+  await writeFile(join(place, "sitecustomize.py"), module);
+  const program = join(place, "python");
+  await writeFile(program, `#!/bin/sh\nPYTHONPATH=${place} exec ${python} "$@"\n`);
+  await chmod(program, 0o755);
+  return program;
+}
 
 /** By looking: it is no child of ours. */
 async function untilGone(pid: number): Promise<void> {

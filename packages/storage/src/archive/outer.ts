@@ -11,8 +11,19 @@ export interface Outer {
   readonly backend: Backend;
 }
 
+/** Where an archive lies. */
+export interface OuterPlace {
+  readonly uri: string;
+  readonly client_config: ClientConfig;
+  readonly environment: Environment;
+}
+
 /** Kinds of storage do not know each other: who knows all of them opens the one that an archive lies in. */
-export type OpenOuter = (uri: string, client_config: ClientConfig, environment: Environment) => Promise<Outer>;
+export interface OuterOpener {
+  /** Throws what is wrong with the URI or its parameters, without asking the store. */
+  check(place: OuterPlace): void;
+  open(place: OuterPlace): Promise<Outer>;
+}
 
 export interface Range extends CallOptions {
   readonly start: number;

@@ -7,7 +7,7 @@ import type { Configuration } from "../configuration/configuration.ts";
 import type { ClientConfig } from "../configuration/parameters.ts";
 import { StorageError } from "../errors.ts";
 import type { Scheme } from "../scheme.ts";
-import type { OpenOuter, Outer } from "./outer.ts";
+import type { Outer, OuterOpener, OuterPlace } from "./outer.ts";
 import { archiveParameters } from "./parameters.ts";
 
 type Table = typeof archiveParameters;
@@ -30,7 +30,7 @@ const capabilities: Capabilities = {
 export function archiveScheme(
   name: string,
   parameters: Table,
-  openOuter: OpenOuter,
+  opener: OuterOpener,
   load: () => Promise<{ open(outer: Outer): Backend }>,
 ): Scheme<Table> {
   return {
@@ -38,14 +38,14 @@ export function archiveScheme(
     parameters,
     capabilities,
     parse: parseArchiveUri,
-    check: checkParameters,
+    check(configuration, location) {
+      checkParameters(configuration, location);
+      opener.check(outerPlace(location, configuration));
+    },
     async load() {
       const { open } = await load();
       return {
-        open: async ({ location, configuration }) => {
-          const config = outerConfig(location, configuration);
-          return open(await openOuter(outerUri(location, configuration), config, configuration.environment));
-        },
+        open: async ({ location, configuration }) => open(await opener.open(outerPlace(location, configuration))),
       };
     },
   };
@@ -78,6 +78,12 @@ function checkParameters(configuration: Configuration<Table>, location: Location
     throw refuse(`${key} is not a parameter of ${scheme}://: ${next}`);
   }
 }
+
+const outerPlace = (location: Location, configuration: Configuration<Table>): OuterPlace => ({
+  uri: outerUri(location, configuration),
+  client_config: outerConfig(location, configuration),
+  environment: configuration.environment,
+});
 
 /** Those of the next link, and where that is an archive, too, those of the links behind it. */
 function outerConfig(location: Location, configuration: Configuration<Table>): ClientConfig {

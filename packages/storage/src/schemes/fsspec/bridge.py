@@ -270,6 +270,9 @@ def do_write(place, fs, call, request):
     size = 0
     try:
         with fs.open(temporary, "wb") as file:
+            if hasattr(file, "set_pipelined"):
+                # Over SFTP each write would wait for its answer.
+                file.set_pipelined(True)
             for piece in call.sent_pieces():
                 file.write(piece)
                 size += len(piece)
@@ -454,7 +457,7 @@ class Bridge:
         self.lock = threading.Lock()
 
     def run(self):
-        names = sorted(set(self.fsspec.available_protocols()))
+        names = sorted({*self.fsspec.available_protocols(), *self.fsspec.registry})
         self.output.send_json(RESULT, 0, {"fsspec": self.fsspec.__version__, "names": names})
         source = sys.stdin.buffer
         while header := source.read(HEADER.size):
@@ -489,7 +492,7 @@ class Bridge:
         if action == "open":
             return self.open(request)
         if action == "close":
-            return self.places.pop(request["place"], None) and None
+            return self.close(request)
         if action == "buffered":
             return self.buffered.most
         place = self.places[request["place"]]
@@ -504,13 +507,32 @@ class Bridge:
         self.places[request["place"]] = place
         return {"parallel": place.shared is not None}
 
+    def close(self, request):
+        place = self.places.pop(request["place"], None)
+        if place and place.shared is None:
+            for fs in place.idle:
+                close_connections(fs)
+
+
+def close_connections(fs):
+    """fsspec has no call for it, and connections whose threads run are not collected as garbage."""
+    for owner in (getattr(fs, "ftp", None), getattr(fs, "client", None)):
+        close = getattr(owner, "close", None)
+        if callable(close):
+            try:
+                close()
+            except Exception:
+                pass
+
 
 def main():
     # Ctrl-C reaches the whole group of processes: the other side decides what it means, and our end is that of its pipe.
     for name in ("SIGINT", "SIGHUP"):
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     # The folder of this file has nothing to import.
-    sys.path[:1] = []
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]
     try:
         import fsspec
     except ImportError as error:
