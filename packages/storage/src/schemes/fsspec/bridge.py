@@ -37,10 +37,14 @@ class Output:
         self.lock = threading.Lock()
 
     def send(self, kind, number, payload=b""):
-        view = memoryview(HEADER.pack(len(payload), kind, number) + payload)
+        header = HEADER.pack(len(payload), kind, number)
+        # What is short goes at once; copying a long payload would cost more than a second call.
+        parts = [header, payload] if len(payload) > 4096 else [header + payload]
         with self.lock:
-            while view:
-                view = view[os.write(self.descriptor, view) :]
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[os.write(self.descriptor, view) :]
 
     def send_json(self, kind, number, value):
         self.send(kind, number, to_json(value))

@@ -30,6 +30,8 @@ export class Call {
   readonly #explain: Explain;
   #frames: Frame[] = [];
   #credit = windowSize;
+  /** Bytes that were taken since the other side was last told. */
+  #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
   /** Wakes whoever waits for anything; a new one for each change. */
@@ -81,12 +83,18 @@ export class Call {
     }
     const frame = this.#frames.shift() as Frame;
     this.#line.buffered(-frame.payload.length);
-    if (frame.kind !== kinds.head && !this.#isAnswered) {
-      const credit = Buffer.alloc(4);
-      credit.writeUInt32BE(frame.payload.length);
-      this.#line.write(kinds.credit, this.#number, credit).catch(() => {});
-    }
+    if (frame.kind !== kinds.head && !this.#isAnswered) this.#makeRoom(frame.payload.length);
     return frame;
+  }
+
+  /** Told when half of the window is free: before that the other side has room left. */
+  #makeRoom(bytes: number): void {
+    this.#taken += bytes;
+    if (this.#taken < windowSize / 2) return;
+    const credit = Buffer.alloc(4);
+    credit.writeUInt32BE(this.#taken);
+    this.#taken = 0;
+    this.#line.write(kinds.credit, this.#number, credit).catch(() => {});
   }
 
   /** What it ends with. */
