@@ -151,6 +151,46 @@ describe("the bridge to fsspec", { skip, timeout: 240_000 }, () => {
     await storage.close();
   });
 
+  it("takes nothing more from a source while the store does not write", async () => {
+    const gate = join(folder, "gate");
+    const gated = await pythonWith(
+      `import fsspec, os, time
+from fsspec.implementations.memory import MemoryFileSystem
+class Gated(MemoryFileSystem):
+    def open(self, path, mode="rb", **kwargs):
+        file = super().open(path, mode, **kwargs)
+        write = file.write
+        def wait_and_write(data):
+            while not os.path.exists(${JSON.stringify(gate)}):
+                time.sleep(0.01)
+            return write(data)
+        if mode == "wb":
+            file.write = wait_and_write
+        return file
+fsspec.register_implementation("gatedfs", Gated)`,
+    );
+    const storage = openStorage("gatedfs://x", {}, withPython(gated));
+    let pulled = 0;
+    async function* counted(): AsyncGenerator<Uint8Array> {
+      for await (const piece of megabytes(64)) {
+        pulled += piece.length;
+        yield piece;
+      }
+    }
+    const writing = storage.write("big", counted());
+    const child = await pythonChild(gated);
+    const mostBuffered = async () =>
+      Number(await child.begin({ action: "buffered" }, () => new Error("not told")).result());
+    while ((await mostBuffered()) < windowSize) await new Promise((resolve) => setImmediate(resolve));
+    // Answers come in turn: what was sent before them has arrived.
+    for (let turn = 0; turn < 50; turn += 1) await storage.exists("nothing");
+    assert.ok(pulled < 24 * megabyte, `${pulled} bytes were taken`);
+    await writeFile(gate, "");
+    assert.equal((await writing).size, 64 * megabyte);
+    assert.ok((await mostBuffered()) <= windowSize + pieceSize, "more than a window waited there");
+    await storage.close();
+  });
+
   it("reads a hundred files at once, each with its own bytes", async () => {
     const storage = open(place());
     const contents = Array.from({ length: 100 }, (_, index) => Buffer.alloc(100_000 + index, index));
