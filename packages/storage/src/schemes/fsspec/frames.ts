@@ -1,4 +1,4 @@
-/** Frames between this process and the Python of the bridge; `bridge.py` says what they look like. */
+/** Frames between this process and the Python of the bridge; `bridge_wire.py` says what they look like. */
 
 export const kinds = {
   request: 1,
