@@ -16,6 +16,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   http: async () => (await import("./listing.ts")).measureHttp(),
   log: async () => (await import("./logs.ts")).measureLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
+  bridge: async () => (await import("./bridge.ts")).measureBridge(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),
 };
 

@@ -5,11 +5,15 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { openStorage, type Storage } from "@millrace/storage";
+import { writeArchive } from "../packages/storage/test/support/archives.ts";
 import { startAzurite } from "../packages/storage/test/support/azurite.ts";
 import { startFakeGcsServer, whyNoFakeGcsServer } from "../packages/storage/test/support/fake-gcs-server.ts";
+import { pythonProgram, whyNoPythonPackages } from "../packages/storage/test/support/python-packages.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
 import { Millrace, until } from "./support/millrace.ts";
 import { millrace } from "./support/server.ts";
+
+const noPython = await whyNoPythonPackages();
 
 interface ListedEntry {
   readonly path: string;
@@ -62,6 +66,31 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     const lines = (await cli.print("storage", "ls", "d")).trim().split("\n");
     assert.match(lines[0] ?? "", /^7\t\d{4}-\d\d-\d\dT[\d:.]+Z\ta\.txt$/);
     assert.match(await cli.refused(1, "storage", "ls", "none"), /none/);
+  });
+
+  test("ls, cat and cp work on files in an archive, and on what only fsspec has", { skip: noPython }, async () => {
+    const cli = await withFiles(commandLine);
+    await writeArchive("zip", cli.path("work/x.zip"), [
+      ["in/a.csv", "one"],
+      ["in/deep/b.csv", "two"],
+    ]);
+    const outer = cli.path("work/x.zip");
+    cli.env["MILLRACE_FSSPEC_PYTHON"] = pythonProgram("python");
+    for (const scheme of ["zip", "fsspec+zip"]) {
+      const ls = async (...words: string[]) => pathsOf(await cli.json<ListedEntry[]>("storage", "ls", ...words));
+      assert.deepEqual(await ls(`${scheme}://::${outer}`, "-r"), ["in/a.csv", "in/deep/b.csv"]);
+      assert.deepEqual(await ls(`${scheme}://in::${outer}`), ["a.csv", "deep/"]);
+      assert.deepEqual(await ls(`${scheme}://**/*.csv::${outer}`), ["in/a.csv", "in/deep/b.csv"]);
+      assert.equal(await cli.print("storage", "cat", `${scheme}://in/a.csv::${outer}`), "one");
+      await mkdir(cli.path("work", scheme));
+      await cli.print("storage", "cp", `${scheme}://in/deep/b.csv::${outer}`, `${scheme}/`);
+      assert.equal(await readFile(cli.path("work", scheme, "b.csv"), "utf8"), "two");
+    }
+    const target = `fsspec+local://${cli.path("work/copied")}`;
+    await cli.print("storage", "cp", "-r", `zip://in::${outer}`, target);
+    assert.equal(await readFile(cli.path("work/copied/deep/b.csv"), "utf8"), "two");
+    cli.env["MILLRACE_FSSPEC_PYTHON"] = "/nowhere/python";
+    assert.match(await cli.refused(64, "storage", "ls", "oss://bucket/"), /pip install fsspec/);
   });
 
   test("ls of an empty folder is an empty array, and a pattern that matches nothing an error", async () => {

@@ -8,12 +8,14 @@ import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { whyNoNginx } from "../packages/storage/test/support/nginx.ts";
 import { startPreparedStore } from "../packages/storage/test/support/prepared-store.ts";
+import { pythonProgram, whyNoPythonPackages } from "../packages/storage/test/support/python-packages.ts";
 import { type S3Server, startVersitygw, whyNoVersitygw } from "../packages/storage/test/support/versitygw.ts";
 import { olderNode } from "./support/older-node.ts";
 import { repository } from "./support/server.ts";
 
 const run = promisify(execFile);
 const skip = await whyNoVersitygw();
+const noPython = await whyNoPythonPackages();
 const skipListing = await whyNoNginx();
 
 /** Writes, lists and reads back, in each of the URIs that are given with their configuration. */
@@ -93,6 +95,14 @@ describe("the storage library that npm pack makes", { skip, timeout: 300_000 }, 
       assert.deepEqual(stdout.trim().split("\n"), [`v${major} file`, `v${major} memory`, `v${major} s3`]);
     });
   }
+
+  it("carries the Python of the bridge to fsspec, and finds it", { skip: noPython }, async () => {
+    const place = [`fsspec+local://${join(folder, "bridged")}`, {}];
+    const env = { ...process.env, MILLRACE_FSSPEC_PYTHON: pythonProgram("python") };
+    const words = ["use.js", JSON.stringify([place])];
+    const { stdout } = await run(await olderNode("22.23.3"), words, { cwd: folder, env });
+    assert.equal(stdout, "v22 fsspec+local\n");
+  });
 
   /** nginx with prepared pages stands in: a real server would take minutes. */
   for (const order of ["ordered", "unordered"]) {

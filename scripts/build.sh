@@ -25,7 +25,12 @@ else
   "$tools/esbuild" "$entry" $child --bundle --splitting --entry-names='[name]' --format=esm --platform=node \
     --target=node24 --packages=external --log-level=warning --outdir=dist || exit
 fi
-find src \( -name '*.sh' -o -name '*.py' \) -exec cp {} dist/ \;
+# What is read at run time lies beside the module that reads it: in a bundle, at the top.
+(cd src && find . \( -name '*.sh' -o -name '*.py' \)) | while read -r file; do
+  folder=dist
+  grep -q '"sideEffects": false' package.json && folder=dist/$(dirname "$file")
+  mkdir -p "$folder" && cp "src/$file" "$folder/"
+done
 
 config=tsconfig.build.json
 trap 'rm -f "$config"' EXIT

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { folderAbove, isPattern, nameOf, unescaped } from "../src/storage/uri.ts";
+import { folderAbove, isLocal, isPattern, nameOf, unescaped } from "../src/storage/uri.ts";
 
 describe("URIs of storages", () => {
   test("the folder above is told where it can be listed", () => {
@@ -12,6 +12,13 @@ describe("URIs of storages", () => {
 
   test("a name has neither a slash nor a query", () => {
     assert.deepEqual(["d/a", "d/a/", "https://h/d/a?x=/y"].map(nameOf), ["a", "a", "a"]);
+  });
+
+  test("in a chain, what the archive lies in is no part of a name", () => {
+    const [file, cached] = ["zip://d/a.csv::s3://b/x.zip", "simplecache::s3://b/d/a"];
+    assert.deepEqual([file, cached, "tar://d/a::/x/y.tar", "s3://b/d/a::b"].map(nameOf), ["a.csv", "a", "a", "a::b"]);
+    assert.equal(folderAbove(file), "zip://d/::s3://b/x.zip");
+    assert.deepEqual([file, cached, "/d/a", "d/a::b", "file:///d"].map(isLocal), [false, false, true, true, true]);
   });
 
   test("a pattern names something by itself only where nothing in it varies", () => {

@@ -12,6 +12,8 @@ export interface Location {
   readonly bucket: string;
   /** The opened key: the path "" of the storage, and the folder of all others. */
   readonly path: string;
+  /** Of a chain: what stands behind the path, `::s3://bucket/archive.zip`. */
+  readonly outer?: string;
 }
 
 const schemePattern = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\//;

@@ -40,10 +40,11 @@ interface Question {
 
 export function resolveConfiguration<Table extends ParameterTable>(
   names: readonly string[],
-  table: Table,
+  described: Table,
   config: ClientConfig,
   environment: Environment,
 ): Configuration<Table> {
+  const table = withAnyKey(described, config) as Table;
   const defaults = fsspecDefaults(names, environment);
   const question = { scheme: names[0] as string, table, config, environment, defaults };
   refuseUnknown(question);
@@ -62,6 +63,13 @@ export function resolveConfiguration<Table extends ParameterTable>(
     sourceOf: (key) => found.get(key)?.source ?? "default",
     explain: () => explainParameters(table, found),
   };
+}
+
+/** Where a table describes `*`, every key that it does not name is taken as that one. */
+function withAnyKey(table: ParameterTable, config: ClientConfig): ParameterTable {
+  const { "*": any, ...named } = table;
+  if (!any) return table;
+  return { ...Object.fromEntries(Object.keys(config).map((key) => [key, any])), ...named };
 }
 
 const refuse = (scheme: string, message: string) => new StorageError("config", message, { scheme });

@@ -26,7 +26,8 @@ export function splitUri(uri: string): SourceUri {
     const source = sourceOfBucket(location);
     return { source, opened: source, folder, rest };
   }
-  const source = `${location.scheme}://${folder === "/" ? folder : folder.replace(/\/$/, "")}`;
+  const place = folder === "/" ? folder : folder.replace(/\/$/, "");
+  const source = `${location.scheme}://${place}${location.outer ?? ""}`;
   return { source, opened: source, folder: "", rest };
 }
 

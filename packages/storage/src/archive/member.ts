@@ -1,0 +1,33 @@
+/** A file in an archive. */
+import type { Entry } from "../backend.ts";
+import { blankEntry } from "../entry.ts";
+
+export interface Member {
+  readonly size: number;
+  readonly etag: string;
+  readonly modified: Date | null;
+  /** Why it cannot be read: it is encrypted, say. */
+  readonly refusal?: string | undefined;
+}
+
+/** By key, the order of which is that of the archive. */
+export type Members<M extends Member> = Map<string, M>;
+
+export const memberEntry = (key: string, { size, etag, modified }: Member): Entry => ({
+  ...blankEntry("file", key),
+  size,
+  etag,
+  last_modified: modified,
+});
+
+/**
+ * The key of a name that an archive has, which is anything that its maker wrote. Undefined: it has none, since it leads
+ * out of the archive, or nowhere. Backslashes are slashes, and what stands before the first name of a path is dropped.
+ */
+export function memberKey(name: string): string | undefined {
+  const names = name.replaceAll("\\", "/").split("/");
+  const kept = names.filter((part) => part !== "" && part !== ".");
+  if (kept.length === 0 || kept.includes("..") || /^[a-zA-Z]:$/.test(kept[0] as string)) return undefined;
+  const key = kept.join("/");
+  return key.isWellFormed() && !key.includes("\0") ? key : undefined;
+}

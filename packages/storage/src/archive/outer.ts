@@ -1,0 +1,81 @@
+/** The object that an archive is, of whatever kind of storage, read by ranges and always the same one. */
+import type { Backend, CallOptions, Entry } from "../backend.ts";
+import type { ClientConfig, Environment } from "../configuration/parameters.ts";
+import { type ErrorPlace, StorageError } from "../errors.ts";
+import { readObject, streamObject } from "../transfer/download.ts";
+
+export interface Outer {
+  readonly uri: string;
+  readonly scheme: string;
+  readonly key: string;
+  readonly backend: Backend;
+}
+
+/** Where an archive lies. */
+export interface OuterPlace {
+  readonly uri: string;
+  readonly client_config: ClientConfig;
+  readonly environment: Environment;
+}
+
+/** Kinds of storage do not know each other: who knows all of them opens the one that an archive lies in. */
+export interface OuterOpener {
+  /** Throws what is wrong with the URI or its parameters, without asking the store. */
+  check(place: OuterPlace): void;
+  open(place: OuterPlace): Promise<Outer>;
+}
+
+export interface Range extends CallOptions {
+  readonly start: number;
+  readonly end: number;
+}
+
+export class ArchiveSource {
+  readonly #outer: Outer;
+  readonly #entry: Entry;
+
+  constructor(outer: Outer, entry: Entry) {
+    this.#outer = outer;
+    this.#entry = entry;
+  }
+
+  static async look(outer: Outer, call: CallOptions): Promise<ArchiveSource> {
+    const entry = await outer.backend.stat(outer.key, call);
+    if (Number.isFinite(entry.size)) return new ArchiveSource(outer, entry);
+    throw new StorageError("unsupported", `${outer.uri}: the server does not tell how long the archive is`);
+  }
+
+  get uri(): string {
+    return this.#outer.uri;
+  }
+
+  get size(): number {
+    return this.#entry.size;
+  }
+
+  isSameAs(other: ArchiveSource): boolean {
+    const [one, two] = [this.#entry, other.#entry];
+    return one.size === two.size && one.etag === two.etag && Number(one.last_modified) === Number(two.last_modified);
+  }
+
+  bytes(range: Range): Promise<Uint8Array> {
+    return readObject(this.#outer.backend, this.#outer.key, this.#options(range));
+  }
+
+  stream(range: Range): AsyncGenerator<Uint8Array> {
+    return streamObject(this.#outer.backend, this.#outer.key, this.#options(range));
+  }
+
+  /** The archive cannot be read as one. */
+  damaged(why: string): StorageError {
+    return new StorageError("failed", `${this.uri}: ${why}`, this.#place);
+  }
+
+  get #place(): ErrorPlace {
+    return { scheme: this.#outer.scheme, key: this.#outer.key };
+  }
+
+  #options({ start, end, signal }: Range) {
+    return { start, end, signal, ifMatch: this.#entry.etag || undefined };
+  }
+}

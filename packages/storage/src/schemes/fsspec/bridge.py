@@ -1,0 +1,122 @@
+"""The Python side of the bridge to fsspec: answers the requests that come over standard input, each in a thread."""
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+
+# Our own modules lie beside this file, where nothing is written; afterwards nothing is looked for there.
+here = os.path.dirname(os.path.abspath(__file__))
+others = [folder for folder in sys.path if os.path.abspath(folder) != here]
+writes_nothing = sys.dont_write_bytecode
+sys.path[:] = [here, *others]
+sys.dont_write_bytecode = True
+
+from bridge_files import ACTIONS, Place, close_connections  # noqa: E402
+from bridge_wire import ERROR, HEADER, LONGEST_FRAME, REQUEST, RESULT, Buffered, Call, Output  # noqa: E402
+
+sys.path[:] = others
+sys.dont_write_bytecode = writes_nothing
+
+
+def describe(error):
+    """An error as the other side reads it: the types it is of, and its words."""
+    types = [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException, Exception)]
+    text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno and not str(error) else str(error)
+    missing = [kind.name for kind in (error, error.__cause__) if isinstance(kind, ImportError) and kind.name]
+    module = missing[-1].split(".")[0] if missing else None
+    return {"types": types or [type(error).__name__], "message": text[:4000], "module": module}
+
+
+class Bridge:
+    def __init__(self, fsspec):
+        self.fsspec = fsspec
+        self.output = Output()
+        self.buffered = Buffered()
+        self.calls = {}
+        self.places = {}
+        self.lock = threading.Lock()
+
+    def run(self):
+        names = sorted({*self.fsspec.available_protocols(), *self.fsspec.registry})
+        self.output.send_json(RESULT, 0, {"fsspec": self.fsspec.__version__, "names": names})
+        source = sys.stdin.buffer
+        while header := source.read(HEADER.size):
+            length, kind, number = HEADER.unpack(header)
+            if length > LONGEST_FRAME:
+                break
+            payload = source.read(length)
+            if kind == REQUEST:
+                self.begin(number, json.loads(payload))
+            elif call := self.calls.get(number):
+                call.take(kind, payload)
+
+    def begin(self, number, request):
+        call = Call(number, self.output, self.buffered)
+        with self.lock:
+            self.calls[number] = call
+        threading.Thread(target=self.answer, args=(call, request), daemon=True).start()
+
+    def answer(self, call, request):
+        try:
+            result = self.perform(call, request)
+            self.output.send_json(RESULT, call.number, result)
+        except BaseException as error:
+            self.output.send_json(ERROR, call.number, describe(error))
+        finally:
+            call.drop()
+            with self.lock:
+                del self.calls[call.number]
+
+    def perform(self, call, request):
+        action = request["action"]
+        if action == "open":
+            return self.open(request)
+        if action == "close":
+            return self.close(request)
+        if action == "buffered":
+            return self.buffered.most
+        place = self.places[request["place"]]
+        fs = place.acquire()
+        try:
+            return ACTIONS[action](place, fs, call, request)
+        finally:
+            place.release(fs)
+
+    def open(self, request):
+        place = Place(request["url"], request["config"], request["folders"])
+        self.places[request["place"]] = place
+        return {"parallel": place.shared is not None}
+
+    def close(self, request):
+        place = self.places.pop(request["place"], None)
+        if place and place.shared is None:
+            for fs in place.idle:
+                close_connections(fs)
+
+
+def main():
+    # Ctrl-C reaches the whole group of processes: the other side decides what it means, and our end is that of its pipe.
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    try:
+        import fsspec
+    except ImportError as error:
+        Output().send_json(ERROR, 0, describe(error))
+        return
+    Bridge(fsspec).run()
+
+
+try:
+    main()
+except BrokenPipeError:
+    pass
+except BaseException:
+    traceback.print_exc()
+finally:
+    sys.stderr.flush()
+    # Threads may be in the middle of a call that takes long: nobody waits for them any more.
+    os._exit(0)

@@ -1,0 +1,118 @@
+"""Frames between the bridge and the process that started it, and the calls they belong to.
+
+A frame is a length (4 bytes, of what follows the header), a kind (1 byte) and the number of its request (4 bytes), all
+big-endian, and then that many bytes. Every request has a thread. What is streamed, in either direction, is bounded by
+credit: a sender that has used its credit waits until the other side has taken something. frames.ts is the other side.
+"""
+
+import json
+import os
+import struct
+import threading
+
+REQUEST, DATA, END, CREDIT, CANCEL, RESULT, ERROR, HEAD, PAGE = range(1, 10)
+HEADER = struct.Struct(">IBI")
+LONGEST_FRAME = 8 * 1024 * 1024
+PIECE = 256 * 1024
+WINDOW = 4 * PIECE
+
+
+class Cancelled(Exception):
+    pass
+
+
+class Output:
+    """Standard output of the process, which libraries that print must not reach."""
+
+    def __init__(self):
+        self.descriptor = os.dup(1)
+        os.dup2(2, 1)
+        self.lock = threading.Lock()
+
+    def send(self, kind, number, payload=b""):
+        header = HEADER.pack(len(payload), kind, number)
+        # What is short goes at once; copying a long payload would cost more than a second call.
+        parts = [header, payload] if len(payload) > 4096 else [header + payload]
+        with self.lock:
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[os.write(self.descriptor, view) :]
+
+    def send_json(self, kind, number, value):
+        self.send(kind, number, to_json(value))
+
+
+class Buffered:
+    """Bytes of uploads that wait to be written, and the most that there ever were. Tests ask for it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.now = self.most = 0
+
+    def add(self, count):
+        with self.lock:
+            self.now += count
+            self.most = max(self.most, self.now)
+
+
+class Call:
+    """A request on its way: its credit, what was sent to it, and whether it is still wanted."""
+
+    def __init__(self, number, output, buffered):
+        self.number = number
+        self.output = output
+        self.buffered = buffered
+        self.changed = threading.Condition()
+        self.credit = WINDOW
+        self.pieces = []
+        self.ended = False
+        self.cancelled = False
+
+    def check(self):
+        if self.cancelled:
+            raise Cancelled()
+
+    def stream(self, kind, payload):
+        with self.changed:
+            while self.credit <= 0 and not self.cancelled:
+                self.changed.wait()
+            self.check()
+            self.credit -= len(payload)
+        self.output.send(kind, self.number, payload)
+
+    def sent_pieces(self):
+        """What the other side sends, until it says that this was all."""
+        while True:
+            with self.changed:
+                while not self.pieces and not self.ended and not self.cancelled:
+                    self.changed.wait()
+                self.check()
+                if not self.pieces:
+                    return
+                piece = self.pieces.pop(0)
+            yield piece
+            self.buffered.add(-len(piece))
+            self.output.send(CREDIT, self.number, struct.pack(">I", len(piece)))
+
+    def take(self, kind, payload):
+        with self.changed:
+            if kind == DATA:
+                self.buffered.add(len(payload))
+                self.pieces.append(payload)
+            elif kind == END:
+                self.ended = True
+            elif kind == CREDIT:
+                self.credit += struct.unpack(">I", payload)[0]
+            elif kind == CANCEL:
+                self.cancelled = True
+            self.changed.notify_all()
+
+    def drop(self):
+        with self.changed:
+            self.buffered.add(-sum(map(len, self.pieces)))
+            self.pieces = []
+
+
+def to_json(value):
+    return json.dumps(value).encode()

@@ -1,0 +1,64 @@
+/** What an exception of fsspec means. */
+import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../../errors.ts";
+import type { RemoteFailure } from "./call.ts";
+
+/** By the name of the exception or of one that it is derived from, the nearest first. */
+const codes: Readonly<Record<string, ErrorCode>> = {
+  FileNotFoundError: "not_found",
+  NotADirectoryError: "not_found",
+  PermissionError: "permission",
+  NoCredentialsError: "permission",
+  AuthenticationException: "permission",
+  FileExistsError: "precondition",
+  TimeoutError: "network",
+  ConnectionError: "network",
+  ClientConnectionError: "network",
+  gaierror: "network",
+  NotImplementedError: "unsupported",
+  ImportError: "config",
+};
+
+/** Only while a file system is made: later they are no fault of the configuration. */
+const openingCodes: Readonly<Record<string, ErrorCode>> = {
+  TypeError: "config",
+  ValueError: "config",
+  KeyError: "config",
+};
+
+/** Packages that are not called what they are imported as. */
+const packages: Readonly<Record<string, string>> = { smbclient: "smbprotocol" };
+
+export interface Circumstances {
+  readonly place: ErrorPlace;
+  readonly python: string;
+  readonly isOpening: boolean;
+  /** Texts that must not be seen. */
+  readonly secrets: readonly string[];
+}
+
+export function toStorageError(failure: RemoteFailure, { place, python, isOpening, secrets }: Circumstances): Error {
+  const { types, module } = failure;
+  const known = { ...codes, ...(isOpening ? openingCodes : {}) };
+  const code = types.map((type) => known[type]).find((found) => found !== undefined) ?? "failed";
+  if (types[0] === "IsADirectoryError") return new FolderError({ key: "", ...place });
+  const where = `${place.scheme}://${isOpening ? "" : (place.key ?? "")}`;
+  const words = secrets.reduce((text, secret) => text.replaceAll(secret, "********"), failure.message);
+  const why = words === "" ? types[0] : types.includes("ImportError") ? words : `${words} (${types[0]})`;
+  return new StorageError(code, `${where}: ${why}${module ? advice(python, module) : ""}`, place);
+}
+
+const advice = (python: string, module: string) =>
+  `. Install what is missing with \`${python} -m pip install ${packages[module] ?? module}\``;
+
+/** Values that stand under names of secrets, however deep, and the password of a URL. */
+export function secretsOf(config: unknown, uri: string): string[] {
+  const [, inUri = ""] = /:\/\/[^/@:]*:([^/@]+)@/.exec(uri) ?? [];
+  return [inUri, ...secretValues(config, false)].filter((text) => text.length > 3);
+}
+
+function secretValues(value: unknown, isSecret: boolean): string[] {
+  if (typeof value === "string") return isSecret ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  const named = /secret|pass|token|key|credential|auth|sas|connection_string/i;
+  return Object.entries(value).flatMap(([name, member]) => secretValues(member, isSecret || named.test(name)));
+}

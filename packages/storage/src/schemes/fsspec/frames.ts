@@ -1,0 +1,69 @@
+/** Frames between this process and the Python of the bridge; `bridge_wire.py` says what they look like. */
+
+export const kinds = {
+  request: 1,
+  data: 2,
+  end: 3,
+  credit: 4,
+  cancel: 5,
+  result: 6,
+  error: 7,
+  head: 8,
+  page: 9,
+} as const;
+
+/** Bytes of content in one frame. */
+export const pieceSize = 256 * 1024;
+
+/** Bytes of a stream that may be on their way before the receiver has taken any. */
+export const windowSize = 4 * pieceSize;
+
+const headerSize = 9;
+const longestFrame = 8 * 1024 * 1024;
+
+export interface Frame {
+  readonly kind: number;
+  /** Of the request that it belongs to. */
+  readonly number: number;
+  readonly payload: Buffer;
+}
+
+export function frameHeader(kind: number, number: number, length: number): Buffer {
+  const header = Buffer.allocUnsafe(headerSize);
+  header.writeUInt32BE(length, 0);
+  header.writeUInt8(kind, 4);
+  header.writeUInt32BE(number, 5);
+  return header;
+}
+
+/** Puts frames together from whatever pieces a pipe gives. */
+export class FrameReader {
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #wanted = headerSize;
+
+  /** Throws at a frame that no bridge sends: nothing after it can be trusted. */
+  *read(bytes: Buffer): Generator<Frame> {
+    this.#pieces.push(bytes);
+    this.#length += bytes.length;
+    while (this.#length >= this.#wanted) {
+      const all = this.#pieces.length === 1 ? (this.#pieces[0] as Buffer) : Buffer.concat(this.#pieces, this.#length);
+      const end = headerSize + checkedLength(all);
+      this.#pieces = [all];
+      this.#wanted = end;
+      if (all.length < end) return;
+      yield { kind: all.readUInt8(4), number: all.readUInt32BE(5), payload: all.subarray(headerSize, end) };
+      this.#pieces = [all.subarray(end)];
+      this.#length = all.length - end;
+      this.#wanted = headerSize;
+    }
+  }
+}
+
+function checkedLength(header: Buffer): number {
+  const length = header.readUInt32BE(0);
+  const kind = header.readUInt8(4);
+  if (length <= longestFrame && kind >= kinds.credit && kind <= kinds.page) return length;
+  if (kind === kinds.data && length <= pieceSize) return length;
+  throw new Error(`a frame of kind ${kind} with ${length} bytes`);
+}

@@ -1,0 +1,12 @@
+/** What kinds of storage of fsspec take: whatever their file system takes. */
+import type { ParameterTable } from "../../configuration/parameters.ts";
+
+export const parameters = {
+  "*": {
+    type: ["boolean", "number", "string", "dict", "object"],
+    default: null,
+    effect: "native",
+    secret: true,
+    help: "Any key: a keyword argument of fsspec's file system. In a chain, the arguments of another link are a dict under its name.",
+  },
+} as const satisfies ParameterTable;

@@ -1,0 +1,24 @@
+/** Every other kind of storage that fsspec has a file system for, through an installed Python. */
+import { fileServerCapabilities } from "../../capabilities.ts";
+import { defineScheme, type Scheme } from "../../scheme.ts";
+import { isObjectStore } from "./names.ts";
+import { parameters } from "./parameters.ts";
+import { linkNames, parseBridgedUri, withoutForce } from "./uri.ts";
+
+/** `natives`: the kinds that need no bridge, for messages. */
+export function bridgeScheme(uri: string, natives: readonly string[]): Scheme<typeof parameters> {
+  const url = withoutForce(uri);
+  const [name = ""] = linkNames(url);
+  const folders = !isObjectStore(name);
+  const { keys } = fileServerCapabilities;
+  return defineScheme({
+    names: [name],
+    parameters,
+    capabilities: { ...fileServerCapabilities, folders, keys: { ...keys, besideFolder: !folders, length: 1024 } },
+    parse: parseBridgedUri,
+    load: async () => {
+      const { open } = await import("./open.ts");
+      return { open: (request) => open(request, { url, natives }, folders) };
+    },
+  });
+}

@@ -1,0 +1,70 @@
+/** Places of a tar archive in the order in which they are looked at, without what lies between them where that can be. */
+import type { ArchiveSource } from "../../archive/outer.ts";
+import { decompress } from "../../archive/pieces.ts";
+import type { Decompressor } from "./compression.ts";
+
+export interface Blocks {
+  /** Fewer bytes than wanted at the end of the archive. No place before an earlier one. */
+  read(at: number, length: number): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+export function openBlocks(source: ArchiveSource, decompressor: Decompressor): Blocks {
+  return decompressor ? new StreamedBlocks(source, decompressor) : new RangedBlocks(source);
+}
+
+/** So much is asked for at once: headers of small files lie close together. */
+const windowSize = 256 * 1024;
+
+class RangedBlocks implements Blocks {
+  readonly #source: ArchiveSource;
+  #start = 0;
+  #window: Buffer = Buffer.alloc(0);
+
+  constructor(source: ArchiveSource) {
+    this.#source = source;
+  }
+
+  async read(at: number, length: number): Promise<Buffer> {
+    if (at < this.#start || at + length > this.#start + this.#window.length) {
+      const end = Math.min(this.#source.size, at + Math.max(length, windowSize));
+      this.#window = at < end ? Buffer.from(await this.#source.bytes({ start: at, end })) : Buffer.alloc(0);
+      this.#start = at;
+    }
+    return this.#window.subarray(at - this.#start, at - this.#start + length);
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** What is compressed can only be gone through. */
+class StreamedBlocks implements Blocks {
+  readonly #pieces: AsyncGenerator<Uint8Array>;
+  #start = 0;
+  #window: Buffer = Buffer.alloc(0);
+
+  constructor(source: ArchiveSource, decompressor: NonNullable<Decompressor>) {
+    this.#pieces = decompress(source.stream({ start: 0, end: source.size }), decompressor());
+  }
+
+  async read(at: number, length: number): Promise<Buffer> {
+    this.#drop(at);
+    while (this.#start + this.#window.length < at + length) {
+      const next = await this.#pieces.next();
+      if (next.done) break;
+      this.#window = this.#window.length === 0 ? Buffer.from(next.value) : Buffer.concat([this.#window, next.value]);
+      this.#drop(at);
+    }
+    return this.#start === at ? this.#window.subarray(0, length) : Buffer.alloc(0);
+  }
+
+  #drop(at: number): void {
+    const count = Math.min(at - this.#start, this.#window.length);
+    this.#window = this.#window.subarray(count);
+    this.#start += count;
+  }
+
+  async close(): Promise<void> {
+    await this.#pieces.return(undefined);
+  }
+}

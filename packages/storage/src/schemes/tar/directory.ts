@@ -1,0 +1,111 @@
+/** The files of a tar archive. It has no directory: its headers are gone through, one after the other. */
+import { type Member, type Members, memberKey } from "../../archive/member.ts";
+import type { ArchiveSource } from "../../archive/outer.ts";
+import { type Blocks, openBlocks } from "./blocks.ts";
+import { type Decompressor, findDecompressor } from "./compression.ts";
+import { blockSize, isEmptyBlock, parseHeader, type TarHeader, textIn } from "./header.ts";
+
+export interface TarMember extends Member {
+  /** Of its bytes, in the archive as it is when it is not compressed. */
+  readonly start: number;
+  decompressor?: Decompressor;
+}
+
+/** What a header says of the file after it, where its own fields do not suffice. */
+type Remarks = Partial<Record<string, string>>;
+
+/** Of names and remarks, which are in memory. */
+const longestRemark = 1024 * 1024;
+
+export async function readMembers(source: ArchiveSource): Promise<Members<TarMember>> {
+  const decompressor = await findDecompressor(source);
+  const blocks = openBlocks(source, decompressor);
+  try {
+    const members = await goThrough(source, blocks);
+    for (const member of members.values()) member.decompressor = decompressor;
+    return members;
+  } finally {
+    await blocks.close();
+  }
+}
+
+async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members<TarMember>> {
+  const members: Members<TarMember> = new Map();
+  let remarks: Remarks = {};
+  for (let at = 0; ; ) {
+    const block = await readBlock(source, blocks, at);
+    if (block.length === 0 || isEmptyBlock(block)) return members;
+    const header = parseHeader(block);
+    if (!header) throw source.damaged(at === 0 ? "it is not a tar archive" : `its header at byte ${at} is damaged`);
+    const size = sizeOf(header, remarks);
+    if (!Number.isSafeInteger(size) || size < 0) throw source.damaged(`its header at byte ${at} is damaged`);
+    const start = at + blockSize;
+    if (isRemark(header)) remarks = { ...remarks, ...(await readRemarks(source, blocks, header, start)) };
+    else {
+      addMember(members, header, remarks, start, size);
+      remarks = {};
+    }
+    at = start + Math.ceil(size / blockSize) * blockSize;
+  }
+}
+
+async function readBlock(source: ArchiveSource, blocks: Blocks, at: number): Promise<Buffer> {
+  try {
+    return await blocks.read(at, blockSize);
+  } catch (error) {
+    // What a decompressor says of itself.
+    const { code = "" } = error as NodeJS.ErrnoException;
+    throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`it cannot be decompressed: ${(error as Error).message}`) : error;
+  }
+}
+
+const sizeOf = (header: TarHeader, remarks: Remarks) =>
+  isRemark(header) || remarks["size"] === undefined ? header.size : Number(remarks["size"]);
+
+const isRemark = ({ type }: TarHeader) => ["L", "K", "x", "g"].includes(type);
+
+async function readRemarks(
+  source: ArchiveSource,
+  blocks: Blocks,
+  { type, size }: TarHeader,
+  at: number,
+): Promise<Remarks> {
+  if (size > longestRemark) throw source.damaged(`the name at byte ${at} has ${size} bytes`);
+  const bytes = await blocks.read(at, size);
+  if (type === "L") return { path: textIn(bytes) };
+  return type === "x" ? parseRemarks(bytes) : {};
+}
+
+/** `27 path=some/long/name\n`: the number counts all of it. */
+function parseRemarks(bytes: Buffer): Remarks {
+  const remarks: Remarks = {};
+  for (let at = 0; at < bytes.length; ) {
+    const length = Number.parseInt(bytes.toString("latin1", at, at + 20), 10);
+    if (!(length > 0)) break;
+    const [, name = "", value = ""] = /^\d+ ([^=]*)=(.*)\n$/s.exec(bytes.toString("utf8", at, at + length)) ?? [];
+    remarks[name] = value;
+    at += length;
+  }
+  return remarks;
+}
+
+/** Files only: links are left out, as what they lead to may lie outside of the archive. */
+function addMember(
+  members: Members<TarMember>,
+  header: TarHeader,
+  remarks: Remarks,
+  start: number,
+  size: number,
+): void {
+  const { type } = header;
+  const name = remarks["path"] ?? header.name;
+  const key = name.endsWith("/") ? undefined : memberKey(name);
+  if (key === undefined || !["0", "\0", "7", "S"].includes(type)) return;
+  const seconds = Number(remarks["mtime"]);
+  const modified = remarks["mtime"] === undefined || Number.isNaN(seconds) ? header.modified : new Date(seconds * 1000);
+  const isSparse = type === "S" || Object.keys(remarks).some((remark) => remark.startsWith("GNU.sparse."));
+  const etag = [Number(modified), size, start].map((number) => number.toString(16)).join("-");
+  // Of two that have one name the later one counts.
+  members.delete(key);
+  members.set(key, { size, etag, modified, start, refusal: isSparse ? "it is sparse, which is not read" : undefined });
+}

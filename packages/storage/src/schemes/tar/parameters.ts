@@ -1,0 +1,2 @@
+/** What `tar://` takes. */
+export { archiveParameters as parameters } from "../../archive/parameters.ts";

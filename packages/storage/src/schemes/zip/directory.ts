@@ -1,0 +1,93 @@
+/** The directory of a ZIP archive, which stands at its end: nothing else of the archive is read for it. */
+import { type Members, memberKey } from "../../archive/member.ts";
+import type { ArchiveSource } from "../../archive/outer.ts";
+import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
+
+/** It is kept in memory while the storage is open. */
+const longestDirectory = 256 * 1024 * 1024;
+
+/** The end record, with the longest comment, and the locator of ZIP64 before it. */
+const longestEnd = 22 + 65_535 + 20;
+const endSize = 22;
+
+interface DirectoryPlace {
+  readonly start: number;
+  readonly end: number;
+  readonly count: number;
+  /** What stands before the archive itself: offsets in it do not count that. */
+  readonly shift: number;
+}
+
+export async function readDirectory(source: ArchiveSource): Promise<Members<ZipMember>> {
+  const place = await findDirectory(source);
+  const members: Members<ZipMember> = new Map();
+  let count = 0;
+  for await (const header of headersOf(source, place)) {
+    count += 1;
+    const { name, member } = parseHeader(header, place.shift);
+    // A slash at the end marks a folder.
+    const key = /[/\\]$/.test(name) ? undefined : memberKey(name);
+    // Of two that have one name the later one counts, wherever it stands.
+    if (key !== undefined) members.delete(key);
+    if (key !== undefined) members.set(key, member);
+  }
+  if (count !== place.count) throw source.damaged(`its directory has ${count} of ${place.count} files`);
+  return members;
+}
+
+async function* headersOf(source: ArchiveSource, { start, end }: DirectoryPlace): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of source.stream({ start, end })) {
+    rest = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece]);
+    let at = 0;
+    while (rest.length - at >= headerSize) {
+      const size = headerSizeOf(rest.subarray(at));
+      if (size === undefined) throw source.damaged("its directory is damaged");
+      if (rest.length - at < size) break;
+      yield rest.subarray(at, at + size);
+      at += size;
+    }
+    rest = rest.subarray(at);
+  }
+  if (rest.length > 0) throw source.damaged("its directory is damaged");
+}
+
+async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
+  const from = Math.max(0, source.size - longestEnd);
+  const tail = Buffer.from(await source.bytes({ start: from, end: source.size }));
+  const at = findEnd(tail);
+  if (at < 0) throw source.damaged("it is not a ZIP archive");
+  const large = await findLarge(source, tail, at);
+  const end = large?.at ?? from + at;
+  const count = large?.count ?? tail.readUInt16LE(at + 10);
+  const size = large?.size ?? tail.readUInt32LE(at + 12);
+  const offset = large?.offset ?? tail.readUInt32LE(at + 16);
+  const shift = end - size - offset;
+  if (shift < 0) throw source.damaged("its directory lies outside of it");
+  if (size > longestDirectory) throw source.damaged(`its directory has ${size} bytes, which is too much to be kept`);
+  return { start: end - size, end, count, shift };
+}
+
+/** The last one whose comment ends with the archive: a comment may look like an end. */
+function findEnd(tail: Buffer): number {
+  for (let at = tail.length - endSize; at >= 0; at -= 1) {
+    if (tail.readUInt32LE(at) === 0x06054b50 && at + endSize + tail.readUInt16LE(at + 20) === tail.length) return at;
+  }
+  return -1;
+}
+
+/** Of archives that are too large for the numbers of the end record. */
+async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
+  const locator = end - 20;
+  if (locator < 0 || tail.readUInt32LE(locator) !== 0x07064b50) return undefined;
+  // Its place is written without what stands before the archive; directly before the locator it always is.
+  const told = Number(tail.readBigUInt64LE(locator + 8));
+  const here = source.size - tail.length + locator - 56;
+  for (const at of [told, here]) {
+    const record = Buffer.from(await source.bytes({ start: Math.max(0, at), end: Math.max(0, at) + 56 }));
+    if (record.length < 56 || record.readUInt32LE(0) !== 0x06064b50) continue;
+    const number = (offset: number) => Number(record.readBigUInt64LE(offset));
+    return { at, count: number(32), size: number(40), offset: number(48) };
+  }
+  throw source.damaged("the end of its directory is damaged");
+}

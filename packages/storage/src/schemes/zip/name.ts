@@ -1,0 +1,18 @@
+/** Names in ZIP archives: UTF-8, or the letters of the first PC. */
+
+/** Code page 437, from 128 on. */
+const letters =
+  "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐" +
+  "└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u00a0";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** Many tools write UTF-8 without saying so: what can be read as such is. */
+export function decodeName(bytes: Buffer, isUtf8: boolean): string {
+  if (isUtf8) return bytes.toString();
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    return Array.from(bytes, (byte) => (byte < 128 ? String.fromCharCode(byte) : letters[byte - 128])).join("");
+  }
+}

@@ -1,0 +1,9 @@
+/** The backend of `zip://`. */
+import { archiveBackend } from "../../archive/backend.ts";
+import type { Outer } from "../../archive/outer.ts";
+import type { Backend } from "../../backend.ts";
+import { readDirectory } from "./directory.ts";
+import { readMember } from "./read.ts";
+
+export const open = (outer: Outer): Backend =>
+  archiveBackend({ scheme: "zip", readMembers: readDirectory, readMember }, outer);

@@ -1,0 +1,2 @@
+/** What `zip://` takes. */
+export { archiveParameters as parameters } from "../../archive/parameters.ts";

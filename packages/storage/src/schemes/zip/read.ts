@@ -1,0 +1,55 @@
+/** Reading a file of a ZIP archive, decompressed on the way. */
+import { crc32, createInflateRaw } from "node:zlib";
+import type { ArchiveSource, Range } from "../../archive/outer.ts";
+import { cut, decompress } from "../../archive/pieces.ts";
+import { methods, type ZipMember } from "./header.ts";
+
+const localHeaderSize = 30;
+
+export async function* readMember(
+  source: ArchiveSource,
+  key: string,
+  member: ZipMember,
+  { start, end, signal }: Range,
+): AsyncGenerator<Uint8Array> {
+  const first = await firstByte(source, key, member, signal);
+  if (member.method === methods.stored) {
+    if (member.compressedSize !== member.size) throw source.damaged(`${key} has two sizes`);
+    const isWhole = start === 0 && end === member.size;
+    const body = source.stream({ start: first + start, end: first + end, signal });
+    yield* isWhole ? checked(source, key, member, body) : body;
+    return;
+  }
+  const packed = source.stream({ start: first, end: first + member.compressedSize, signal });
+  yield* cut(checked(source, key, member, decompress(packed, createInflateRaw())), start, end);
+}
+
+/** Behind the header before it, which repeats the name, and may have other extra fields than the directory. */
+async function firstByte(source: ArchiveSource, key: string, member: ZipMember, signal: AbortSignal | undefined) {
+  const { headerStart } = member;
+  const range = { start: headerStart, end: headerStart + localHeaderSize, signal };
+  const header = Buffer.from(await source.bytes(range));
+  if (header.length < localHeaderSize || header.readUInt32LE(0) !== 0x04034b50) {
+    throw source.damaged(`${key} is not where its directory says`);
+  }
+  return headerStart + localHeaderSize + header.readUInt16LE(26) + header.readUInt16LE(28);
+}
+
+/** A file that unpacks to more than its directory says ends there, before anybody has room for it. */
+async function* checked(
+  source: ArchiveSource,
+  key: string,
+  { size, crc }: ZipMember,
+  body: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  let count = 0;
+  let sum = 0;
+  for await (const piece of body) {
+    count += piece.length;
+    sum = crc32(piece, sum);
+    if (count > size) throw source.damaged(`${key} has more than the ${size} bytes that its directory says`);
+    if (count === size && sum !== crc) throw source.damaged(`${key} is damaged: its checksum is another`);
+    yield piece;
+  }
+  if (count < size) throw source.damaged(`${key} ends after ${count} of ${size} bytes`);
+}

@@ -1,0 +1,6 @@
+/** `zip://path/in/archive::URI-of-the-archive`: files in an archive that any other storage holds, to read only. */
+import type { OuterOpener } from "../../archive/outer.ts";
+import { archiveScheme } from "../../archive/scheme.ts";
+import { parameters } from "./parameters.ts";
+
+export const zipScheme = (opener: OuterOpener) => archiveScheme("zip", parameters, opener, () => import("./open.ts"));
