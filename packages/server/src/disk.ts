@@ -33,8 +33,9 @@ export class Disk {
     return this.#free;
   }
 
-  async isLow(): Promise<boolean> {
-    return this.#floor > 0 && (await this.free()) < this.#floor;
+  /** Whether it is, or would be with so many bytes more. */
+  async isLow(more = 0): Promise<boolean> {
+    return this.#floor > 0 && (await this.free()) - more < this.#floor;
   }
 
   /** Refuses what would need room. */

@@ -12,7 +12,7 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams, datasets];
+const migrations: readonly Migration[] = [first, manyTeams, datasets, teamUsage];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -131,6 +131,21 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
     `create table schedules (id ${identity}, team_id integer not null references teams, user_id integer not null references users, name text not null, pipeline_id text not null references pipelines, start_after text, cron_expression text, timezone text not null, overlap text not null, catch_up text not null, is_paused integer not null, next_run text, waiting_since text, latest_pipeline_id text, fired integer not null, last_error text, created_at text not null, updated_at text not null, unique (team_id, name))`,
     `create index schedules_by_time on schedules (next_run, id) where next_run is not null`,
     `create index schedules_that_wait on schedules (id) where waiting_since is not null`,
+  ]);
+}
+
+/** What teams keep on disk, and how much they may. Uploads are counted in blocks; the rest is counted by a loop. */
+async function teamUsage(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `alter table teams add column max_dataset_bytes bigint`,
+    `alter table teams add column max_upload_bytes bigint`,
+    `alter table teams add column max_log_bytes bigint`,
+    `create table team_usage (team_id integer primary key references teams, datasets bigint, uploads bigint not null, logs bigint not null)`,
+    `insert into team_usage (team_id, datasets, uploads, logs) select teams.id, null, coalesce((select sum((files.size + 4095) / 4096 * 4096) from files where files.team_id = teams.id), 0), 0 from teams`,
+    `alter table attempts add column store_bytes bigint not null default 0`,
+    `alter table jobs add column log_bytes bigint`,
+    `create index jobs_with_uncounted_logs on jobs (finished_at, id) where log_bytes is null and log_removed_at is null and finished_at is not null`,
+    `create index jobs_with_logs on jobs (team_id, finished_at, id) where log_bytes > 0 and log_removed_at is null`,
   ]);
 }
 
