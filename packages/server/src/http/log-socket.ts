@@ -27,8 +27,6 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   });
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
-  context.metrics.followersBuffered = () =>
-    [...sockets.clients].reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     accept(context, request).then(
@@ -98,7 +96,7 @@ async function serve(following: Following, client: WebSocket, call: Call): Promi
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
   context.log.debug({ job: call.jobId, after: call.after }, "following");
-  context.metrics.followers++;
+  context.metrics.followers.add(client);
   try {
     await follow(following, client, call, AbortSignal.any([gone.signal, context.stopping]));
     client.close(1000);
@@ -106,7 +104,7 @@ async function serve(following: Following, client: WebSocket, call: Call): Promi
     context.log.error({ err: error, job: call.jobId }, "following failed");
     client.close(1011);
   } finally {
-    context.metrics.followers--;
+    context.metrics.followers.delete(client);
   }
 }
 

@@ -37,9 +37,7 @@ export class ServerMetrics {
     "Bytes of logs that were read and masked for followers: once for all who are at the same place.",
   );
   /** Open log sockets. */
-  followers = 0;
-  /** Bytes that they have not taken yet. */
-  followersBuffered: () => number = () => 0;
+  readonly followers = new Set<{ readonly bufferedAmount: number }>();
   readonly #lag = monitorEventLoopDelay({ resolution: 100 });
 
   constructor() {
@@ -60,13 +58,15 @@ export class ServerMetrics {
     ];
     return [
       ...series.map((one) => one.family()),
-      gauge("millrace_log_followers", "Open log sockets.", this.followers),
-      gauge("millrace_log_buffered_bytes", "Bytes that followers have not taken yet.", this.followersBuffered()),
+      gauge("millrace_log_followers", "Open log sockets.", this.followers.size),
+      gauge("millrace_log_buffered_bytes", "Bytes that followers have not taken yet.", this.#buffered()),
       gauge("nodejs_eventloop_lag_p50_seconds", "Median event-loop lag since the last scrape.", this.#percentile(50)),
       gauge("nodejs_eventloop_lag_p99_seconds", "Event-loop lag since the last scrape.", this.#percentile(99)),
       gauge("nodejs_eventloop_lag_max_seconds", "Longest event-loop lag since the last scrape.", this.#longestLag()),
     ];
   }
+
+  #buffered = () => [...this.followers].reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
 
   close(): void {
     this.#lag.disable();

@@ -1,5 +1,4 @@
 /** Gives back the space of what was removed: SQLite keeps it in its files for what comes next. */
-import { dirname } from "node:path";
 import { openDatabase, type StoreFiles } from "../open-store.ts";
 
 /** Of a file that are empty before it is written anew. */
@@ -7,8 +6,6 @@ const share = 0.1;
 
 /** Only while nobody else works with the store. */
 export function compactStore(files: StoreFiles): void {
-  // A place where this child may write.
-  process.env["SQLITE_TMPDIR"] = dirname(files.rows);
   for (const part of ["metadata", "rows"] as const) {
     const db = openDatabase(files[part], "write");
     const pragma = (name: string) => Number(Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]);
