@@ -33,6 +33,7 @@ export async function measureLogs(): Promise<Measurement[]> {
       compare("a job that writes 1 GB", "<= 1.1", writing),
       compare("bytes that a follower of 1 GB received", ">= 1", bytes),
       limit("growth of the server's memory meanwhile", followed.growth, 64, "MB"),
+      ...(await measureFollowers(server, client)),
     ];
   } finally {
     await server.dispose();
@@ -55,6 +56,51 @@ async function writePlain(path: string): Promise<void> {
   await once(child, "exit");
   await file.close();
   await rm(path);
+}
+
+const followedBytes = 4_000_000;
+const many = 500;
+
+/**
+ * What a follower costs the server, one alone and one of many: reading and framing are shared, sending is not. And what
+ * the many together do to the server's memory.
+ */
+async function measureFollowers(server: TestServer, client: Client): Promise<Measurement[]> {
+  const one = await cpuOfFollowers(server, client, 1);
+  const before = await residentMegabytes(server);
+  let most = before;
+  const watch = setInterval(() => void residentMegabytes(server).then((now) => (most = Math.max(most, now))), 100);
+  const all = await cpuOfFollowers(server, client, many);
+  clearInterval(watch);
+  const cost = { ours: all, other: one * many, unit: "s of CPU", otherIs: `${many} times one follower` };
+  return [
+    compare(`${many} followers of ${followedBytes / 1e6} MB`, "<= 0.1", cost),
+    limit("growth of the server's memory meanwhile", most - before, 200, "MB"),
+  ];
+}
+
+/** CPU seconds of the server from when all are connected to when each has everything. */
+async function cpuOfFollowers(server: TestServer, client: Client, count: number): Promise<number> {
+  // As long as it takes them all to connect.
+  const { id } = await createJob(client, shell(`sleep 10; yes '${line}' | head -c ${followedBytes}`));
+  const token = await server.token();
+  const sockets = await Promise.all(
+    [...Array(count)].map(async () => {
+      const url = `${server.url.replace("http", "ws")}/api/logs/follow/?job_id=${id}&team_name=main`;
+      const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` }, perMessageDeflate: false });
+      await once(socket, "open");
+      return socket;
+    }),
+  );
+  const before = await cpuSeconds(server);
+  await Promise.all(sockets.map((socket) => once(socket, "close")));
+  return (await cpuSeconds(server)) - before;
+}
+
+/** User and system time, in seconds: clock ticks are hundredths on Linux. */
+async function cpuSeconds(server: TestServer): Promise<number> {
+  const fields = (await readFile(`/proc/${server.pid}/stat`, "utf8")).split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
 /** Follows a job from its beginning, counting bytes; the server's memory is looked at all the while. */

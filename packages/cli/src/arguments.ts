@@ -87,6 +87,13 @@ const person = {
 const quotas = {
   "max-running": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs at once; 0: the server's default" },
   "max-queued": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs waiting; 0: the server's default" },
+  "max-datasets": {
+    kind: "text",
+    value: "SIZE",
+    help: "Dataset store on disk, such as 200GiB; 0: the server's default",
+  },
+  "max-uploads": { kind: "text", value: "SIZE", help: "Uploads on disk; 0: the server's default" },
+  "max-logs": { kind: "text", value: "SIZE", help: "Logs of ended jobs on disk; 0: the server's default" },
 } as const satisfies Record<string, Flag>;
 const secretInput = "It is asked for without being shown, or read from standard input; never given as an argument.";
 
@@ -311,6 +318,11 @@ export const commands = {
   },
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
+  "team usage": {
+    summary: "Show what a team keeps on disk, and how much it may",
+    arguments: {},
+    flags: { ...connection, json },
+  },
   "team set": {
     summary: "Rename a team, choose its library version; administrators of the server also set its quotas",
     details: "Settings and scripts that name the team must be told the new name; links to its jobs change.",

@@ -41,6 +41,7 @@ export const routes = {
   listTeams: teams.listTeams,
   createTeam: teams.createTeam,
   getTeam: teams.getTeam,
+  getTeamUsage: teams.getTeamUsage,
   updateTeam: teams.updateTeam,
   listMembers: memberships.listMembers,
   addMember: memberships.addMember,
@@ -159,6 +160,6 @@ export {
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
-export type { Team } from "./teams.ts";
+export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";

@@ -13,6 +13,9 @@ export const Team = Type.Object(
     members: Type.Integer(),
     max_running: nullable(Type.Integer({ description: "jobs that may run at once; null: the server's default" })),
     max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
+    max_dataset_bytes: nullable(Type.Integer({ description: "of its dataset store; null: the server's default" })),
+    max_upload_bytes: nullable(Type.Integer({ description: "of its uploads; null: the server's default" })),
+    max_log_bytes: nullable(Type.Integer({ description: "of the logs of its ended jobs; null: the server's default" })),
     library_version: nullable(
       Type.String({ description: "of datachain, for jobs that name none; null: the server's default" }),
     ),
@@ -21,6 +24,22 @@ export const Team = Type.Object(
   { $id: "Team" },
 );
 export type Team = Static<typeof Team>;
+
+const used = (what: string) =>
+  Type.Object({
+    bytes: Type.Integer({ description: `${what}, on disk` }),
+    quota: nullable(Type.Integer({ description: "bytes; null: no limit" })),
+  });
+
+export const TeamUsage = Type.Object(
+  {
+    datasets: used("the team's dataset store, without its daily copies"),
+    uploads: used("uploaded files"),
+    logs: used("logs of ended jobs"),
+  },
+  { $id: "TeamUsage", description: "Counted every few seconds." },
+);
+export type TeamUsage = Static<typeof TeamUsage>;
 
 /** The team as part of the path. */
 export const TeamParams = Type.Object({ team_name: TeamName });
@@ -32,6 +51,22 @@ export const teamAccess = (level: "read" | "write", role: "viewer" | "admin") =>
 const quota = maybe(
   Type.Integer({ minimum: 0, maximum: 1_000_000, description: "set by administrators; 0: the server's default" }),
 );
+
+const bytes = maybe(
+  Type.Integer({
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "bytes on disk, set by administrators; 0: the server's default",
+  }),
+);
+
+const quotas = {
+  max_running: quota,
+  max_queued: quota,
+  max_dataset_bytes: bytes,
+  max_upload_bytes: bytes,
+  max_log_bytes: bytes,
+};
 
 export const listTeams = defineRoute({
   id: "listTeams",
@@ -58,8 +93,7 @@ export const createTeam = defineRoute({
         description: "user name of the team's first admin; default: the caller",
       }),
     ),
-    max_running: quota,
-    max_queued: quota,
+    ...quotas,
   }),
   response: Team,
   errors: ["not_found", "wrong_state"],
@@ -74,6 +108,18 @@ export const getTeam = defineRoute({
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: Team,
+  errors: ["not_found"],
+});
+
+export const getTeamUsage = defineRoute({
+  id: "getTeamUsage",
+  method: "GET",
+  path: "/api/teams/{team_name}/usage",
+  tag: "Teams",
+  summary: "What a team keeps on disk, and how much it may",
+  access: teamAccess("read", "viewer"),
+  params: TeamParams,
+  response: TeamUsage,
   errors: ["not_found"],
 });
 
@@ -93,8 +139,7 @@ export const updateTeam = defineRoute({
         description: "of datachain, such as 0.62.0; empty: the server's default",
       }),
     ),
-    max_running: quota,
-    max_queued: quota,
+    ...quotas,
   }),
   response: Team,
   errors: ["not_found", "wrong_state"],

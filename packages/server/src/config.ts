@@ -113,13 +113,14 @@ export const settings = {
   jobLog: setting({
     env: "MILLRACE_JOB_LOG",
     fallback: "20GiB",
-    description: "largest log of a job; 0: no limit",
+    description: "largest log of a job, by its length; 0: no limit",
     parse: bytes,
   }),
   jobDisk: setting({
     env: "MILLRACE_JOB_DISK",
     fallback: "100GiB",
-    description: "what a job may put into its working and temporary folders; 0: no limit",
+    description:
+      "what a job may put on disk: in its working and temporary folders, and added to its team's dataset store; 0: no limit",
     parse: bytes,
   }),
   timezone: setting({
@@ -237,6 +238,25 @@ export const settings = {
     fallback: "10000",
     description: "jobs of one team that may wait, unless the team has a quota of its own; 0 for no limit",
     parse: integer(0, 100_000_000),
+  }),
+  teamDatasets: setting({
+    env: "MILLRACE_TEAM_DATASETS",
+    fallback: "500GiB",
+    description: "largest dataset store of a team, on disk, unless the team has a quota of its own; 0 for no limit",
+    parse: bytes,
+  }),
+  teamUploads: setting({
+    env: "MILLRACE_TEAM_UPLOADS",
+    fallback: "100GiB",
+    description: "uploaded files of a team, on disk, unless the team has a quota of its own; 0 for no limit",
+    parse: bytes,
+  }),
+  teamLogs: setting({
+    env: "MILLRACE_TEAM_LOGS",
+    fallback: "100GiB",
+    description:
+      "logs of a team's ended jobs, on disk, unless the team has a quota of its own: beyond it the oldest are removed; 0 for no limit",
+    parse: bytes,
   }),
   metricsOpen: setting({
     env: "MILLRACE_METRICS_OPEN",

@@ -36,8 +36,9 @@ export class Disk {
     return this.#free;
   }
 
-  async isLow(): Promise<boolean> {
-    return (await this.free()) < Math.max(this.#floor, least);
+  /** Whether it is, or would be with so many bytes more. */
+  async isLow(more = 0): Promise<boolean> {
+    return (await this.free()) - more < Math.max(this.#floor, least);
   }
 
   /** Refuses what would need room. */

@@ -27,11 +27,11 @@ export async function openJobLog(
   return { log: new MaskedLog(raw, job ? logSecrets(keys, job) : [], ended), ended };
 }
 
-/** Its age was over MILLRACE_LOG_DAYS. */
+/** Its age was over MILLRACE_LOG_DAYS, or its team's logs were over their quota. */
 export const logRemoved = (id: string, at: string) =>
   new ApiError(
     "not_found",
-    `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time.`,
+    `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time, and up to the team's quota.`,
   );
 
 /** What this job was given that nobody is to see: credentials, its token, and what looks like a secret. */

@@ -23,6 +23,7 @@ import { GrowingDelays } from "./http/growing-delays.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDataFolder } from "./lock.ts";
+import { countUsage } from "./loops/count-usage.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
@@ -176,7 +177,13 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const publicUrl = () => url;
   const disk = new Disk(config.dataDir, config.diskFloor, clock);
   const exports = exportPlace(config);
-  const quotas = { running: config.teamRunning, queued: config.teamQueued };
+  const quotas = {
+    running: config.teamRunning,
+    queued: config.teamQueued,
+    datasets: config.teamDatasets,
+    uploads: config.teamUploads,
+    logs: config.teamLogs,
+  };
   const shared = {
     config,
     store,
@@ -208,6 +215,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
+    countUsage({ ...shared, ...retention(config), serverId }),
     fireTasks(shared),
     copyStores({ ...shared, ...storeKeeping(config) }),
     tidyStores({ ...shared, ...storeKeeping(config) }),

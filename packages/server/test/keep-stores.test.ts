@@ -1,7 +1,7 @@
 /** Stores of teams are looked after: copied every day, tidied while idle, brought back; with the real library. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -92,6 +92,23 @@ describe("the dataset store of a team", { skip }, () => {
     assert.ok(!tables().includes("tmp_abcdef"));
     assert.ok(tables().some((name) => name.includes("_first_1_0_0")));
     assert.equal((await row()).paused_at, null);
+  });
+
+  it("gives back the space of what was removed, and the team's usage shows it", async () => {
+    const db = new DatabaseSync(data("rows.db"));
+    db.exec("create table tmp_large (sys__id integer primary key, bytes blob)");
+    db.exec("insert into tmp_large (bytes) values (randomblob(20000000))");
+    db.exec("pragma wal_checkpoint(truncate)");
+    db.close();
+    const size = async () => (await stat(data("rows.db"))).size;
+    assert.ok((await size()) > 20_000_000);
+    ahead += 25 * hour;
+    await use();
+    await tidyStores(context()).runOnce();
+    assert.ok((await size()) < 2_000_000, `${await size()} bytes are left`);
+    assert.ok(tables().some((name) => name.includes("_first_1_0_0")));
+    const usage = await client.call(routes.getTeamUsage, { params: { team_name: "main" } });
+    assert.ok(usage.datasets.bytes > 0 && usage.datasets.bytes < 4_000_000);
   });
 
   it("waits for running jobs; a team that is never idle is paused at last, and its jobs begin when it is done", async () => {

@@ -769,4 +769,5 @@ const jobRow = (id: string, status: JobStatus, { name = "n" }: { name?: string }
   started_at: null,
   finished_at: null,
   log_removed_at: null,
+  log_bytes: null,
 });

@@ -67,6 +67,9 @@ function show(team: Team, json: boolean, output: Output): number {
       ["members", String(team.members)],
       ["max_running", quotaText(team.max_running)],
       ["max_queued", quotaText(team.max_queued)],
+      ["max_dataset_bytes", quotaText(team.max_dataset_bytes)],
+      ["max_upload_bytes", quotaText(team.max_upload_bytes)],
+      ["max_log_bytes", quotaText(team.max_log_bytes)],
       ["library_version", team.library_version ?? "default"],
       ["created_at", team.created_at],
     ]);
@@ -76,11 +79,40 @@ function show(team: Team, json: boolean, output: Output): number {
 interface QuotaFlags {
   readonly "max-running": number | undefined;
   readonly "max-queued": number | undefined;
+  readonly "max-datasets": string | undefined;
+  readonly "max-uploads": string | undefined;
+  readonly "max-logs": string | undefined;
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/** 500MiB, 1GiB, 0. */
+function readSize(flag: string, text: string): number {
+  const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
+  const bytes = Number(match?.[1]) * 1024 ** units.indexOf(match?.[2] ?? "B");
+  if (Number.isSafeInteger(bytes)) return bytes;
+  throw usageError(`--${flag}: '${text}' is no size`, {
+    why: "A size is a number with a unit, such as 500MiB or 200GiB",
+    next: "millrace team set --help",
+  });
+}
+
+const sizeOf = (flags: QuotaFlags, flag: "max-datasets" | "max-uploads" | "max-logs", field: string) => {
+  const text = flags[flag];
+  return text === undefined ? {} : { [field]: readSize(flag, text) };
+};
+
+function sizeText(bytes: number): string {
+  const power = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
 }
 
 const quotasOf = (flags: QuotaFlags) => ({
   ...(flags["max-running"] === undefined ? {} : { max_running: flags["max-running"] }),
   ...(flags["max-queued"] === undefined ? {} : { max_queued: flags["max-queued"] }),
+  ...sizeOf(flags, "max-datasets", "max_dataset_bytes"),
+  ...sizeOf(flags, "max-uploads", "max_upload_bytes"),
+  ...sizeOf(flags, "max-logs", "max_log_bytes"),
 });
 
 const add: Handler<"team add"> = async ({ flags, arguments: { NAME: name } }, output) => {
@@ -105,6 +137,20 @@ const ls: Handler<"team ls"> = async ({ flags }, output) => {
 const showOne: Handler<"team show"> = async ({ flags }, output) => {
   const { client, params } = await inTeam(flags);
   return show(await client.call(routes.getTeam, { params }), flags.json, output);
+};
+
+const usage: Handler<"team usage"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  const found = await client.call(routes.getTeamUsage, { params });
+  if (flags.json) output.json(found);
+  else
+    output.fields(
+      Object.entries(found).map(([kind, { bytes, quota }]) => [
+        kind,
+        `${sizeText(bytes)} of ${quota === null ? "no limit" : sizeText(quota)}`,
+      ]),
+    );
+  return 0;
 };
 
 const set: Handler<"team set"> = async ({ flags }, output) => {
@@ -206,6 +252,7 @@ export const handlers: HandlersOf<"team"> = {
   "team add": add,
   "team ls": ls,
   "team show": showOne,
+  "team usage": usage,
   "team set": set,
   "team members": members,
   "team add-member": addMember,

@@ -8,6 +8,9 @@ import { finished } from "node:stream/promises";
 import { createGunzip, createGzip } from "node:zlib";
 
 const chunk = 256 * 1024;
+/** What file systems give space in. */
+const block = 4096;
+const zeros = Buffer.alloc(block);
 /** Longer than any row can be. */
 const longestLine = 256 * 1024 * 1024;
 
@@ -28,7 +31,10 @@ async function openPlain(path: string): Promise<FileHandle | undefined> {
   return undefined;
 }
 
-/** As long as it is when it is opened: a job may be writing on. Undefined: it is not there, or no plain file. */
+/**
+ * As long as it is when it is opened: a job may be writing on. Blocks of zeros become holes: a job can make its log long
+ * without writing it, and the copy must not take more space than that. Undefined: it is not there, or no plain file.
+ */
 export async function copyPlain(source: string, target: string): Promise<Measured | undefined> {
   const from = await openPlain(source);
   if (!from) return undefined;
@@ -36,7 +42,10 @@ export async function copyPlain(source: string, target: string): Promise<Measure
     await mkdir(dirname(target), { recursive: true, mode: 0o700 });
     const to = await open(target, "wx", 0o600);
     try {
-      return await measure(from, (bytes) => to.writeFile(bytes));
+      const measured = await measure(from, (bytes, offset) => writeData(to, bytes, offset));
+      // The last block may be a hole.
+      await to.truncate(measured.size);
+      return measured;
     } finally {
       await to.close();
     }
@@ -51,7 +60,23 @@ export async function digestPlain(path: string): Promise<Measured | undefined> {
   return measure(file, async () => {}).finally(() => file.close());
 }
 
-async function measure(file: FileHandle, each: (bytes: Buffer) => Promise<void>): Promise<Measured> {
+/** Writes what is not zero, in stretches of whole blocks. */
+async function writeData(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
+  const isHole = (at: number) => {
+    const part = bytes.subarray(at, at + block);
+    return part.equals(part.length === block ? zeros : zeros.subarray(0, part.length));
+  };
+  for (let at = 0; at < bytes.length; ) {
+    let end = at;
+    while (end < bytes.length && !isHole(end)) end += block;
+    const data = bytes.subarray(at, end);
+    for (let done = 0; done < data.length; )
+      done += (await file.write(data, done, data.length - done, offset + at + done)).bytesWritten;
+    at = end === at ? at + block : end;
+  }
+}
+
+async function measure(file: FileHandle, each: (bytes: Buffer, offset: number) => Promise<void>): Promise<Measured> {
   const { size } = await file.stat();
   const hash = createHash("sha256");
   const buffer = Buffer.allocUnsafe(Math.min(chunk, Math.max(size, 1)));
@@ -61,7 +86,7 @@ async function measure(file: FileHandle, each: (bytes: Buffer) => Promise<void>)
     if (bytesRead === 0) break;
     const bytes = buffer.subarray(0, bytesRead);
     hash.update(bytes);
-    await each(bytes);
+    await each(bytes, offset);
     offset += bytesRead;
   }
   return { size: offset, sha256: hash.digest("hex") };

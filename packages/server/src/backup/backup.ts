@@ -1,6 +1,6 @@
 /** Takes a backup, with the server up or down: the rows of one moment, then the files that they name. */
 import { execFile } from "node:child_process";
-import { mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { iso } from "../domain/clock.ts";
@@ -123,9 +123,14 @@ async function copyOfStore(dataDir: string, teamId: string): Promise<string[]> {
   return [join(folder, "made"), ...storeFiles.map((name) => join(folder, "copies", newest, name))];
 }
 
+/** On disk. */
 async function sizeOfFiles(location: StoreLocation, part: string): Promise<number> {
   let bytes = 0;
-  for await (const { from } of filesOf(location, part)) bytes += (await stat(from).catch(() => undefined))?.size ?? 0;
+  for await (const { from } of filesOf(location, part)) {
+    const found = await lstat(from).catch(() => undefined);
+    // Holes stay holes. Where a file system compresses, this is too little: then the copying finds out.
+    bytes += Math.min(found?.size ?? 0, (found?.blocks ?? 0) * 512);
+  }
   return bytes;
 }
 

@@ -110,6 +110,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   started_at: null,
   finished_at: null,
   log_removed_at: null,
+  log_bytes: null,
 });
 
 function readTimes(input: JobInput, timezone: string) {

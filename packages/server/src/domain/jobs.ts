@@ -31,8 +31,9 @@ import { jobIdAt, newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import { queueRow } from "./job-queue.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { usesLibrary } from "./library.ts";
 import type { Team } from "./principals.ts";
-import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
+import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import type { Signals } from "./signals.ts";
 import { nextTick, readTime } from "./ticks.ts";
 
@@ -41,7 +42,7 @@ const listPart = 100;
 
 export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
-  readonly quotas: DefaultQuotas;
+  readonly quotas: DefaultQuotas & DiskQuotas;
   /** Without a slash at the end. */
   readonly publicUrl: () => string;
 }
@@ -60,6 +61,7 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
       return jobText(db, context, team, first?.job_id ?? row.id);
     }
     if (!firstRun) await requireRoomInQueue(db, team, context.quotas);
+    if (usesLibrary(spec)) await requireRoomForDatasets(db, team, context.quotas);
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     await insertJob(db, { ...row, environment: await encryptEnvironment(db, keys, row.id, environment) });
     await insertTags(db, team.id, row.id, spec.tags);

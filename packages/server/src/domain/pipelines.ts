@@ -42,7 +42,7 @@ import { beginDraft, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } 
 import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts";
 import { findSources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
-import { requireRoomInQueue } from "./quotas.ts";
+import { requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 
 /** Who does something in which team. */
 export interface Call {
@@ -67,6 +67,7 @@ export async function triggerPipeline(
   const pipeline = await store.write(async (db) => {
     const { targets, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
     if (!input.review) await requireRoomInQueue(db, team, context.quotas);
+    await requireRoomForDatasets(db, team, context.quotas);
     const row = await insertNamed(db, {
       ...newRow(call, targets, now),
       status: input.review ? "PAUSED" : "RUNNING",
@@ -212,6 +213,7 @@ export const pausePipeline = (context: JobsContext, call: Call, input: PipelineI
 export const resumePipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "resume", call, input, now, async (db, pipeline) => {
     await requireRoomInQueue(db, call.team, context.quotas);
+    await requireRoomForDatasets(db, call.team, context.quotas);
     await resumeRuns(db, pipeline, now);
     return undefined;
   });
@@ -345,6 +347,7 @@ async function goOnWith(
 ): Promise<void> {
   const { keys, quotas } = context;
   await requireRoomInQueue(db, team, quotas);
+  await requireRoomForDatasets(db, team, quotas);
   const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
   const originals = await Promise.all(runs.map(({ job_id }) => originalOf(db, job_id)));
   const why = await whyNot(db, originals);

@@ -1,15 +1,83 @@
-/** Quotas of teams: how many jobs may wait, and how many may run at once. 0 is no limit. */
-import { ApiError } from "@millrace/contract";
+/** Quotas of teams: how many jobs may wait, how many may run at once, and what may lie on disk. 0 is no limit. */
+import { ApiError, type TeamUsage } from "@millrace/contract";
 import { runningByTeam } from "../store/attempts.ts";
 import { atLeastWaiting } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { pausedTeams } from "../store/team-stores.ts";
-import { lockTeam, quotasOf, runningQuotas } from "../store/teams.ts";
+import { type UsageKind, usageOf } from "../store/team-usage.ts";
+import { lockTeam, quotasOf, runningQuotas, type TeamQuotas } from "../store/teams.ts";
 
 /** For teams that have none of their own. */
 export interface DefaultQuotas {
   readonly running: number;
   readonly queued: number;
+}
+
+/** The same in bytes on disk. */
+export interface DiskQuotas {
+  readonly datasets: number;
+  readonly uploads: number;
+  readonly logs: number;
+}
+
+const columns = { datasets: "max_dataset_bytes", uploads: "max_upload_bytes", logs: "max_log_bytes" } as const;
+const settings = {
+  datasets: "MILLRACE_TEAM_DATASETS",
+  uploads: "MILLRACE_TEAM_UPLOADS",
+  logs: "MILLRACE_TEAM_LOGS",
+} as const;
+
+/** In bytes; 0: no limit. */
+export const diskQuota = (own: TeamQuotas | undefined, kind: UsageKind, defaults: DiskQuotas): number =>
+  own?.[columns[kind]] ?? defaults[kind];
+
+/** What a team keeps on disk, and how much it may. */
+export async function readUsage(db: Db, teamId: number, defaults: DiskQuotas): Promise<TeamUsage> {
+  const own = await quotasOf(db, teamId);
+  const usage = await usageOf(db, teamId);
+  const of = (kind: UsageKind) => ({ bytes: usage[kind], quota: diskQuota(own, kind, defaults) || null });
+  return { datasets: of("datasets"), uploads: of("uploads"), logs: of("logs") };
+}
+
+interface NamedTeam {
+  readonly id: number;
+  readonly name: string;
+}
+
+/** Refuses an upload of so many bytes that would lead beyond the quota. Ask inside the write that adds it. */
+export async function requireRoomForUpload(
+  db: Db,
+  team: NamedTeam,
+  bytes: number,
+  defaults: DiskQuotas,
+): Promise<void> {
+  await lockTeam(db, team.id);
+  const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).uploads;
+  if (quota === null || used + bytes <= quota) return;
+  throw new ApiError(
+    "too_many_requests",
+    `The team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Files that no job takes along are removed after some days; an administrator of the server can give it more.`,
+  );
+}
+
+/** Refuses a job that uses the library while the team's dataset store is over its quota. */
+export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: DiskQuotas): Promise<void> {
+  const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).datasets;
+  if (quota === null || used <= quota) return;
+  throw new ApiError(
+    "too_many_requests",
+    `The dataset store of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
+  );
+}
+
+/** For the owner of a job that was ended for it. */
+export const overDatasets = (quota: number) =>
+  `The job was ended: the dataset store of its team went over its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`, or ask an administrator of the server for more.`;
+
+const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+function sizeText(bytes: number): string {
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  return `${Number((bytes / 1024 ** power).toFixed(1))} ${units[power]}`;
 }
 
 /** Writers that may count at the same time: this close to the limit they count one after another. */
@@ -30,11 +98,7 @@ const queueLimit = async (db: Db, teamId: number, defaults: DefaultQuotas) =>
 /** Seconds after which a full queue may have room. */
 const retryAfter = 30;
 
-export async function requireRoomInQueue(
-  db: Db,
-  team: { readonly id: number; readonly name: string },
-  defaults: DefaultQuotas,
-): Promise<void> {
+export async function requireRoomInQueue(db: Db, team: NamedTeam, defaults: DefaultQuotas): Promise<void> {
   if (await mayQueue(db, team.id, defaults)) return;
   const limit = await queueLimit(db, team.id, defaults);
   throw new ApiError(

@@ -2,7 +2,7 @@
 import { ApiError, type RouteInput, type routes, type Team as TeamDocument } from "@millrace/contract";
 import { insertMembership } from "../store/memberships.ts";
 import type { Db, Store } from "../store/store.ts";
-import { findTeam, insertTeam, listTeams, updateTeam } from "../store/teams.ts";
+import { findTeam, insertTeam, listTeams, type TeamQuotas, updateTeam } from "../store/teams.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { checkName } from "./names.ts";
@@ -51,11 +51,12 @@ export async function createTeam(
 }
 
 /** Zero is no quota of the team's own. */
-function quotas({ max_running, max_queued }: Pick<NewTeam, "max_running" | "max_queued">) {
-  return {
-    ...(typeof max_running === "number" ? { max_running: max_running || null } : {}),
-    ...(typeof max_queued === "number" ? { max_queued: max_queued || null } : {}),
-  };
+function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
+  const { max_running, max_queued, max_dataset_bytes, max_upload_bytes, max_log_bytes } = input;
+  const all = { max_running, max_queued, max_dataset_bytes, max_upload_bytes, max_log_bytes };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (typeof value === "number" ? [[name, value || null]] : [])),
+  );
 }
 
 const nameTaken = (name: string) =>

@@ -105,8 +105,13 @@ export interface Engine {
   withdraw(key: string): Promise<boolean>;
   /** Asks the processes of an attempt to end, or with force ends them. */
   cancel(key: string, force: boolean): Promise<void>;
-  /** Takes a sample of what an attempt uses, and ends it when it is over a limit. Called about once a second. */
-  watch(key: string): Promise<void>;
+  /**
+   * Takes a sample of what an attempt uses, and ends it when it is over a limit. Called about once a second.
+   * `elsewhere`: bytes that it has put on disk outside its folders.
+   */
+  watch(key: string, elsewhere: number): Promise<void>;
+  /** Ends an attempt for a reason that its owner is told. */
+  end(key: string, why: string): Promise<void>;
   /** The samples so far, oldest first. */
   usage(key: string): Promise<UsageSample[]>;
   /** Ends everything that these attempts left behind; returns those that still have something. */

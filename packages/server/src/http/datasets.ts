@@ -19,6 +19,7 @@ import { readLineage } from "../domain/lineage.ts";
 import type { Principal, Team } from "../domain/principals.ts";
 import { registerVersion } from "../domain/register-version.ts";
 import { versionIdOf } from "../store/dataset-versions.ts";
+import { makeTidyingDue } from "../store/team-stores.ts";
 import { rowsTable } from "../team-stores/rows-table.ts";
 import { StoreUnusable } from "../team-stores/team-stores.ts";
 import type { HttpContext } from "./context.ts";
@@ -54,7 +55,12 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
     const removal = await planRemoval(store.db, team, readNamed(body, principal.username), body.force ?? false);
     const versions = removal.versions.filter(({ rows_table }) => rows_table !== null).map(({ uuid }) => uuid);
     if (versions.length > 0) await usable(teamStores.removeVersions(team.id, { versions, removedAt: iso(now) }));
-    await store.write((db) => applyRemoval(db, team, actor, removal, now));
+    await store.write(async (db) => {
+      await applyRemoval(db, team, actor, removal, now);
+      // Space is given back when the store is tidied: soon, not a day later.
+      if (versions.length > 0)
+        await makeTidyingDue(db, team.id, iso(now), iso(now - context.config.storeTidyHours * 3_600_000));
+    });
     const { length } = removal.versions;
     return {
       message: length === 1 ? `Version ${removal.versions[0]?.version} is removed.` : `${length} versions are removed.`,

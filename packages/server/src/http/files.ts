@@ -11,7 +11,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { audit } from "../domain/audit.ts";
 import { iso } from "../domain/clock.ts";
 import { safeFilename } from "../domain/files.ts";
-import { insertFile } from "../store/files.ts";
+import { requireRoomForUpload } from "../domain/quotas.ts";
+import { insertFile, uploadBytes } from "../store/files.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
@@ -22,6 +23,8 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
 
   register(app, context, routes.uploadFile, async ({ principal, actor, team, request }) => {
     await context.disk.requireRoom();
+    // Before anything is read: over the quota not even a byte is taken.
+    await requireRoomForUpload(store.db, team, 1, context.quotas);
     const blob = randomUUID();
     const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit);
     const row = {
@@ -36,6 +39,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
     };
     const id = await store
       .write(async (db) => {
+        await requireRoomForUpload(db, team, uploadBytes(size), context.quotas);
         const id = await insertFile(db, row);
         await audit(db, actor, { action: "file.upload", team, target: String(id), detail: filename }, clock.now());
         return id;

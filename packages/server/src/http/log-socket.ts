@@ -5,23 +5,21 @@ import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@mil
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { authorize, type Team } from "../domain/principals.ts";
-import { Signal } from "../domain/signals.ts";
-import type { LogSource } from "../engines/engine.ts";
-import { logRemoved, openJobLog } from "../job-log.ts";
-import type { MaskedLog } from "../logs/masked-log.ts";
-import { readPieces } from "../logs/read-pieces.ts";
-import { getJobState } from "../store/jobs.ts";
+import { logRemoved } from "../job-log.ts";
+import type { LogFrames } from "../logs/log-frames.ts";
+import { Turns } from "../logs/turns.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { unavailable } from "./errors.ts";
+import { JobFeeds } from "./job-feeds.ts";
 import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
 import { register } from "./route.ts";
 
 const route = routes.followLogs;
-const pollMs = 100;
-const outageMs = 500;
+/** Followers that are given a frame at once. */
+const turnsAtOnce = 8;
 const pingMs = 15_000;
 const closeMs = 1000;
 
@@ -30,13 +28,14 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
     throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
   });
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
+  const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     accept(context, request).then(
       (call) =>
         sockets.handleUpgrade(request, socket, head, (client) => {
           const ping = keepAlive(client, () => accept(context, request));
-          void serve(context, client, call).finally(() => clearInterval(ping));
+          void serve(following, client, call).finally(() => clearInterval(ping));
         }),
       (error: unknown) => refuse(socket, error),
     );
@@ -49,6 +48,13 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
     }, closeMs).unref();
     sockets.close();
   });
+}
+
+/** What all followers share. */
+interface Following {
+  readonly context: HttpContext;
+  readonly feeds: JobFeeds;
+  readonly turns: Turns;
 }
 
 interface Call {
@@ -90,20 +96,21 @@ function refuse(socket: Duplex, error: unknown): void {
   );
 }
 
-async function serve(context: HttpContext, client: WebSocket, call: Call): Promise<void> {
+async function serve(following: Following, client: WebSocket, call: Call): Promise<void> {
+  const { context } = following;
   const gone = new AbortController();
   client.on("close", () => gone.abort());
   client.on("error", () => client.terminate());
   context.log.debug({ job: call.jobId, after: call.after }, "following");
-  context.metrics.followers++;
+  context.metrics.followers.add(client);
   try {
-    await follow(context, client, call, AbortSignal.any([gone.signal, context.stopping]));
+    await follow(following, client, call, AbortSignal.any([gone.signal, context.stopping]));
     client.close(1000);
   } catch (error) {
     context.log.error({ err: error, job: call.jobId }, "following failed");
     client.close(1011);
   } finally {
-    context.metrics.followers--;
+    context.metrics.followers.delete(client);
   }
 }
 
@@ -127,78 +134,65 @@ function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.
 }
 
 /**
- * Every byte of the log, then the final status, then the end. The status is read before the log each time round: once
- * it is final, what the log holds is all there is.
+ * Every byte of the log, then the final status, then the end. What the feed says of the job was read before the log is:
+ * once its status is final, what the log holds is all there is.
  */
-async function follow(context: HttpContext, client: WebSocket, call: Call, abort: AbortSignal): Promise<void> {
-  const changed = new Signal();
-  const stopListening = context.signals.onJobChange(call.jobId, () => changed.wake());
-  let source: { attempt: number; log: MaskedLog } | undefined;
+async function follow(following: Following, client: WebSocket, call: Call, abort: AbortSignal): Promise<void> {
+  const feed = following.feeds.join(call.jobId, !call.statusesOnly);
   let offset = call.after;
+  let seen = 0;
   let shown: JobStatus | undefined;
   try {
-    while (!abort.aborted) {
-      const job = await untilReachable(() => getJobState(context.store.db, call.jobId), abort);
-      if (!job || job.team_id !== call.team.id) {
-        await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
-        return;
-      }
-      if (job.log_removed_at && !call.statusesOnly) {
-        await send(client, { message: logRemoved(call.jobId, job.log_removed_at).message });
-        return;
-      }
+    for (;;) {
+      const now = await feed.after(seen, abort);
+      if (!now) return;
+      seen = now.version;
+      const { job } = now;
+      if (!job || job.team_id !== call.team.id)
+        return await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
+      if (job.log_removed_at && !call.statusesOnly)
+        return await send(client, { message: logRemoved(call.jobId, job.log_removed_at).message });
       const settled = isSettled(job.status);
-      if (job.status !== shown && !settled) await send(client, { job: { id: call.jobId, status: job.status } });
+      const status = { job: { id: call.jobId, status: job.status } };
+      if (job.status !== shown && !settled) await send(client, status);
       shown = job.status;
-      if (!call.statusesOnly && job.attempt > 0) {
-        if (source?.attempt !== job.attempt) {
-          // An attempt that never began has written nothing, so the offset holds.
-          await source?.log.close();
-          const { log } = await untilReachable(() => openJobLog(context, call.jobId), abort);
-          source = { attempt: job.attempt, log };
-        }
-        if (settled) source.log.end();
-        offset = await sendLog(client, source.log, offset, settled, abort);
-      }
-      if (settled) return await send(client, { job: { id: call.jobId, status: job.status } });
-      await changed.wait(pollMs, abort);
+      // A new attempt follows one that never began and has written nothing, so the offset holds.
+      if (!call.statusesOnly && now.frames)
+        offset = await sendLog(following.turns, client, now.frames, offset, settled, abort);
+      if (settled) return await send(client, status);
     }
   } finally {
-    stopListening();
-    await source?.log.close();
+    feed.leave();
   }
 }
 
-/** The job goes on while the store is away; so does who follows it. */
-async function untilReachable<T>(read: () => Promise<T>, abort: AbortSignal): Promise<T> {
-  for (;;) {
-    try {
-      return await read();
-    } catch (error) {
-      if (!isUnavailable(error) || abort.aborted) throw error;
-      await new Signal().wait(outageMs, abort);
-    }
-  }
-}
-
+/**
+ * Frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
+ * reader has one frame waiting, which it shares with all who are as slow.
+ */
 async function sendLog(
+  turns: Turns,
   client: WebSocket,
-  log: LogSource,
+  frames: LogFrames,
   from: number,
   ended: boolean,
   abort: AbortSignal,
 ): Promise<number> {
   let offset = from;
   while (!abort.aborted) {
-    const batch = await readPieces(log, offset, ended, Number.POSITIVE_INFINITY);
-    if (batch.pieces.length === 0) return offset;
-    await send(client, { logs: batch.pieces });
-    offset = batch.next;
+    const step = await turns.run(async () => {
+      const frame = await frames.at(offset, ended);
+      return frame && { next: frame.next, sent: sendText(client, frame.text) };
+    });
+    if (!step) return offset;
+    await step.sent;
+    offset = step.next;
   }
   return offset;
 }
 
-/** Resolves when the frame has left: a slow reader slows the reading down, not the memory up. */
-function send(client: WebSocket, frame: LogFrame): Promise<void> {
-  return new Promise((resolve) => client.send(JSON.stringify(frame), () => resolve()));
-}
+const send = (client: WebSocket, frame: LogFrame) => sendText(client, Buffer.from(JSON.stringify(frame)));
+
+/** Resolves when the frame has left. */
+const sendText = (client: WebSocket, text: Buffer) =>
+  new Promise<void>((resolve) => client.send(text, { binary: false }, () => resolve()));

@@ -63,7 +63,8 @@ async function sendBytes(request: FastifyRequest, reply: FastifyReply, source: L
 async function* chunks(source: LogSource, start: number, end: number): AsyncGenerator<Buffer> {
   for (let offset = start; offset < end; ) {
     const bytes = await source.read(offset, Math.min(256 * 1024, end - offset));
-    if (bytes.length === 0) return;
+    // It was cut meanwhile. An answer that ends early would be waited for: this one breaks off.
+    if (bytes.length === 0) throw new Error("the log became shorter while it was sent");
     offset += bytes.length;
     yield bytes;
   }

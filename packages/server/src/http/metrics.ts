@@ -2,12 +2,14 @@
 import { type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { timeOfJobId } from "../domain/job-ids.ts";
+import { diskQuota } from "../domain/quotas.ts";
 import { gauge } from "../metrics/server-metrics.ts";
 import { contentType, type Family, writeText } from "../metrics/text.ts";
 import { slotsByTeam } from "../store/attempts.ts";
 import { activeClusters } from "../store/clusters.ts";
 import { waitingByTeam } from "../store/queue.ts";
-import { teamNames } from "../store/teams.ts";
+import { allUsage, type UsageKind } from "../store/team-usage.ts";
+import { allQuotas, teamNames } from "../store/teams.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
@@ -25,10 +27,43 @@ async function allFamilies(context: HttpContext): Promise<Family[]> {
   return [
     buildInfo(context),
     ...(await jobFamilies(context)).map((family) => withTeamNames(family, teams)),
+    ...(await usageFamilies(context)).map((family) => withTeamNames(family, teams)),
     ...context.metrics.families().map((family) => withTeamNames(family, teams)),
     gauge("millrace_disk_free_bytes", "Free space in the data folder.", await context.disk.free()),
     gauge("millrace_disk_low", "1 while no job is started for want of free space.", Number(await context.disk.isLow())),
     ...processFamilies(),
+  ];
+}
+
+const kinds = ["datasets", "uploads", "logs"] as const;
+
+async function usageFamilies({ store, quotas }: HttpContext): Promise<Family[]> {
+  const [usage, own] = await Promise.all([allUsage(store.db), allQuotas(store.db)]);
+  const of = <Row>(rows: readonly Row[], team: (row: Row) => number, value: (row: Row, kind: UsageKind) => number) =>
+    rows.flatMap((row) =>
+      kinds.map((kind) => ({ labels: { team: String(team(row)), kind }, value: value(row, kind) })),
+    );
+  return [
+    {
+      name: "millrace_team_bytes",
+      help: "What teams keep on disk: datasets, uploads, logs of ended jobs.",
+      type: "gauge",
+      samples: of(
+        usage,
+        (row) => row.team_id,
+        (row, kind) => row[kind],
+      ),
+    },
+    {
+      name: "millrace_team_quota_bytes",
+      help: "How much they may; 0: no limit.",
+      type: "gauge",
+      samples: of(
+        own,
+        (row) => row.id,
+        (row, kind) => diskQuota(row, kind, quotas),
+      ),
+    },
   ];
 }
 

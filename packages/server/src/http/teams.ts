@@ -1,6 +1,7 @@
 /** Teams over HTTP. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import { readUsage } from "../domain/quotas.ts";
 import { changeTeam, createTeam, readTeam, readTeams } from "../domain/teams.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
@@ -15,6 +16,8 @@ export function teamRoutes(app: FastifyInstance, context: HttpContext): void {
   );
 
   register(app, context, routes.getTeam, ({ principal, team }) => readTeam(store.db, principal, team.id));
+
+  register(app, context, routes.getTeamUsage, ({ team }) => readUsage(store.db, team.id, context.quotas));
 
   register(app, context, routes.updateTeam, ({ principal, actor, team, body }) =>
     changeTeam(store, principal, actor, team, body, clock.now()),

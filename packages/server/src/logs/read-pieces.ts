@@ -18,21 +18,25 @@ export interface PieceBatch {
   readonly finished: boolean;
 }
 
-/** `ended` must have been true before the call: what was written until then is then all there is. */
+/**
+ * `ended` must have been true before the call: what was written until then is then all there is. Only a `length` of at
+ * least the default surely holds a piece.
+ */
 export async function readPieces(
   source: ByteSource,
   offset: number,
   ended: boolean,
   maxPieces: number,
+  length = chunk,
 ): Promise<PieceBatch> {
-  const bytes = await source.read(offset, chunk);
-  const atEnd = bytes.length < chunk;
+  const bytes = await source.read(offset, length);
+  const atEnd = bytes.length < length;
   const ends = limitJson(cutPieces(bytes, ended && atEnd)).slice(0, maxPieces);
-  const length = ends.at(-1) ?? 0;
+  const taken = ends.at(-1) ?? 0;
   return {
     pieces: toPieces(bytes, offset, ends),
-    next: offset + length,
-    finished: ended && atEnd && length === bytes.length,
+    next: offset + taken,
+    finished: ended && atEnd && taken === bytes.length,
   };
 }
 

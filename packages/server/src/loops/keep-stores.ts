@@ -17,6 +17,7 @@ import {
   type TeamStoreRow,
   updateTeamStore,
 } from "../store/team-stores.ts";
+import { setDatasetBytes } from "../store/team-usage.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import type { Loop } from "./loop.ts";
 
@@ -55,7 +56,7 @@ async function copy(
   team: number,
 ): Promise<void> {
   // What is left is for jobs: the copy of yesterday is there.
-  if (await disk.isLow()) return;
+  if (await disk.isLow(teamStores.length(team))) return;
   const backed_up_at = iso(clock.now());
   try {
     await teamStores.copy(team, backed_up_at, storeCopies);
@@ -114,11 +115,16 @@ async function tidy({ store, signals, clock, log, teamStores }: KeepStoresContex
   if (await isTeamBusy(store.db, team)) return false;
   try {
     const said = await teamStores.tidy(team);
+    await teamStores.compact(team);
     log.info({ team, said }, "the team's dataset store was tidied");
   } catch (error) {
     log.error({ err: error, team }, "the team's dataset store could not be tidied");
   }
-  await store.write((db) => updateTeamStore(db, team, { paused_at: null, tidied_at: iso(clock.now()) }));
+  const bytes = await teamStores.bytes(team);
+  await store.write(async (db) => {
+    await setDatasetBytes(db, team, bytes);
+    await updateTeamStore(db, team, { paused_at: null, tidied_at: iso(clock.now()) });
+  });
   signals.dispatch.wake();
   return true;
 }

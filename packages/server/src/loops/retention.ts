@@ -59,7 +59,7 @@ export async function removeOldLogs(context: RetentionContext): Promise<void> {
   }
 }
 
-async function removeFolders(
+export async function removeFolders(
   { jobsDir, log }: RetentionContext,
   { id, attempt }: { id: string; attempt: number },
 ): Promise<boolean> {

@@ -3,20 +3,27 @@ import { Signal } from "../domain/signals.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
+import { type MeasureContext, StoreMeasures, worksWithStore } from "./measure-stores.ts";
 
-export type WatchContext = Pick<JobLoopContext, "store" | "engine" | "log" | "serverId">;
+export type WatchContext = Pick<JobLoopContext, "store" | "engine" | "log" | "serverId"> & MeasureContext;
 
-export function watchJobs({ store, engine, log, serverId }: WatchContext): Loop {
+export function watchJobs(context: WatchContext): Loop {
+  const { store, engine, log, serverId } = context;
+  const measures = new StoreMeasures(context);
   return {
     name: "watch-jobs",
     signal: new Signal(),
     interval: 1000,
     async runOnce() {
       const open = await openAttempts(store.db, serverId);
+      for (const team of new Set(open.filter(worksWithStore).map(({ team_id }) => team_id)))
+        measures.take(team).catch((error) => log.warn({ err: error, team }, "the team's store was not measured"));
       await Promise.all(
-        open.map(async ({ job_id, attempt }) => {
+        open.map(async ({ job_id, attempt, store_bytes }) => {
           const key = attemptKey(job_id, attempt);
-          await engine.watch(key).catch((error) => log.warn({ err: error, attempt: key }, "the job was not sampled"));
+          await engine
+            .watch(key, store_bytes)
+            .catch((error) => log.warn({ err: error, attempt: key }, "the job was not sampled"));
         }),
       );
     },

@@ -26,8 +26,8 @@ export class Counter {
     this.#about = { name, help };
   }
 
-  add(labels: Labels): void {
-    this.#counts.entry(labels, () => 0).value++;
+  add(labels: Labels, count = 1): void {
+    this.#counts.entry(labels, () => 0).value += count;
   }
 
   family(): Family {

@@ -32,8 +32,12 @@ export class ServerMetrics {
     "From asking for a write to its commit being on disk.",
     requestBounds,
   );
+  readonly logBytesRead = new Counter(
+    "millrace_log_read_bytes_total",
+    "Bytes of logs that were read and masked for followers: once for all who are at the same place.",
+  );
   /** Open log sockets. */
-  followers = 0;
+  readonly followers = new Set<{ readonly bufferedAmount: number }>();
   readonly #lag = monitorEventLoopDelay({ resolution: 100 });
 
   constructor() {
@@ -41,26 +45,28 @@ export class ServerMetrics {
   }
 
   families(): Family[] {
-    const { jobsEnded, ticksSkipped, scheduleTicks, dispatch, jobDuration, requests, requestDuration, storeWrite } =
-      this;
     const series = [
-      jobsEnded,
-      ticksSkipped,
-      scheduleTicks,
-      dispatch,
-      jobDuration,
-      requests,
-      requestDuration,
-      storeWrite,
+      this.jobsEnded,
+      this.ticksSkipped,
+      this.scheduleTicks,
+      this.dispatch,
+      this.jobDuration,
+      this.requests,
+      this.requestDuration,
+      this.storeWrite,
+      this.logBytesRead,
     ];
     return [
       ...series.map((one) => one.family()),
-      gauge("millrace_log_followers", "Open log sockets.", this.followers),
+      gauge("millrace_log_followers", "Open log sockets.", this.followers.size),
+      gauge("millrace_log_buffered_bytes", "Bytes that followers have not taken yet.", this.#buffered()),
       gauge("nodejs_eventloop_lag_p50_seconds", "Median event-loop lag since the last scrape.", this.#percentile(50)),
       gauge("nodejs_eventloop_lag_p99_seconds", "Event-loop lag since the last scrape.", this.#percentile(99)),
       gauge("nodejs_eventloop_lag_max_seconds", "Longest event-loop lag since the last scrape.", this.#longestLag()),
     ];
   }
+
+  #buffered = () => [...this.followers].reduce((sum, { bufferedAmount }) => sum + bufferedAmount, 0);
 
   close(): void {
     this.#lag.disable();

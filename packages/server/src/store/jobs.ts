@@ -6,6 +6,7 @@ import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
+import { addUsage } from "./team-usage.ts";
 
 /** A job with all that it is. */
 export type JobRow = Omit<Selectable<Tables["jobs"]>, "cut">;
@@ -175,8 +176,55 @@ export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: st
     .limit(limit)
     .execute();
 
-export const markLogsRemoved = (db: Db, ids: readonly string[], now: string) =>
-  db.updateTable("jobs").set({ log_removed_at: now }).where("id", "in", ids).execute();
+/** What they took is no longer counted. */
+export async function markLogsRemoved(db: Db, ids: readonly string[], now: string): Promise<void> {
+  const removed = await db
+    .updateTable("jobs")
+    .set({ log_removed_at: now })
+    .where("id", "in", ids)
+    .where("log_removed_at", "is", null)
+    .returning(["team_id", "log_bytes"])
+    .execute();
+  for (const { team_id, log_bytes } of removed) await addUsage(db, team_id, "logs", -(log_bytes ?? 0));
+}
+
+/** Jobs that have ended, and whose logs nobody has counted. */
+export const jobsWithUncountedLogs = (db: Db, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select(["id", "attempt"])
+    .where("log_bytes", "is", null)
+    .where("log_removed_at", "is", null)
+    .where("finished_at", "is not", null)
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
+export async function countLog(db: Db, id: string, bytes: number): Promise<void> {
+  const counted = await db
+    .updateTable("jobs")
+    .set({ log_bytes: bytes })
+    .where("id", "=", id)
+    .where("log_bytes", "is", null)
+    .where("log_removed_at", "is", null)
+    .returning("team_id")
+    .executeTakeFirst();
+  if (counted) await addUsage(db, counted.team_id, "logs", bytes);
+}
+
+/** Logs of a team that take space, oldest end first. */
+export const oldestLogs = (db: Db, teamId: number, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select((eb) => ["id", "attempt", eb.ref("log_bytes").$castTo<number>().as("log_bytes")])
+    .where("team_id", "=", teamId)
+    .where("log_bytes", ">", 0)
+    .where("log_removed_at", "is", null)
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
 
 /** Every state from which `to` can be reached in one move. */
 export const statesBefore = (to: JobStatus) =>

@@ -13,7 +13,7 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams, datasets, largeSpecs, signInsAndClocks];
+const migrations: readonly Migration[] = [first, manyTeams, datasets, largeSpecs, signInsAndClocks, teamUsage];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -150,6 +150,21 @@ async function signInsAndClocks(db: Kysely<Tables>): Promise<void> {
     `create table browsers (hash text not null, user_id integer not null references users, expires_at text not null, primary key (hash, user_id))`,
     `create index browsers_by_user on browsers (user_id, expires_at)`,
     `create table clock_marks (id integer primary key, seen_at text not null)`,
+  ]);
+}
+
+/** What teams keep on disk, and how much they may. Uploads are counted in blocks; the rest is counted by a loop. */
+async function teamUsage(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `alter table teams add column max_dataset_bytes bigint`,
+    `alter table teams add column max_upload_bytes bigint`,
+    `alter table teams add column max_log_bytes bigint`,
+    `create table team_usage (team_id integer primary key references teams, datasets bigint, uploads bigint not null, logs bigint not null)`,
+    `insert into team_usage (team_id, datasets, uploads, logs) select teams.id, null, coalesce((select sum((files.size + 4095) / 4096 * 4096) from files where files.team_id = teams.id), 0), 0 from teams`,
+    `alter table attempts add column store_bytes bigint not null default 0`,
+    `alter table jobs add column log_bytes bigint`,
+    `create index jobs_with_uncounted_logs on jobs (finished_at, id) where log_bytes is null and log_removed_at is null and finished_at is not null`,
+    `create index jobs_with_logs on jobs (team_id, finished_at, id) where log_bytes > 0 and log_removed_at is null`,
   ]);
 }
 

@@ -37,6 +37,7 @@ const tables = {
   dataset_version_jobs: "kept",
   exports: "left out",
   team_stores: "kept",
+  team_usage: "kept",
   pipelines: "kept",
   pipeline_runs: "kept",
   pipeline_edges: "kept",

@@ -41,6 +41,8 @@ export interface Tables {
   dataset_version_jobs: { job_id: string; version_id: number; is_creator: number };
   exports: ExportsTable;
   team_stores: TeamStoresTable;
+  /** Bytes on disk; null: not measured since there are measures. */
+  team_usage: { team_id: number; datasets: number | null; uploads: number; logs: number };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;
   /** Edges of a pipeline's graph, by the original jobs' ids. */
@@ -70,6 +72,9 @@ interface TeamsTable {
   /** Quotas; null: the server's default. */
   max_running: number | null;
   max_queued: number | null;
+  max_dataset_bytes: number | null;
+  max_upload_bytes: number | null;
+  max_log_bytes: number | null;
   /** Given to jobs that name no credentials. */
   default_credentials_id: number | null;
   /** Version of the dataset library that its jobs get which name none; null: the server's default. */
@@ -217,6 +222,8 @@ interface JobsTable {
   finished_at: string | null;
   /** When its log and folder were removed for their age. */
   log_removed_at: string | null;
+  /** What its logs take on disk; null: not counted yet. */
+  log_bytes: number | null;
 }
 
 /** A row lives from the commit before the start to the acceptance of the result. */
@@ -232,6 +239,8 @@ interface AttemptsTable {
   created_at: string;
   /** When the first signal of a cancellation was sent. */
   signalled_at: string | null;
+  /** Its share of what the team's dataset store grew by while it ran. */
+  store_bytes: Generated<number>;
 }
 
 interface NamespacesTable {

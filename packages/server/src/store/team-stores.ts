@@ -28,6 +28,8 @@ export const storesToCopy = (db: Db, before: string, future: string): Promise<Te
     )
     .execute();
 
+export const allTeamStores = (db: Db): Promise<TeamStoreRow[]> => db.selectFrom("team_stores").selectAll().execute();
+
 /** The same for garbage. */
 export const storesToTidy = (db: Db, before: string, future: string): Promise<TeamStoreRow[]> =>
   db
@@ -41,6 +43,17 @@ export const storesToTidy = (db: Db, before: string, future: string): Promise<Te
 
 export const updateTeamStore = (db: Db, teamId: number, changes: Partial<Omit<TeamStoreRow, "team_id">>) =>
   db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
+
+/** There is something to tidy, as if the last time were at least as long ago as this. */
+export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
+  db
+    .updateTable("team_stores")
+    .set((eb) => ({
+      used_at: now,
+      tidied_at: eb.case().when("tidied_at", ">", last).then(last).else(eb.ref("tidied_at")).end(),
+    }))
+    .where("team_id", "=", teamId)
+    .execute();
 
 /** Whoever paused them is gone. */
 export const resumeTeams = (db: Db) => db.updateTable("team_stores").set({ paused_at: null }).execute();

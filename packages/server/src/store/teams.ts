@@ -16,9 +16,13 @@ export const libraryVersionOf = async (db: Db, id: number): Promise<string | nul
   (await db.selectFrom("teams").select("library_version").where("id", "=", id).executeTakeFirst())?.library_version ??
   null;
 
+const quotaColumns = ["max_running", "max_queued", "max_dataset_bytes", "max_upload_bytes", "max_log_bytes"] as const;
+/** Null: the server's default. */
+export type TeamQuotas = Pick<Selectable<Tables["teams"]>, (typeof quotaColumns)[number]>;
+
 type ListedTeam = Pick<
   Selectable<Tables["teams"]>,
-  "id" | "name" | "max_running" | "max_queued" | "library_version" | "created_at"
+  "id" | "name" | keyof TeamQuotas | "library_version" | "created_at"
 > & {
   members: number;
 };
@@ -28,7 +32,7 @@ export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]
   const query = db
     .selectFrom("teams")
     .leftJoin("memberships", "memberships.team_id", "teams.id")
-    .select(["teams.id", "name", "max_running", "max_queued", "library_version", "created_at"])
+    .select(["teams.id", "name", ...quotaColumns, "library_version", "created_at"])
     .select((eb) => eb.fn.count<number>("memberships.user_id").as("members"))
     .groupBy("teams.id")
     .orderBy("name");
@@ -53,7 +57,7 @@ export const namesOfTeams = (db: Db, ids: readonly number[]) =>
   db.selectFrom("teams").select(["id", "name"]).where("id", "in", ids).execute();
 
 const quotas = prepared<{ teamId: number }>()((db, value) =>
-  db.selectFrom("teams").select(["max_running", "max_queued"]).where("id", "=", value("teamId")),
+  db.selectFrom("teams").select(quotaColumns).where("id", "=", value("teamId")),
 );
 export const quotasOf = async (db: Db, teamId: number) => (await quotas(db, { teamId })).rows[0];
 
@@ -62,6 +66,13 @@ const withQuota = prepared<object>()((db) =>
 );
 /** Teams with a quota of their own. */
 export const runningQuotas = async (db: Db) => (await withQuota(db, {})).rows;
+
+/** Of every team. */
+export const allQuotas = (db: Db) =>
+  db
+    .selectFrom("teams")
+    .select(["id", ...quotaColumns])
+    .execute();
 
 export const teamNames = (db: Db) => db.selectFrom("teams").select(["id", "name"]).execute();
 

@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { openDatabase } from "./open-store.ts";
 import { collect } from "./programs/collect.ts";
+import { compactStore } from "./programs/compact-store.ts";
 import { copyStore } from "./programs/copy-store.ts";
 import { editDataset } from "./programs/edit-dataset.ts";
 import { listVersions } from "./programs/list-versions.ts";
@@ -24,6 +25,7 @@ const exporter = () => import("./programs/export-rows.ts");
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   collect: ({ request, ...files }) => collect(files, request),
   "copy-store": ({ request, ...files }) => copyStore(files, request),
+  "compact-store": ({ request: _, ...files }) => compactStore(files),
   "list-versions": listVersions,
   "export-rows": async ({ request, rows }) => (await exporter()).exportRows(openDatabase(rows, "read"), request),
   // Nothing but to have read all of our source once.

@@ -183,7 +183,8 @@ export class Keeper {
     if (group !== undefined) shareCache(this.#cacheDir, group);
     const view = { group, readable: this.#code, writable };
     const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
-    return start(words, this.#environment, seconds);
+    // SQLite writes a file anew in a place where the child may write.
+    return start(words, { ...this.#environment, SQLITE_TMPDIR: folder.data }, seconds);
   }
 
   close(): void {

@@ -1,7 +1,17 @@
 /** The stores of teams: made for jobs that use the library, read back after each, copied every day, tidied when idle. */
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from "node:fs";
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
 import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
@@ -78,6 +88,19 @@ export class TeamStores {
     this.#keeper.close();
   }
 
+  /** What the store takes on disk, with whatever jobs put beside it; not the copies. */
+  async bytes(teamId: number): Promise<number> {
+    const folder = this.#folder(teamId);
+    return folder.exists() ? diskUsage([folder.data]) : 0;
+  }
+
+  /** How long its files are: a copy may take that much, since jobs can make files longer than what they wrote. */
+  length(teamId: number): number {
+    const { metadata, rows } = this.#folder(teamId);
+    const sizes = [metadata, rows].map((path) => lstatSync(path, { throwIfNoEntry: false })?.size ?? 0);
+    return sizes.reduce((sum, size) => sum + size, 0);
+  }
+
   /** Under the name of its moment; the oldest go. */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
@@ -123,6 +146,11 @@ export class TeamStores {
     folder.markMade();
     await rm(old, { recursive: true, force: true });
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
+  }
+
+  /** Gives space back that is empty since versions were removed; only while no job of the team runs. */
+  async compact(teamId: number): Promise<void> {
+    await this.#keeper.ask(this.#folder(teamId), { program: "compact-store", request: {}, seconds: patience.tidy });
   }
 
   /** The library's own garbage collection; only while no job of the team runs. Returns what it said. */

@@ -70,7 +70,12 @@ export class ScheduledYear {
   }
 
   #ground(store: Store) {
-    return { store, keys: this.#keys, signals: new Signals(), quotas: { running: 0, queued: 0 } };
+    return {
+      store,
+      keys: this.#keys,
+      signals: new Signals(),
+      quotas: { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0 },
+    };
   }
 
   /** A server that has just started. */

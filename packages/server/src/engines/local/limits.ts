@@ -1,6 +1,5 @@
 /** What an attempt may use, and how it is told that it used more. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+import { diskUsage } from "../disk-usage.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 
 /** 0: no limit. */
@@ -47,8 +46,8 @@ export class DiskWatch {
   readonly #next = new Map<string, number>();
   readonly #counting = new Set<string>();
 
-  /** Undefined: not counted this time, or not over. */
-  async over(folder: AttemptFolder, limits: JobLimits): Promise<string | undefined> {
+  /** With what the attempt has put elsewhere. Undefined: not counted this time, or not over. */
+  async over(folder: AttemptFolder, limits: JobLimits, elsewhere: number): Promise<string | undefined> {
     const now = performance.now();
     if (limits.disk === 0 || this.#counting.has(folder.key) || now < (this.#next.get(folder.key) ?? 0)) return;
     this.#counting.add(folder.key);
@@ -56,7 +55,9 @@ export class DiskWatch {
       const used = await diskUsage([folder.work, folder.file("tmp")]);
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
-      return used > limits.disk ? over(`${size(limits.disk)} in its folders`, "MILLRACE_JOB_DISK") : undefined;
+      if (used + elsewhere <= limits.disk) return undefined;
+      const where = elsewhere > 0 ? "its folders and its team's dataset store" : "its folders";
+      return over(`${size(limits.disk)} in ${where}`, "MILLRACE_JOB_DISK");
     } finally {
       this.#counting.delete(folder.key);
     }
@@ -65,12 +66,4 @@ export class DiskWatch {
   forget(key: string): void {
     this.#next.delete(key);
   }
-}
-
-/** By a program that follows no link and takes any depth; files that vanish meanwhile are no fault. */
-async function diskUsage(folders: readonly string[]): Promise<number> {
-  const { stdout } = await promisify(execFile)("du", ["-s", "-x", "-c", "--block-size=1", "--", ...folders], {
-    env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
-  }).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }));
-  return Number(/^(\d+)\ttotal$/m.exec(stdout)?.[1] ?? 0);
 }

@@ -325,7 +325,7 @@ export class LocalEngine implements Engine {
     return unsure.filter((folder) => isEmpty(folder) === false);
   }
 
-  async watch(key: string): Promise<void> {
+  async watch(key: string, elsewhere: number): Promise<void> {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
     if (begun === undefined) return;
@@ -338,8 +338,13 @@ export class LocalEngine implements Engine {
     const why =
       overLimit(folder, limits, now) ??
       (tooMuch ? overMemory(limits) : undefined) ??
-      (await this.#disk.over(folder, limits));
-    if (why === undefined || folder.exit()) return;
+      (await this.#disk.over(folder, limits, elsewhere));
+    if (why !== undefined) await this.end(key, why);
+  }
+
+  async end(key: string, why: string): Promise<void> {
+    const folder = this.#folder(key);
+    if (folder.exit()) return;
     if (folder.limit() === "") folder.write("limit", why);
     await this.cancel(key, true);
   }

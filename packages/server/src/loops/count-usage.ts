@@ -1,0 +1,87 @@
+/**
+ * Counts what teams keep on disk: the logs of jobs that have ended, each once, and the dataset stores. Where a team's
+ * logs go over its quota the oldest are removed; the last one stays, whatever its size.
+ */
+import { lstat } from "node:fs/promises";
+import { join } from "node:path";
+import { iso } from "../domain/clock.ts";
+import { diskQuota } from "../domain/quotas.ts";
+import { Signal } from "../domain/signals.ts";
+import { attemptKey } from "../engines/engine.ts";
+import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/jobs.ts";
+import { allTeamStores } from "../store/team-stores.ts";
+import { allUsage } from "../store/team-usage.ts";
+import { allQuotas } from "../store/teams.ts";
+import type { Loop } from "./loop.ts";
+import { type MeasureContext, measureStore } from "./measure-stores.ts";
+import { type RetentionContext, removeFolders } from "./retention.ts";
+
+export type CountContext = RetentionContext & MeasureContext;
+
+const batch = 500;
+const storesEvery = 300_000;
+
+export function countUsage(context: CountContext): Loop {
+  let measured = Number.NEGATIVE_INFINITY;
+  return {
+    name: "count-usage",
+    signal: new Signal(),
+    interval: 5000,
+    async runOnce() {
+      await countLogs(context);
+      await removeLogsOverQuota(context);
+      const now = context.clock.monotonic();
+      if (now - measured < storesEvery) return;
+      // Tidied, restored, changed by hand: what grows while a job works with it is measured while it does.
+      for (const { team_id } of await allTeamStores(context.store.db)) await measureStore(context, team_id);
+      measured = now;
+    },
+  };
+}
+
+async function countLogs({ store, jobsDir }: CountContext): Promise<void> {
+  for (;;) {
+    const jobs = await jobsWithUncountedLogs(store.db, batch);
+    if (jobs.length === 0) return;
+    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(jobsDir, job)));
+    await store.write(async (db) => {
+      for (const [index, { id }] of jobs.entries()) await countLog(db, id, sizes[index] ?? 0);
+    });
+  }
+}
+
+/** On disk, of every attempt. */
+async function sizeOfLogs(jobsDir: string, { id, attempt }: { id: string; attempt: number }): Promise<number> {
+  let bytes = 0;
+  for (let number = 1; number <= attempt; number++) {
+    const log = await lstat(join(jobsDir, attemptKey(id, number), "log")).catch(() => undefined);
+    bytes += (log?.blocks ?? 0) * 512;
+  }
+  return bytes;
+}
+
+async function removeLogsOverQuota(context: CountContext): Promise<void> {
+  const { store, quotas } = context;
+  const usage = new Map((await allUsage(store.db)).map((row) => [row.team_id, row.logs]));
+  for (const team of await allQuotas(store.db)) {
+    const quota = diskQuota(team, "logs", quotas);
+    const over = (usage.get(team.id) ?? 0) - quota;
+    if (quota > 0 && over > 0) await removeOldest(context, team.id, over);
+  }
+}
+
+async function removeOldest(context: CountContext, teamId: number, over: number): Promise<void> {
+  const { store, clock, log } = context;
+  const oldest = (await oldestLogs(store.db, teamId, batch + 1)).slice(0, -1);
+  const removed: string[] = [];
+  let left = over;
+  for (const job of oldest) {
+    if (left <= 0) break;
+    if (!(await removeFolders(context, job))) continue;
+    removed.push(job.id);
+    left -= job.log_bytes;
+  }
+  if (removed.length === 0) return;
+  await store.write((db) => markLogsRemoved(db, removed, iso(clock.now())));
+  log.info({ team: teamId, logs: removed.length }, "removed the oldest logs of a team that was over its quota");
+}

@@ -1,0 +1,56 @@
+/** What teams keep on disk, in bytes. A team without a row keeps nothing. */
+import { sql } from "kysely";
+import { prepared } from "./prepared.ts";
+import type { Db } from "./store.ts";
+
+export type UsageKind = "datasets" | "uploads" | "logs";
+export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
+
+const nothing = { datasets: 0, uploads: 0, logs: 0 };
+
+const ofTeam = prepared<{ teamId: number }>()((db, value) =>
+  db.selectFrom("team_usage").selectAll().where("team_id", "=", value("teamId")),
+);
+const foundOrNothing = async (db: Db, teamId: number) =>
+  (await ofTeam(db, { teamId })).rows[0] ?? { ...nothing, team_id: teamId };
+export const usageOf = async (db: Db, teamId: number): Promise<UsageRow> => {
+  const row = await foundOrNothing(db, teamId);
+  return { ...row, datasets: row.datasets ?? 0 };
+};
+
+export const allUsage = async (db: Db): Promise<UsageRow[]> =>
+  (await db.selectFrom("team_usage").selectAll().execute()).map((row) => ({ ...row, datasets: row.datasets ?? 0 }));
+
+/** Returns by how much it grew; nothing where it was never measured before. */
+export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Promise<number> {
+  const { datasets } = await foundOrNothing(db, teamId);
+  if (datasets === bytes) return 0;
+  await db
+    .insertInto("team_usage")
+    .values({ ...nothing, team_id: teamId, datasets: bytes })
+    .onConflict((c) => c.column("team_id").doUpdateSet({ datasets: bytes }))
+    .execute();
+  return bytes - (datasets ?? bytes);
+}
+
+/** More, or with a negative number less. */
+export async function addUsage(db: Db, teamId: number, kind: "uploads" | "logs", bytes: number): Promise<void> {
+  if (bytes === 0) return;
+  await db
+    .insertInto("team_usage")
+    .values({ ...nothing, team_id: teamId, [kind]: Math.max(0, bytes) })
+    .onConflict((c) =>
+      c.column("team_id").doUpdateSet({
+        [kind]: sql`case when team_usage.${sql.ref(kind)} + ${bytes} < 0 then 0 else team_usage.${sql.ref(kind)} + ${bytes} end`,
+      }),
+    )
+    .execute();
+}
+
+/** Shares of a store's growth, by the jobs that ran meanwhile. */
+export const addStoreBytes = (db: Db, jobs: readonly string[], bytes: number) =>
+  db
+    .updateTable("attempts")
+    .set((eb) => ({ store_bytes: eb("store_bytes", "+", bytes) }))
+    .where("job_id", "in", jobs)
+    .execute();
