@@ -4,11 +4,13 @@
  * does not pass unseen, and each of these tests fails when what it tests is taken away.
  */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { type Client, type JobInput, routes } from "@millrace/contract";
 import { createJob, readJob, readLogBytes, shell, waitForStatus } from "./support/jobs.ts";
 import { TestServer } from "./support/server.ts";
@@ -156,6 +158,51 @@ while time.time() < end:
     assert.ok(size <= 20 * 1024 ** 3, `${size} bytes`);
   });
 
+  it("gets no capabilities by a user namespace of its own: at bwrap there are none", async () => {
+    const { log } = await run(shell("if unshare -Urm true; then echo BREACH; else echo held; fi 2>&1"));
+    assert.equal(log.includes("BREACH"), level !== "bwrap", log);
+    const threads = `python3 -c 'import ctypes; l = ctypes.CDLL(None, use_errno=True); print("BREACH" if l.unshare(0x10000000) == 0 else "held")'`;
+    assert.equal((await run(shell(threads))).log, level === "bwrap" ? "held\n" : "BREACH\n");
+  });
+
+  it("reaches no keyring that jobs share: at bwrap there is none", async () => {
+    // A key in the keyring of the session, which the server's processes have in common.
+    const [addKey] = process.arch === "arm64" ? [217] : [248];
+    const script = `import ctypes; l = ctypes.CDLL(None); print("BREACH" if l.syscall(${addKey}, b"user", b"planted", b"x", 1, -3) > 0 else "held")`;
+    const { log } = await run(shell(`python3 -c '${script}'`));
+    if (level === "bwrap") assert.equal(log, "held\n");
+  });
+
+  it("leaves nothing where all may write: not in temporary folders, in memory, or in System V IPC", async () => {
+    const mark = `millrace-left-${process.pid}-${Math.floor(Math.random() * 1e6)}`;
+    const open = join(witness, "..", `${mark}-open`);
+    await mkdir(open);
+    await chmod(open, 0o777);
+    await writeFile(join(open, "operator"), "kept");
+    const leave = `umask 0; for place in /tmp /var/tmp /dev/shm /run/lock '${open}'; do
+  mkdir $place/${mark} $place/${mark}/closed && touch $place/${mark}-file $place/${mark}/closed/file &&
+    ln -s /etc $place/${mark}/link && chmod 0 $place/${mark}/closed
+done 2>/dev/null
+i=0; while [ $i -lt 3000 ]; do : >/dev/shm/${mark}-$i; i=$((i+1)); done
+ipcmk -M 4096 -p 0600; ipcmk -S 1; ipcmk -Q; id -u`;
+    const { job, log } = await run(shell(leave));
+    const user = /(\d+)\n$/.exec(log)?.[1] ?? "";
+    const folder = join(server.dataDir, "jobs", `${job.id}.1`);
+    for (const deadline = Date.now() + 30_000; (await readdir(folder)).includes("work"); await sleep(50)) {
+      assert.ok(Date.now() < deadline, "its folder is still there");
+    }
+    const files = await Promise.all(
+      ["/tmp", "/var/tmp", "/dev/shm", "/run/lock", open].map(async (place) =>
+        (await readdir(place)).filter((name) => name.startsWith(mark) && !name.endsWith("open")),
+      ),
+    );
+    const objects = await Promise.all(["shm", "sem", "msg"].map((kind) => ipcOf(kind, user)));
+    assert.equal(files.flat().length > 0 || objects.flat().length > 0, !holds, JSON.stringify([files, objects]));
+    if (!holds) await tidy(mark, objects.flat());
+    assert.equal(await readFile(join(open, "operator"), "utf8"), "kept");
+    await rm(open, { recursive: true, force: true });
+  });
+
   it("can use several processes, as Python does", async () => {
     const script = `python3 -c 'import multiprocessing as m; print(m.Lock(), sum(m.Pool(2).map(abs, [-1, -2])))'`;
     const { log } = await run(shell(script));
@@ -207,6 +254,24 @@ while time.time() < end:
     );
     await probe('if chmod -R a+w "$VIRTUAL_ENV" 2>/dev/null; then echo BREACH; else echo held; fi', uses);
   });
+}
+
+/** Words for ipcrm: System V objects of a user. */
+async function ipcOf(kind: string, user: string): Promise<string[]> {
+  const [header = "", ...rows] = (await readFile(`/proc/sysvipc/${kind}`, "latin1")).trimEnd().split("\n");
+  const column = header.trim().split(/\s+/).indexOf("uid");
+  const flag = { shm: "-m", sem: "-s", msg: "-q" }[kind] ?? "";
+  const cells = rows.map((row) => row.trim().split(/\s+/));
+  return cells.filter((row) => row[column] === user).flatMap((row) => [flag, row[1] ?? ""]);
+}
+
+/** What the probe left where nothing holds it. */
+async function tidy(mark: string, objects: string[]): Promise<void> {
+  for (const place of ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"]) {
+    const names = (await readdir(place)).filter((name) => name.startsWith(mark) && !name.endsWith("open"));
+    for (const name of names) await rm(join(place, name), { recursive: true, force: true });
+  }
+  if (objects.length > 0) await promisify(execFile)("ipcrm", objects);
 }
 
 async function processesWith(word: string): Promise<number[]> {

@@ -1,6 +1,8 @@
 /** Jobs over their limits end and say which; the server and everybody else go on. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdir } from "node:fs/promises";
 import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
@@ -79,6 +81,77 @@ describe("a limit on processes", { skip: !isRoot && "needs root" }, () => {
       const { id } = await createJob(client, shell("bomb() { bomb | bomb & }; bomb; sleep 10"));
       assert.equal((await runJob(client, shell("echo fine"))).job.status, "COMPLETE");
       await waitForStatus(client, id, ["FAILED"]);
+    } finally {
+      await server.dispose();
+    }
+  });
+});
+
+describe("memory that a job leaves behind", { skip: !isRoot && "needs root" }, () => {
+  it("is not charged to those who come after it", async () => {
+    const env = { ...limits, MILLRACE_JOB_SECONDS: "60", MILLRACE_MAX_WORKERS: "3", MILLRACE_ISOLATION: "uid" };
+    const server = await TestServer.start({ env });
+    try {
+      const client = await server.client();
+      // The one that waits holds on to what the others leave, so that removing it frees nothing.
+      const leave = (name: string) =>
+        `head -c 45M /dev/zero >/dev/shm/${name}; ipcmk -M 1000; chmod a+r /dev/shm/${name}`;
+      const held = `millrace-held-${process.pid}`;
+      const keeper = await createJob(
+        client,
+        shell(`until [ -e /dev/shm/${held} ]; do sleep 0.05; done; exec 7</dev/shm/${held}; sleep 1000`),
+      );
+      for (const name of [held, `${held}-2`, `${held}-3`]) {
+        assert.equal((await runJob(client, shell(leave(name)))).job.status, "COMPLETE");
+      }
+      for (let i = 0; i < 6; i++) {
+        const { job } = await runJob(client, python("x = bytearray(40 << 20)\nprint(len(x))"));
+        assert.equal(job.status, "COMPLETE", job.error_message ?? "");
+      }
+      const left = (await readdir("/dev/shm")).filter((name) => name.startsWith(held));
+      assert.deepEqual(left, []);
+      await client.call(routes.cancelJob, { params: { job_id: keeper.id }, body: {} });
+    } finally {
+      await server.dispose();
+    }
+  });
+});
+
+describe("control groups", { skip: !isRoot && "needs root" }, () => {
+  const groups = async (server: TestServer) => {
+    const name = `millrace-${createHash("sha256").update(server.dataDir).digest("hex").slice(0, 12)}`;
+    const { stdout } = await promisify(execFile)("find", ["/sys/fs/cgroup", "-type", "d", "-path", `*/${name}*`]);
+    return stdout.split("\n").filter(Boolean);
+  };
+
+  it("go with the server that made them, but for those of jobs that go on", async () => {
+    const server = await TestServer.start({ env: { ...limits, MILLRACE_JOB_SECONDS: "0" } });
+    try {
+      const client = await server.client();
+      await runJob(client, shell("true"));
+      const { id } = await createJob(client, shell("while [ -e job.sh ]; do sleep 0.05; done"));
+      await waitForStatus(client, id, ["RUNNING"]);
+      assert.notDeepEqual(await groups(server), []);
+      await server.stop();
+      assert.ok((await groups(server)).length > 0, "a job that goes on keeps its group");
+      await server.start();
+      await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+      await waitForStatus(client, id, ["CANCELED"]);
+      await server.stop();
+      assert.deepEqual(await groups(server), []);
+    } finally {
+      await server.dispose();
+    }
+  });
+
+  it("that a killed server left are removed by the next start, though it limits nothing", async () => {
+    const server = await TestServer.start({ env: limits });
+    try {
+      await runJob(await server.client(), shell("true"));
+      await server.stop("SIGKILL");
+      assert.notDeepEqual(await groups(server), []);
+      await server.start({ MILLRACE_JOB_MEMORY: "0", MILLRACE_JOB_PROCESSES: "0" });
+      assert.deepEqual(await groups(server), []);
     } finally {
       await server.dispose();
     }

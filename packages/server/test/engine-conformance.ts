@@ -23,6 +23,7 @@ const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
     key: attemptKey(jobId, 1),
     jobId,
     teamId: 1,
+    person: null,
     name: "job.sh",
     query,
     queryType: "SHELL",

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -17,6 +17,7 @@ const job = (query: string): JobSpec => ({
   key: "job.1",
   jobId: "job",
   teamId: 1,
+  person: null,
   name: null,
   query,
   queryType: "SHELL",
@@ -105,7 +106,12 @@ describe("users of jobs", () => {
   });
   after(() => rm(folder, { recursive: true, force: true }));
   const open = (name: string, inUse: [number, string][] = []) =>
-    new JobUsers(range, join(folder, name), new Map(inUse), join(folder, "registry.db"));
+    new JobUsers({
+      range,
+      dataDir: join(folder, name),
+      inUse: new Map(inUse),
+      registry: join(folder, "registry.db"),
+    });
 
   it("are given to one attempt at a time, and back by that attempt only; the last is nobody's", () => {
     const users = open("one");
@@ -160,4 +166,43 @@ it("a cancellation does not reach the namespace that got the number of one that 
   while (fixture.folder("other.1").exit() === undefined) await sleep(5);
   await engine.close();
   await fixture.stop();
+});
+
+describe("a job that cuts its own log", () => {
+  for (const [what, act] of Object.entries({
+    "to nothing": "os.ftruncate(1, 0)",
+    "and writes it anew, longer than before": "os.ftruncate(1, 0); os.write(1, b'y' * 5000)",
+  })) {
+    it(`${what} does not take back what was shown: the log says that it is gone, and is no shorter`, async () => {
+      const fixture = await localFixture("none");
+      const engine = await fixture.open();
+      const script = `python3 -c "import os, time
+os.write(1, b'shown' * 500)
+while not os.path.exists('go'): time.sleep(0.02)
+${act}
+time.sleep(0.1)"`;
+      await engine.submit(job(script));
+      const log = await engine.openLog("job.1");
+      while ((await log.size()) < 2500) await sleep(10);
+      // It is looked at from half a second of age on.
+      await sleep(600);
+      await engine.watch("job.1", 0);
+      assert.equal((await log.read(0, 4000)).length, 2500);
+      await writeFile(join(fixture.folder("job.1").work, "go"), "");
+      while (fixture.folder("job.1").exit() === undefined) await sleep(10);
+      await engine.observe("job.1", fixture.bootId);
+      const text = (await log.read(0, 100_000)).toString();
+      assert.ok(text.length >= 2500, `${text.length} bytes`);
+      assert.match(
+        text,
+        /The job changed its own log: of the first 2500 bytes, which were shown before, some are gone\./,
+      );
+      assert.equal(await log.size(), text.length);
+      await engine.observe("job.1", fixture.bootId);
+      assert.equal(await log.size(), text.length, "said once");
+      await log.close();
+      await engine.close();
+      await fixture.stop();
+    });
+  }
 });

@@ -6,8 +6,9 @@ import { readFileIds, safeFilename } from "../src/domain/files.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { readScriptMetadata } from "../src/domain/script-metadata.ts";
 import { checkCron, nextTick, readTime } from "../src/domain/ticks.ts";
+import { namesFiles } from "../src/engines/local/environments.ts";
 import { satisfies } from "../src/engines/local/interpreters.ts";
-import { namedFiles, splitRevision } from "../src/engines/local/plan.ts";
+import { splitRevision } from "../src/engines/local/plan.ts";
 import { quote } from "../src/engines/local/shell.ts";
 import { readRange } from "../src/http/logs.ts";
 
@@ -125,12 +126,31 @@ describe("repository", () => {
 });
 
 describe("requirements", () => {
-  it("name the local files that are part of what an environment is", () => {
-    assert.deepEqual(
-      namedFiles("six\n-r more.txt\n--constraint=c.txt\n./dist/a-1.0.whl\nhttps://x/y.whl\nrequests>2"),
-      ["more.txt", "c.txt", "./dist/a-1.0.whl"],
-    );
-  });
+  const plain = [
+    "six",
+    "six==1.17.0 # why",
+    "Requests[socks] >= 2, < 3; python_version < '3.13'",
+    "--index-url https://index.example/simple\n--pre\n# a comment\n\nsix",
+    "a @ https://files.example/a-1.0-py3-none-any.whl",
+    "a @ git+https://git.example/a.git@1f0c",
+  ];
+  for (const text of plain)
+    it(`name no local file: ${JSON.stringify(text)}`, () => assert.equal(namesFiles(text), false));
+
+  const local = [
+    "-r more.txt",
+    "-cmore.txt",
+    "--constraint=c.txt",
+    "./dist/a-1.0.whl",
+    "a-1.0.whl ; python_version > '3'",
+    "a @ file:///srv/a.whl",
+    "-e .",
+    "six \\\n -r x",
+    "--find-links wheels",
+    "--index-url file:///srv/index",
+    "--new-option x",
+  ];
+  for (const text of local) it(`may name one: ${JSON.stringify(text)}`, () => assert.equal(namesFiles(text), true));
 });
 
 describe("a Python version", () => {

@@ -179,21 +179,30 @@ export async function resolveCredentials(
 /** A set that a job names is gone, or cannot be read: its message is for the job's owner. */
 export class CredentialsUnavailable extends Error {}
 
+/** What a job gets of its credentials. */
+export interface Gathered {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Whether a set of the user's own is among them. */
+  readonly personal: boolean;
+}
+
 /** The variables of several sets in order, later ones win. Read when a job begins, so that new values are used. */
 export async function gatherCredentials(
   db: Db,
   keys: KeyRing,
   holder: Holder,
   names: readonly string[],
-): Promise<Record<string, string>> {
-  const gathered: Record<string, string> = {};
+): Promise<Gathered> {
+  const variables: Record<string, string> = {};
+  let personal = false;
   for (const name of names) {
     const row = await findFor(db, holder, name);
     if (!row)
       throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
-    Object.assign(gathered, open(keys, row));
+    Object.assign(variables, open(keys, row));
+    personal ||= row.user_id !== null;
   }
-  return gathered;
+  return { variables, personal };
 }
 
 function open(keys: KeyRing, { id, name, secret }: CredentialsRow): Record<string, string> {

@@ -136,10 +136,11 @@ async function requireRoom(
   { credentials_names }: PipelineSettings,
   variables: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const given = new Map<number, Record<string, string>>();
+  const given = new Map<number, Readonly<Record<string, string>>>();
   for (const { original } of repeated) {
     const { id, user_id, environment } = original;
-    const known = given.get(user_id) ?? (await gatherCredentials(db, keys, original, credentials_names ?? []));
+    const gather = () => gatherCredentials(db, keys, original, credentials_names ?? []);
+    const known = given.get(user_id) ?? (await gather()).variables;
     given.set(user_id, known);
     const own = parseEnvironment(decryptEnvironment(keys, id, environment));
     checkTogether({ ...known, ...own, ...variables }, "environment and credentials_names");

@@ -35,6 +35,8 @@ export interface JobSpec {
   readonly key: string;
   readonly jobId: string;
   readonly teamId: number;
+  /** Whose own secrets it carries: it shares no environment with others. Null: none but the team's. */
+  readonly person: number | null;
   readonly name: string | null;
   readonly query: string;
   readonly queryType: QueryType;

@@ -1,7 +1,7 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "../domain/clock.ts";
-import { CredentialsUnavailable, gatherCredentials } from "../domain/credentials.ts";
+import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/credentials.ts";
 import { homeOf } from "../domain/dataset-names.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
 import { endJob } from "../domain/end-job.ts";
@@ -10,6 +10,7 @@ import { filesOfJob } from "../domain/files.ts";
 import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
 import { usesLibrary, withLibrary } from "../domain/library.ts";
+import { secretsOfEnvironment } from "../domain/log-secrets.ts";
 import { absentCreator } from "../domain/pipeline-sources.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
 import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
@@ -40,7 +41,7 @@ export interface DispatchContext extends JobLoopContext {
 /** A job that begins, with the variables of its credentials as they are now: read once, in the write that claims it. */
 interface Claimed {
   readonly job: JobRow;
-  readonly credentials: Readonly<Record<string, string>>;
+  readonly credentials: Gathered;
 }
 
 /** How often a job that does not fit may be overtaken, per slot of its cluster, before the cluster waits for it. */
@@ -178,7 +179,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
   const credentials = await credentialsOf(db, context, job);
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
-  const secrets = await encryptSecrets(db, context, id, Object.values(credentials));
+  const secrets = await encryptSecrets(db, context, id, Object.values(credentials.variables));
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
     id,
@@ -261,14 +262,16 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
   if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
   const uses = usesLibrary(spec);
   const { library_version, username } = await whoseStore(context.store.db, job, uses);
+  const own = ownEnvironment(context, job);
   return {
     key,
     jobId: job.id,
     teamId: job.team_id,
+    person: claimed.credentials.personal || own.secret ? job.user_id : null,
     name: job.name,
     query: spec.query,
     queryType: spec.query_type,
-    environment: await environmentOf(context, claimed),
+    environment: await environmentOf(context, claimed, own.variables),
     params: spec.params,
     pythonVersion: spec.python_version,
     requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
@@ -295,9 +298,12 @@ const storeUse = ({ teamStores }: DispatchContext, job: JobRow, spec: JobSpecFie
 });
 
 /** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
-async function environmentOf(context: DispatchContext, { job, credentials }: Claimed): Promise<Record<string, string>> {
-  const { store, keys, publicUrl } = context;
-  const given = { ...credentials, ...ownVariables(context, job) };
+async function environmentOf(
+  { store, keys, publicUrl }: DispatchContext,
+  { job, credentials }: Claimed,
+  own: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const given = { ...credentials.variables, ...own };
   const url = publicUrl();
   const token = newJobToken(keys, { jobId: job.id, attempt: job.attempt });
   return {
@@ -308,9 +314,11 @@ async function environmentOf(context: DispatchContext, { job, credentials }: Cla
   };
 }
 
-function ownVariables({ keys }: DispatchContext, { id, environment }: JobRow): Record<string, string> {
+/** The job's own variables, and whether there are secrets among them. */
+function ownEnvironment({ keys }: DispatchContext, { id, environment }: JobRow) {
   try {
-    return environment === "" ? {} : parseEnvironment(decryptEnvironment(keys, id, environment));
+    const text = environment === "" ? "" : decryptEnvironment(keys, id, environment);
+    return { variables: parseEnvironment(text), secret: secretsOfEnvironment(text).length > 0 };
   } catch (error) {
     throw new CannotStart(`The job's environment cannot be read. ${(error as Error).message}`);
   }

@@ -5,9 +5,18 @@
  * one for all.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { accessSync, constants, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { UsageSample } from "@millrace/contract";
+import {
+  type Folders,
+  isVersion2,
+  openVersion1,
+  openVersion2,
+  readRecord,
+  removeFolder,
+  removeUnused,
+} from "./cgroup-folders.ts";
 
 export interface CgroupLimits {
   /** Bytes; 0: none. */
@@ -25,33 +34,40 @@ export interface Group {
 /** Of this moment. */
 export type Usage = Omit<UsageSample, "at">;
 
-const root = "/sys/fs/cgroup";
-
-/** Where this data folder's attempts have their groups, per controller; version 2 has the same one for all. */
-type Folders = Readonly<Record<"pids" | "cpu", string>> & {
-  /** Absent where memory has no limit. */
-  readonly memory?: string;
-};
+/** The kernel's own figures are off by so much: it counts processor by processor, and adds up later. */
+const forgotten = 1024 * 1024;
 
 export class Cgroups {
   readonly #folders: Folders;
   readonly #version: 1 | 2;
   readonly #limits: CgroupLimits;
   readonly #free: string[] = [];
+  /** Not to be used again; removed as soon as the kernel lets go of them. */
+  readonly #retired = new Set<string>();
+  #closed = false;
 
   /**
    * Undefined where groups cannot be made, and limits are then sampled; or where there is nothing to limit: to be in a
-   * group makes a process slower. Groups that nobody needs are removed.
+   * group makes a process slower. Groups that nobody needs are removed, also where an earlier life of this server had
+   * others above them.
    */
   static open(dataDir: string, limits: CgroupLimits, inUse: ReadonlySet<string>): Cgroups | undefined {
-    if (limits.memory === 0 && limits.processes === 0) return undefined;
+    const record = join(dataDir, "cgroups");
+    const before = removeUnused(readRecord(record), inUse);
+    const groups = limits.memory === 0 && limits.processes === 0 ? undefined : Cgroups.#open(dataDir, limits);
+    const folders = [...new Set([...before, ...(groups ? Object.values(groups.#folders) : [])])];
+    // Written down before the first group is made: whoever comes after us finds what a kill left here.
+    writeFileSync(record, folders.map((folder) => `${folder}\n`).join(""), { mode: 0o600 });
+    if (groups) removeUnused(Object.values(groups.#folders), inUse, false);
+    return groups;
+  }
+
+  static #open(dataDir: string, limits: CgroupLimits): Cgroups | undefined {
     const name = `millrace-${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
     try {
-      const groups = isVersion2()
-        ? new Cgroups(2, openVersion2(name, limits), limits)
-        : new Cgroups(1, openVersion1(name, limits), limits);
-      groups.#removeOld(inUse);
-      return groups;
+      return isVersion2()
+        ? new Cgroups(2, openVersion2(name, limits.memory > 0), limits)
+        : new Cgroups(1, openVersion1(name, limits.memory > 0), limits);
     } catch {
       return undefined;
     }
@@ -65,8 +81,16 @@ export class Cgroups {
 
   /** A group that nobody has, and nothing is in. */
   take(): Group {
-    const name = this.#free.pop() ?? this.#make();
+    const name = this.#reuse() ?? this.#make();
     return { name, oomKills: this.#folders.memory ? this.#oomKills(name) : 0, cpuSeconds: this.#cpuSeconds(name) };
+  }
+
+  /** One that is still there: whoever else looks after this data folder may have removed it. */
+  #reuse(): string | undefined {
+    for (let name = this.#free.pop(); name !== undefined; name = this.#free.pop()) {
+      if (this.isEmpty({ name })) return name;
+    }
+    return undefined;
   }
 
   /** What writes a 0 into these files is in the group, with all that it starts. */
@@ -74,9 +98,23 @@ export class Cgroups {
     return this.#paths(name).map((path) => join(path, "cgroup.procs"));
   }
 
-  /** Its attempt is over. One that still has something in it is removed by the next start. */
-  give({ name }: Group): void {
-    if (this.isEmpty({ name }) && !this.#free.includes(name)) this.#free.push(name);
+  /**
+   * Its attempt is over. One that a process is still dying in, or that memory is still charged to, is not used again:
+   * the next to have it would be held to a limit that somebody else has used up.
+   */
+  give({ name }: Pick<Group, "name">): void {
+    for (const old of this.#retired) this.#remove(old);
+    if (this.#free.includes(name)) return;
+    if (!this.#closed && this.isEmpty({ name }) && !this.#holdsMemory(name)) this.#free.push(name);
+    else this.#remove(name);
+    if (this.#closed) this.close();
+  }
+
+  /** Removes what nobody uses; jobs that go on keep theirs. */
+  close(): void {
+    this.#closed = true;
+    for (const name of [...this.#free.splice(0), ...this.#retired]) this.#remove(name);
+    for (const folder of new Set(Object.values(this.#folders))) removeFolder(folder);
   }
 
   #make(): string {
@@ -128,14 +166,24 @@ export class Cgroups {
     return Number(/^oom_kill (\d+)/m.exec(this.#read("memory", name, file))?.[1] ?? 0);
   }
 
-  #remove(name: string): void {
-    for (const path of this.#paths(name)) {
-      try {
-        rmdirSync(path);
-      } catch {
-        // A process is still dying in it: the next start removes it.
-      }
+  /** Memory that the kernel cannot take back: a file in a memory file system, a segment. Caches go when they are wanted. */
+  #holdsMemory(name: string): boolean {
+    if (!this.#folders.memory) return false;
+    try {
+      const stat = this.#read("memory", name, "memory.stat");
+      const bytes = (entry: string) => Number(new RegExp(`^(?:total_)?${entry} (\\d+)`, "m").exec(stat)?.[1] ?? 0);
+      const held = bytes("shmem") + bytes(this.#version === 2 ? "anon" : "rss") + bytes("unevictable");
+      return held > Math.max(forgotten, this.#limits.memory / 64);
+    } catch {
+      return true;
     }
+  }
+
+  /** A folder with a dying process in it stays, and is tried again. */
+  #remove(name: string): void {
+    const gone = this.#paths(name).map(removeFolder).every(Boolean);
+    if (gone) this.#retired.delete(name);
+    else this.#retired.add(name);
   }
 
   /** What goes to swap is memory too. A machine without such an account has no swap, or does not count it. */
@@ -168,54 +216,4 @@ export class Cgroups {
     const idle = /^(?:total_)?inactive_file (\d+)/m.exec(this.#read("memory", name, "memory.stat"))?.[1];
     return Math.max(0, used - Number(idle ?? 0));
   }
-
-  #removeOld(inUse: ReadonlySet<string>): void {
-    for (const folder of new Set(Object.values(this.#folders))) {
-      for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        if (entry.isDirectory() && !inUse.has(entry.name)) this.#remove(entry.name);
-      }
-    }
-  }
-}
-
-function isVersion2(): boolean {
-  try {
-    return readFileSync(join(root, "cgroup.controllers"), "utf8").includes("memory");
-  } catch {
-    return false;
-  }
-}
-
-/** Below the server's own group: what holds for the server holds for its jobs together. */
-function openVersion1(name: string, { memory }: CgroupLimits): Folders {
-  const own = ownGroups();
-  const folder = (controller: string) => {
-    const path = join(root, controller, own.get(controller) ?? "/", name);
-    mkdirSync(path, { recursive: true });
-    accessSync(path, constants.W_OK);
-    return path;
-  };
-  return { pids: folder("pids"), cpu: folder("cpuacct"), ...(memory > 0 ? { memory: folder("memory") } : {}) };
-}
-
-/** A group that has groups with controllers below it may hold no process itself: the server moves into one of them. */
-function openVersion2(name: string, { memory }: CgroupLimits): Folders {
-  const own = join(root, ownGroups().get("") ?? "/").replace(/\/millrace-server$/, "");
-  mkdirSync(join(own, "millrace-server"), { recursive: true });
-  writeFileSync(join(own, "millrace-server/cgroup.procs"), String(process.pid));
-  writeFileSync(join(own, "cgroup.subtree_control"), "+memory +pids +cpu");
-  const folder = join(own, name);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "cgroup.subtree_control"), "+memory +pids +cpu");
-  return { pids: folder, cpu: folder, ...(memory > 0 ? { memory: folder } : {}) };
-}
-
-/** The groups of this process by controller; version 2 has the empty name. */
-function ownGroups(): Map<string, string> {
-  const groups = new Map<string, string>();
-  for (const line of readFileSync("/proc/self/cgroup", "utf8").trim().split("\n")) {
-    const [, controllers = "", path = "/"] = line.split(":");
-    for (const controller of controllers.split(",")) groups.set(controller, path);
-  }
-  return groups;
 }

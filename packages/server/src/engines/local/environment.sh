@@ -1,19 +1,38 @@
 # Makes sure that the virtualenv of a job exists, building it at most once however many jobs need it. Sourced by a plan,
-# in the attempt's folder, with the rights of the server; what strangers wrote runs inside, by two functions of the plan:
-# `digest` prints what tells the local files apart that the requirements name, `build` fills the folder $MILLRACE_VENV.
-# Set by the plan: envs (folder of environments), key, named (not empty where the requirements name local files),
+# in the attempt's folder, with the rights of the server; what strangers wrote runs inside, by functions of the plan:
+# `stage` copies the files that requirements name and prints what tells them apart, `build_shared` and `build_own` fill
+# the folder $MILLRACE_VENV.
+# Set by the plan: envs (folder of environments), key, named (not empty where the requirements may name local files),
 # owner (user of the job, or empty), evict (ends every process of that user, where nothing else does).
 
 cancelled() {
   [ -e cancel ] && exit 143
 }
 
-# The contents of named files are part of what the environment is.
+# Folders that nobody has put anything into, and nobody left who could: cloning a repository may run the job's commands.
+fresh() {
+  evict || exit
+  rm -rf build
+  mkdir -m 0700 build && mkdir -m 0700 build/files build/home build/tmp || exit
+  cp input/requirements.txt build/files/.millrace-requirements.txt || exit
+  [ -z "$owner" ] || chown -R "$owner:$owner" build || exit
+}
+
+build=build_shared
 if [ -n "$named" ]; then
-  key=$({
-    echo "$key"
-    (digest)
-  } | sha256sum | cut -c1-40)
+  fresh
+  staged=$(stage) || exit
+  case $staged in
+  own)
+    # What lies in the job's own folder cannot be shared, nor told by a key.
+    envs=$PWD/own-env build=build_own
+    mkdir -p -m 0711 "$envs"
+    ;;
+  *)
+    # The contents of named files are part of what the environment is.
+    key=$(echo "$key $staged" | sha256sum | cut -c1-40)
+    ;;
+  esac
 fi
 MILLRACE_VENV=$envs/$key
 
@@ -33,10 +52,17 @@ take() {
   until flock "$1" -w 1 9; do cancelled; done
 }
 
-# Strangers' files become the server's, and nobody else can change them.
+# Strangers' files become the server's, and nobody else can change them. One that has another name somewhere, or belongs
+# to somebody else, could still be changed from there. The builder's own cache has such names: it goes first.
 seal() {
-  [ -z "$owner" ] && return
   evict || return
+  rm -rf build
+  [ -z "$owner" ] && return
+  strange=$(find "$MILLRACE_VENV" '(' '!' -uid "$owner" -o '!' -type d -links +1 ')' -print -quit) || return
+  if [ -n "$strange" ]; then
+    echo "The virtualenv holds a file that is also elsewhere, or another user's: $strange" >&2
+    return 1
+  fi
   chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R u-s,g-s,go-w,a+rX "$MILLRACE_VENV"
 }
 
@@ -48,8 +74,9 @@ use "Using cached virtualenv"
 rm -rf "$MILLRACE_VENV"
 mkdir "$MILLRACE_VENV" || exit
 [ -z "$owner" ] || chown "$owner:$owner" "$MILLRACE_VENV" || exit
+[ -n "$named" ] || fresh
 # Strangers do not get the lock: they could let go of it.
-if (build) 9>&-; then
+if ("$build") 9>&-; then
   if seal; then
     sync -f "$MILLRACE_VENV" 2>/dev/null
     true >"$MILLRACE_VENV.ready"
@@ -57,6 +84,6 @@ if (build) 9>&-; then
   fi
 fi
 echo "The virtualenv could not be built" >&2
-rm -rf "$MILLRACE_VENV"
+rm -rf "$MILLRACE_VENV" build
 cancelled
 exit 1

@@ -6,7 +6,8 @@ import { promisify } from "node:util";
 import type { IsolationLevel, StoreView } from "../engine.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 import { reveal } from "./reveal.ts";
-import { infoDescriptor, type Sandbox } from "./sandbox.ts";
+import { filterDescriptor, infoDescriptor, type Sandbox } from "./sandbox.ts";
+import type { SharedPlaces } from "./shared-places.ts";
 import { quote, words } from "./shell.ts";
 import type { JobUsers, UserRange } from "./users.ts";
 
@@ -17,6 +18,11 @@ export interface Inside {
   readonly readable: readonly string[];
   /** Shell words that may hold `$MILLRACE_VENV`: folders that it may write to beside its own. */
   readonly writable?: readonly string[];
+  /**
+   * An environment is being built: with the operator's variables only, and temporary folders of its own. In the folder
+   * `files`, with nothing of the job's in sight; or in its working folder, where what is built is the job's alone.
+   */
+  readonly building?: "files" | "work";
   /** The team's store, where the command works with it. */
   readonly store?: StoreAccess | undefined;
   /** Shell words of the command. */
@@ -35,6 +41,10 @@ export interface Isolation {
   takeUser(folder: AttemptFolder): number | undefined;
   /** A command in front of another that runs it with a job's rights, to see what jobs can reach; empty: they see what we see. */
   readonly asJob: readonly string[];
+  /** Words in front of the program that starts all jobs. */
+  readonly startWith: readonly string[];
+  /** Removes what the attempt's user left in places that all share; throws where something stays. */
+  clearUser(folder: AttemptFolder): Promise<void>;
   /** Nothing of this user is left. */
   freeUser(uid: number, folder: AttemptFolder): void;
   /** Whether the attempt's user is its own still. */
@@ -43,6 +53,8 @@ export interface Isolation {
   endUser(folder: AttemptFolder): Promise<void>;
   /** The job's temporary folder as the job knows it; undefined: the machine's. */
   temporary(folder: AttemptFolder): string | undefined;
+  /** The same while its environment is built. */
+  buildTemporary(folder: AttemptFolder): string;
   /** Shell lines that put the command into the place of the shell that runs them, in the attempt's folder. */
   enter(inside: Inside): string;
   /** Words in front of a command that give it this view and nothing else of the machine, as far as this level goes. */
@@ -57,7 +69,16 @@ export interface Programs {
   readonly env: string;
   readonly setsid: string;
   readonly setpriv: string | undefined;
+  readonly prlimit: string | undefined;
+  readonly ipcrm: string | undefined;
 }
+
+/** Where a command runs, in the attempt's folder; where its variables are there; and the way back from the one to the other. */
+const placeOf = (building: Inside["building"]) => ({
+  cwd: building === "files" ? "build/files" : "work",
+  environment: building === undefined ? "input/env" : "input/build-env",
+  back: building === "files" ? "../.." : "..",
+});
 
 /**
  * A background child of a shell has INT and QUIT ignored, and a shell cannot undo that for itself; `env` can. A session
@@ -72,6 +93,7 @@ const activate = "VIRTUAL_ENV=$MILLRACE_VENV PATH=$MILLRACE_VENV/bin:$PATH; expo
 export class NoIsolation implements Isolation {
   readonly level = "none";
   readonly asJob = [];
+  readonly startWith = [];
   readonly #programs: Programs;
 
   constructor(programs: Programs) {
@@ -79,12 +101,16 @@ export class NoIsolation implements Isolation {
   }
 
   takeUser(): undefined {}
+  async clearUser(): Promise<void> {}
   freeUser(): void {}
   async endUser(): Promise<void> {}
   holdsUser(): boolean {
     return true;
   }
   temporary(): undefined {}
+  buildTemporary(folder: AttemptFolder): string {
+    return folder.file("build/tmp");
+  }
   close(): void {}
   confine(): string[] {
     return [];
@@ -93,10 +119,11 @@ export class NoIsolation implements Isolation {
     return ":";
   }
 
-  enter({ command }: Inside): string {
+  enter({ building, command }: Inside): string {
+    const { cwd, environment, back } = placeOf(building);
     return [
-      "  cd ./work || exit",
-      "  . ../input/env",
+      `  cd ./${cwd} || exit`,
+      `  . ${back}/${environment}`,
       `  [ -z "$MILLRACE_VENV" ] || { ${activate}; }`,
       `  exec ${defaults(this.#programs)} ${quote(this.#programs.setsid)} ${command}`,
     ].join("\n");
@@ -112,7 +139,7 @@ const startInside = (environment: string, command: string) =>
   `/bin/sh -c ${quote(start)} sh ${quote(environment)} "$MILLRACE_VENV" ${command}`;
 
 /** From root to a user that has no rights and can get none back. */
-const becoming = (setpriv: string, uid: number, group?: number) => [
+export const becoming = (setpriv: string, uid: number, group?: number) => [
   setpriv,
   `--reuid=${uid}`,
   `--regid=${uid}`,
@@ -138,13 +165,27 @@ export interface UserOptions {
   readonly range: UserRange;
 }
 
+export interface UserIsolationOptions extends UserOptions {
+  readonly prlimit: string;
+  readonly places: SharedPlaces;
+}
+
 /** A user of its own for every running job. */
 export class UserIsolation implements Isolation {
   readonly level = "uid";
-  readonly #options: UserOptions;
+  readonly #options: UserIsolationOptions;
 
-  constructor(options: UserOptions) {
+  constructor(options: UserIsolationOptions) {
     this.#options = options;
+  }
+
+  /** Queues of messages outlive their maker, and cannot be listed where their file system is not mounted: there are none. */
+  get startWith(): string[] {
+    return [this.#options.prlimit, "--msgqueue=0:0"];
+  }
+
+  async clearUser(folder: AttemptFolder): Promise<void> {
+    if (this.holdsUser(folder)) await this.#options.places.clear([folder.owner()]);
   }
 
   get asJob(): string[] {
@@ -172,6 +213,10 @@ export class UserIsolation implements Isolation {
     return folder.file("tmp");
   }
 
+  buildTemporary(folder: AttemptFolder): string {
+    return folder.file("build/tmp");
+  }
+
   close(): void {
     this.#options.users.close();
   }
@@ -179,7 +224,7 @@ export class UserIsolation implements Isolation {
   evict(folder: AttemptFolder): string {
     // The limit on the user's processes must not keep out the one that ends them.
     const kill = words(...becoming(this.#options.programs.setpriv, folder.owner()), "/bin/sh", "-c", endEverything);
-    return `(ulimit -p unlimited; exec ${kill}) 9>&-`;
+    return `(ulimit -p unlimited 2>/dev/null; exec ${kill}) 9>&-`;
   }
 
   confine({ group, readable }: StoreView): string[] {
@@ -187,11 +232,12 @@ export class UserIsolation implements Isolation {
     return group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
   }
 
-  enter({ folder, store, command }: Inside): string {
+  enter({ folder, building, store, command }: Inside): string {
     const { programs } = this.#options;
-    const inside = startInside("../input/env", command);
+    const { cwd, environment, back } = placeOf(building);
+    const inside = startInside(`${back}/${environment}`, command);
     const become = words(programs.setsid, ...becoming(programs.setpriv, folder.owner(), store?.group));
-    return `  cd ./work || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
+    return `  cd ./${cwd} || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
   }
 }
 
@@ -200,6 +246,8 @@ export interface SandboxIsolationOptions {
   readonly sandbox: Sandbox;
   /** Accounts that a job sees: files for this user. */
   readonly accounts: (uid: number) => { passwd: string; group: string };
+  /** A file with the filter of system calls; undefined: we have none for this processor. */
+  readonly filter: string | undefined;
   /** Where the server is root. */
   readonly users: UserOptions | undefined;
 }
@@ -208,6 +256,7 @@ export interface SandboxIsolationOptions {
 export class SandboxIsolation implements Isolation {
   readonly level = "bwrap";
   readonly asJob = [];
+  readonly startWith = [];
   readonly #options: SandboxIsolationOptions;
 
   constructor(options: SandboxIsolationOptions) {
@@ -217,6 +266,9 @@ export class SandboxIsolation implements Isolation {
   takeUser(folder: AttemptFolder): number | undefined {
     return this.#options.users?.users.take(folder.key);
   }
+
+  /** A sandbox has temporary folders and IPC of its own, and they end with it. */
+  async clearUser(): Promise<void> {}
 
   freeUser(uid: number, folder: AttemptFolder): void {
     this.#options.users?.users.give(uid, folder.key);
@@ -234,6 +286,10 @@ export class SandboxIsolation implements Isolation {
     return "/tmp";
   }
 
+  buildTemporary(): string {
+    return "/tmp";
+  }
+
   close(): void {
     this.#options.users?.users.close();
   }
@@ -248,20 +304,25 @@ export class SandboxIsolation implements Isolation {
     return [...sandbox.storeWords(view), "--", ...become];
   }
 
-  enter({ folder, readable, writable = [], store, command }: Inside): string {
-    const { programs, sandbox, accounts, users } = this.#options;
+  enter({ folder, readable, writable = [], building, store, command }: Inside): string {
+    const { programs, sandbox, accounts, users, filter } = this.#options;
     const uid = folder.owner();
     const shared = store ? [store.folder] : [];
-    const view = words(...sandbox.words({ path: folder.path, ...accounts(uid), readable, shared }));
+    const { cwd, environment } = placeOf(building);
+    const own = building === undefined ? ["work"] : building === "work" ? ["work", "build"] : ["build"];
+    const tmp = building === undefined ? "tmp" : "build/tmp";
+    const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
+    const view = words(...sandbox.words(attempt, filter !== undefined));
     const mounts =
       writable.length > 0
         ? writable.map((path) => `--bind ${path} ${path}`)
         : [`\${MILLRACE_VENV:+--ro-bind "$MILLRACE_VENV" "$MILLRACE_VENV"}`];
     const become = users ? `${words(...becoming(users.programs.setpriv, uid, store?.group))} ` : "";
-    const inside = startInside(folder.file("input/env"), command);
+    const inside = startInside(folder.file(environment), command);
+    const rules = filter === undefined ? "" : ` ${filterDescriptor}<${quote(filter)}`;
     return [
       `  exec ${defaults(programs)} ${view} ${mounts.join(" ")} -- \\`,
-      `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}`,
+      `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}${rules}`,
     ].join("\n");
   }
 }

@@ -18,9 +18,11 @@ import { Ages } from "./ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Usage } from "./cgroups.ts";
+import { buildSettings } from "./environments.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
+import { LogMarks } from "./log-marks.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
 import { insideScripts, queryFile, scriptComesLast, storeFile, type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { variablesRoom, whyNotGiven } from "./process-room.ts";
@@ -62,6 +64,7 @@ export class LocalEngine implements Engine {
   /** When each was sampled last. */
   readonly #sampled = new Map<string, number>();
   readonly #ages = new Ages();
+  readonly #logs = new LogMarks();
   readonly #scripts = new Map<string, string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
@@ -87,10 +90,12 @@ export class LocalEngine implements Engine {
     const groups = readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []);
     this.#cgroups = Cgroups.open(options.dataDir, options.limits, new Set(groups));
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
-    const script = join(import.meta.dirname, "starter.sh");
-    this.#starter = new Starter(script, [options.bootId, options.claimDelay], (folder, what) =>
-      options.onChange(basename(folder), what),
-    );
+    this.#starter = new Starter({
+      script: join(import.meta.dirname, "starter.sh"),
+      args: [options.bootId, options.claimDelay],
+      startWith: isolation.startWith,
+      onChange: (folder, what) => options.onChange(basename(folder), what),
+    });
   }
 
   #folder(key: string): AttemptFolder {
@@ -123,6 +128,10 @@ export class LocalEngine implements Engine {
     if (spec.store && interpreter) folder.writePython(interpreter);
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
+    const settings = buildSettings(this.#options.jobEnvironment, spec);
+    if (requirements !== undefined) {
+      folder.writeInput("build-env", writeEnv(this.#buildEnvironment(spec, folder, settings)), uid);
+    }
     const { limits } = this.#options;
     const groups = this.#joinGroup(folder);
     const plan = writePlan({
@@ -133,6 +142,7 @@ export class LocalEngine implements Engine {
       scriptName: scriptFilename(spec),
       interpreter,
       requirements,
+      buildSettings: settings,
       groups,
       openFiles: limits.openFiles,
       fileBytes: limits.log > 0 && limits.disk > 0 ? Math.max(limits.log, limits.disk) : 0,
@@ -170,6 +180,7 @@ export class LocalEngine implements Engine {
     const needed = {
       "repository.sh": spec.repository !== null,
       "files.sh": comesLast || spec.files.length > 0,
+      "stage.py": requirements !== undefined,
       "build.sh": requirements !== undefined,
       "datasets.py": spec.store !== null,
     };
@@ -229,6 +240,25 @@ export class LocalEngine implements Engine {
     };
   }
 
+  /** Of an environment that others may use: nothing that the job sets but its index. The mark is for finding processes. */
+  #buildEnvironment(spec: JobSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
+    const temporary = this.#isolation.buildTemporary(folder);
+    // A cache that strangers share could be filled with what was never published.
+    const cache = this.#isolation.level === "none" ? join(this.#options.dataDir, "cache") : join(temporary, "cache");
+    return {
+      LANG: "C.UTF-8",
+      ...settings,
+      PATH: settings["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+      PIP_CACHE_DIR: join(cache, "pip"),
+      UV_CACHE_DIR: join(cache, "uv"),
+      PIP_DISABLE_PIP_VERSION_CHECK: "1",
+      PYTHONUNBUFFERED: "1",
+      HOME: folder.file("build/home"),
+      TMPDIR: temporary,
+      [keyVariable]: spec.key,
+    };
+  }
+
   async observe(key: string, bootId: string): Promise<Observation> {
     const folder = this.#folder(key);
     const sameBoot = bootId === this.#options.bootId;
@@ -250,10 +280,12 @@ export class LocalEngine implements Engine {
 
   #whyEnded(folder: AttemptFolder, code: number): string | null {
     const limit = folder.limit();
+    this.#logs.check(folder);
     if (limit !== "") return limit;
     const tooLong = overLog(folder, this.#options.limits);
     if (tooLong !== undefined) {
       // Its last act may have been to make it longer than anybody can read.
+      this.#logs.forget(folder.key);
       folder.cutLog(this.#options.limits.log);
       folder.write("limit", tooLong);
       return tooLong;
@@ -332,6 +364,7 @@ export class LocalEngine implements Engine {
     const now = begun + this.#ages.of(key, begun);
     // Most are over before it is worth a look.
     if (now - begun < youngMs || folder.exit()) return;
+    this.#logs.check(folder);
     const { limits } = this.#options;
     const used = isDue(this.#sampled.get(key), begun, now) ? this.#sample(folder, now) : undefined;
     const tooMuch = !this.#cgroups && limits.memory > 0 && (used?.memory_bytes ?? 0) > limits.memory;
@@ -367,6 +400,7 @@ export class LocalEngine implements Engine {
 
   async openLog(key: string): Promise<LogSource> {
     const path = this.#folder(key).log;
+    const logs = this.#logs;
     let file: FileHandle | undefined;
     // A job that waits has no log yet; one that is followed gets it later.
     const opened = async () => (file ??= await open(path, "r").catch(() => undefined));
@@ -376,7 +410,9 @@ export class LocalEngine implements Engine {
         const source = await opened();
         if (!source) return Buffer.alloc(0);
         const { buffer, bytesRead } = await source.read(Buffer.allocUnsafe(length), 0, length, offset);
-        return buffer.subarray(0, bytesRead);
+        const bytes = buffer.subarray(0, bytesRead);
+        logs.saw(key, offset, bytes);
+        return bytes;
       },
       close: async () => file?.close(),
     };
@@ -395,6 +431,9 @@ export class LocalEngine implements Engine {
     this.#sampled.delete(key);
     this.#ages.forget(key);
     this.#disk.forget(key);
+    this.#logs.forget(key);
+    // Before the folder: by its owner the next start knows whose things are still to be removed.
+    await this.#isolation.clearUser(folder);
     await folder.clean();
     if (group) this.#cgroups?.give(group);
     if (uid > 0) this.#isolation.freeUser(uid, folder);
@@ -402,6 +441,7 @@ export class LocalEngine implements Engine {
 
   async close(): Promise<void> {
     this.#starter.close();
+    this.#cgroups?.close();
     this.#isolation.close();
   }
 }

@@ -1,11 +1,12 @@
 /** Which level works on this machine: tried, not guessed. */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { IsolationLevel } from "../engine.ts";
 import { AttemptFolder } from "./attempt-folder.ts";
 import {
+  becoming,
   type Isolation,
   NoIsolation,
   type Programs,
@@ -16,6 +17,8 @@ import {
 import { findProgram } from "./programs.ts";
 import { closedFolder } from "./reveal.ts";
 import { type JobPath, Sandbox } from "./sandbox.ts";
+import { callFilter } from "./seccomp.ts";
+import { SharedPlaces } from "./shared-places.ts";
 import { JobUsers, type UserRange } from "./users.ts";
 
 export interface IsolationOptions {
@@ -54,7 +57,7 @@ export async function openIsolation(options: IsolationOptions, programs: Program
 const isRoot = process.getuid?.() === 0;
 
 async function open(level: "uid" | "bwrap", options: IsolationOptions, programs: Programs): Promise<Isolation> {
-  const isolation = level === "uid" ? openUsers(options, programs) : await openSandbox(options, programs);
+  const isolation = level === "uid" ? await openUsers(options, programs) : await openSandbox(options, programs);
   try {
     await tryOut(isolation, options.dataDir);
     return isolation;
@@ -64,7 +67,7 @@ async function open(level: "uid" | "bwrap", options: IsolationOptions, programs:
   }
 }
 
-function openUsers(options: IsolationOptions, programs: Programs): Isolation {
+async function openUsers(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   if (!isRoot) throw new Error("The server must run as root to give each job a user of its own.");
   const closed = closedFolder(realpathSync(options.dataDir));
   if (closed) {
@@ -72,13 +75,31 @@ function openUsers(options: IsolationOptions, programs: Programs): Isolation {
       `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
     );
   }
-  return new UserIsolation(userOptions(options, programs));
+  const [setpriv, prlimit, ipcrm] = (["setpriv", "prlimit", "ipcrm"] as const).map((name) => needed(programs, name));
+  const { users: range, dataDir, jobPaths } = options;
+  const kept = [realpathSync(dataDir), ...jobPaths.map(({ path }) => path)];
+  const become = (uid: number) => becoming(setpriv as string, uid);
+  const places = new SharedPlaces({ range, kept, become, ipcrm: ipcrm as string });
+  // Of a server that is gone for good: nobody looks after what its jobs left, so nobody gets their users.
+  const opened = userOptions(options, programs, () => places.owners() ?? new Set());
+  await places.clear(opened.users.free());
+  return new UserIsolation({ ...opened, prlimit: prlimit as string, places });
 }
 
-function userOptions({ users: range, dataDir }: IsolationOptions, programs: Programs): UserOptions {
-  const { setpriv } = programs;
-  if (!setpriv) throw new Error("The program setpriv is missing: install util-linux.");
-  return { programs: { ...programs, setpriv }, range, users: new JobUsers(range, dataDir, usersInUse(dataDir)) };
+function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm"): string {
+  const path = programs[name];
+  if (!path) throw new Error(`The program ${name} is missing: install util-linux.`);
+  return path;
+}
+
+function userOptions(
+  { users: range, dataDir }: IsolationOptions,
+  programs: Programs,
+  avoid?: () => ReadonlySet<number>,
+): UserOptions {
+  const setpriv = needed(programs, "setpriv");
+  const users = new JobUsers({ range, dataDir, inUse: usersInUse(dataDir), avoid });
+  return { programs: { ...programs, setpriv }, range, users };
 }
 
 /** Owners of working folders: of running jobs, and of those whose folders are not cleaned yet. */
@@ -96,7 +117,19 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
     .map(([, value]) => value);
   const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles });
   const users = isRoot ? userOptions(options, programs) : undefined;
-  return new SandboxIsolation({ programs, sandbox, users, accounts: accountFiles(dataDir) });
+  const accounts = accountFiles(dataDir);
+  return new SandboxIsolation({ programs, sandbox, users, accounts, filter: filterFile(dataDir) });
+}
+
+/** Read by bubblewrap with the server's rights, before the job's command begins. */
+function filterFile(dataDir: string): string | undefined {
+  const filter = callFilter(process.arch);
+  if (!filter) return undefined;
+  const path = join(dataDir, "accounts", "calls.bpf");
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, filter, { mode: 0o600 });
+  renameSync(draft, path);
+  return path;
 }
 
 /** A mount point in a folder that jobs may change could be led elsewhere by a link. */

@@ -1,7 +1,7 @@
 /** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
-import { createHash } from "node:crypto";
 import type { JobSpec } from "../engine.ts";
 import { type AttemptFolder, type Phase, phases } from "./attempt-folder.ts";
+import { environmentFunctions, environmentPhase } from "./environments.ts";
 import type { Interpreter } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { quote, words } from "./shell.ts";
@@ -22,6 +22,8 @@ export interface PlanInput {
   readonly interpreter: Interpreter | undefined;
   /** Text of the requirements, with what the query needs beyond them. */
   readonly requirements: string | undefined;
+  /** Variables that an environment is built with, but for those that only say where this attempt's folders are. */
+  readonly buildSettings: Readonly<Record<string, string>>;
   /** Files that take in whoever writes a 0 into them. */
   readonly groups: readonly string[];
   /** Per process; 0: as it is. */
@@ -33,7 +35,7 @@ export interface PlanInput {
 }
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
-export const insideScripts = ["repository.sh", "files.sh", "build.sh", "datasets.py"] as const;
+export const insideScripts = ["repository.sh", "files.sh", "stage.py", "build.sh", "datasets.py"] as const;
 
 /** What the team's store must know of the job, for the last of them. */
 export const storeFile = "datasets.json";
@@ -51,7 +53,7 @@ export function writePlan(input: PlanInput): string {
   return [
     `phases=${quote(used.join(" "))}\nMILLRACE_VENV=\n`,
     define("confine", confine(input)),
-    ...(input.requirements ? [define("digest", digest(input)), define("build", build(input))] : []),
+    ...Object.entries(input.requirements ? environmentFunctions(input) : {}).map(([name, body]) => define(name, body)),
     ...functions,
   ].join("");
 }
@@ -100,74 +102,6 @@ function filesPhase(input: PlanInput): string | undefined {
   if (scriptComesLast(spec, scriptName)) names.push(queryFile, scriptName);
   if (names.length === 0) return undefined;
   return enter(input, words("/bin/sh", script(input, "files.sh"), folder.file("input"), ...names));
-}
-
-function environmentPhase({ spec, folder, tools, isolation, interpreter, requirements = "" }: PlanInput): string {
-  const key = createHash("sha256")
-    .update(
-      JSON.stringify([
-        spec.teamId,
-        interpreter?.path,
-        interpreter?.version,
-        process.platform,
-        process.arch,
-        requirements,
-        indexSettings(spec),
-      ]),
-    )
-    .digest("hex")
-    .slice(0, 40);
-  // An editable or folder install points into this job's own folder: such an environment cannot be shared.
-  const own = requirements.split("\n").some(namesFolder);
-  const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
-  return [
-    `  envs=${quote(own ? folder.file("own-env") : tools.envsDir)}`,
-    `  key=${key} named=${namedFiles(requirements).length > 0 ? "yes" : ""} owner=${owner}`,
-    ...(own ? [`  mkdir -p -m 0711 "$envs"`] : []),
-    `  evict() { ${isolation.evict(folder)}; }`,
-    `  . ${quote(tools.environmentScript)}`,
-  ].join("\n");
-}
-
-function digest(input: PlanInput): string {
-  const named = namedFiles(input.requirements ?? "");
-  return enter(
-    input,
-    words("/bin/sh", "-c", 'for file; do [ ! -f "$file" ] || sha256sum "$file"; done', "sh", ...named),
-  );
-}
-
-function build(input: PlanInput): string {
-  const { isolation, folder, interpreter, tools } = input;
-  const rest = words(interpreter?.path ?? "", folder.file("input/requirements.txt"), tools.uv ?? "");
-  return isolation.enter({
-    folder,
-    readable: [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])],
-    writable: ['"$MILLRACE_VENV"'],
-    command: `/bin/sh ${quote(script(input, "build.sh"))} "$MILLRACE_VENV" ${rest}`,
-  });
-}
-
-/** `-e .`, `.`, `./package`, `../package/`; not `./package-1.0.whl`. */
-function namesFolder(line: string): boolean {
-  const text = line.trim();
-  return (
-    /^(-e|--editable)\b/.test(text) || text === "." || (/^\.{0,2}\/\S*$/.test(text) && namedFiles(text).length === 0)
-  );
-}
-
-/** Two jobs that install from different places do not share what they installed. */
-const indexSettings = (spec: JobSpec) => Object.entries(spec.environment).filter(([name]) => /^(PIP|UV)_/.test(name));
-
-/** Local files that requirements name: other lists, constraints, wheels and archives. */
-export function namedFiles(requirements: string): string[] {
-  return requirements.split("\n").flatMap((line) => {
-    const text = line.trim();
-    const option = /^(?:-r|-c|--requirement|--constraint)[ \t=]+(\S+)/.exec(text)?.[1];
-    const archive = /^(?:file:)?[\w./-]+$/.test(text) && /\.(whl|zip|tar\.gz)$/.test(text) ? text : undefined;
-    const name = option ?? archive;
-    return name && !/^\w+:\/\//.test(name) ? [name.replace(/^file:/, "")] : [];
-  });
 }
 
 /** Of the environment, where there is one. */

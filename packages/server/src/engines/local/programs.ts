@@ -22,5 +22,8 @@ export async function findPrograms(jobEnvironment: Readonly<Record<string, strin
   const setsid = await findProgram("setsid", path);
   const env = await findProgram("env", path);
   if (!setsid || !env) throw new Error("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
-  return { setsid, env, setpriv: await findProgram("setpriv", path) };
+  const [setpriv, prlimit, ipcrm] = await Promise.all(
+    ["setpriv", "prlimit", "ipcrm"].map((name) => findProgram(name, path)),
+  );
+  return { setsid, env, setpriv, prlimit, ipcrm };
 }

@@ -27,10 +27,16 @@ export interface SandboxedAttempt {
   readonly readable: readonly string[];
   /** Folders below the data folder that it may change: its team's store. */
   readonly shared: readonly string[];
+  /** Folders in its own folder that it may change, where it begins, and what it has as /tmp. */
+  readonly own: readonly string[];
+  readonly cwd: string;
+  readonly tmp: string;
 }
 
 /** Where the number of the namespace is written: the shell opens this descriptor. */
 export const infoDescriptor = 5;
+/** Where the filter of system calls is read from: the same. */
+export const filterDescriptor = 6;
 
 export class Sandbox {
   readonly #options: SandboxOptions;
@@ -42,7 +48,7 @@ export class Sandbox {
   }
 
   /** Up to the command. The network stays: what it reaches is for the operator's firewall to say. */
-  words({ path, passwd, group, readable, shared }: SandboxedAttempt): string[] {
+  words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, dataDir, jobPaths, hidden, settingFiles } = this.#options;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
     const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), dataDir];
@@ -50,19 +56,21 @@ export class Sandbox {
       bwrap,
       ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
       ...["--die-with-parent", "--new-session", "--info-fd", String(infoDescriptor)],
+      ...(filtered ? ["--seccomp", String(filterDescriptor)] : []),
       ...this.#system,
       ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
       ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"],
-      ...temporary(path, mounted),
+      ...temporary(join(path, tmp), mounted),
       ...parents(mounted),
       ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
       ...hidden.filter((file) => this.#shows(file)).flatMap((file) => ["--ro-bind", "/dev/null", file]),
       // Whatever else was mounted above it, nothing of the data folder shows but what follows.
       ...["--tmpfs", dataDir, "--dir", join(dataDir, "jobs"), "--dir", path, "--dir", join(dataDir, "envs")],
-      ...["--ro-bind", join(path, "input"), join(path, "input"), "--bind", join(path, "work"), join(path, "work")],
+      ...["--ro-bind", join(path, "input"), join(path, "input")],
+      ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
       ...below(dataDir, shared),
-      ...["--chdir", join(path, "work")],
+      ...["--chdir", join(path, cwd)],
     ];
   }
 
@@ -107,10 +115,8 @@ const isBelow = (path: string, folder: string) => path === folder || path.starts
  * On disk, in the attempt's folder, unless something is to be mounted below /tmp: a mount point must not lie in a folder
  * of the job's, for the next phase's mounts would follow a link that the job left there.
  */
-const temporary = (path: string, mounted: readonly string[]) =>
-  mounted.some((folder) => isBelow(folder, "/tmp"))
-    ? ["--perms", "1777", "--tmpfs", "/tmp"]
-    : ["--bind", join(path, "tmp"), "/tmp"];
+const temporary = (folder: string, mounted: readonly string[]) =>
+  mounted.some((other) => isBelow(other, "/tmp")) ? ["--perms", "1777", "--tmpfs", "/tmp"] : ["--bind", folder, "/tmp"];
 
 const systemRoots = ["/usr", "/etc"];
 const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, folder));

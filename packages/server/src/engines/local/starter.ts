@@ -28,16 +28,26 @@ function staysOpen(fd: number): boolean {
   }
 }
 
+export interface StarterOptions {
+  readonly script: string;
+  readonly args: readonly string[];
+  /** Words in front of it, for what holds for all that it starts. */
+  readonly startWith: readonly string[];
+  readonly onChange: (folder: string, what: string) => void;
+}
+
 export class Starter {
   readonly #script: string;
   readonly #arguments: readonly string[];
+  readonly #startWith: readonly string[];
   readonly #onChange: (folder: string, what: string) => void;
   #child: ChildProcess | undefined;
   #closed = false;
 
-  constructor(script: string, args: readonly string[], onChange: (folder: string, what: string) => void) {
+  constructor({ script, args, startWith, onChange }: StarterOptions) {
     this.#script = script;
     this.#arguments = args;
+    this.#startWith = startWith;
     this.#onChange = onChange;
   }
 
@@ -50,7 +60,8 @@ export class Starter {
   #spawn(): ChildProcess {
     const nothing = openSync("/dev/null", "r+");
     // Detached: a session of its own, so that what stops the server from a terminal does not stop the jobs.
-    const child = spawn("/bin/sh", [this.#script, ...this.#arguments], {
+    const [program = "", ...words] = [...this.#startWith, "/bin/sh", this.#script, ...this.#arguments];
+    const child = spawn(program, words, {
       stdio: ["pipe", "pipe", "ignore", ...instead(nothing)],
       detached: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin" },

@@ -23,16 +23,27 @@ interface Row {
   start_time: string;
 }
 
+export interface JobUsersOptions {
+  readonly range: UserRange;
+  readonly dataDir: string;
+  /** Users of attempts that an earlier life of this server left, by their keys. */
+  readonly inUse: ReadonlyMap<number, string>;
+  /** Users that are not to be taken from others: something of theirs is still there. */
+  readonly avoid?: (() => ReadonlySet<number>) | undefined;
+  readonly registry?: string;
+}
+
 export class JobUsers {
   readonly #range: UserRange;
+  readonly #avoid: () => ReadonlySet<number>;
   readonly #folder: string;
   readonly #registry: DatabaseSync;
   readonly #free: number[];
   /** Which attempt has which. */
   readonly #holders: Map<number, string>;
 
-  /** `inUse`: users of attempts that an earlier life of this server left, by their keys. */
-  constructor(range: UserRange, dataDir: string, inUse: ReadonlyMap<number, string>, file = registryFile) {
+  constructor({ range, dataDir, inUse, avoid = () => new Set(), registry: file = registryFile }: JobUsersOptions) {
+    this.#avoid = avoid;
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     this.#range = range;
     this.#folder = realpathSync(dataDir);
@@ -68,6 +79,11 @@ export class JobUsers {
     this.#free.push(uid);
   }
 
+  /** Those that no attempt has. */
+  free(): readonly number[] {
+    return this.#free;
+  }
+
   /** Whether it is this attempt's: another server may have got it after a restart of the machine. */
   isHeldBy(uid: number, key: string): boolean {
     return this.#holders.get(uid) === key;
@@ -95,15 +111,17 @@ export class JobUsers {
 
   /** Some that nobody has; where there are none, some whose server is gone and that no process has. */
   #claim(): number[] {
+    const avoid = this.#avoid();
     this.#registry.exec("begin immediate");
     try {
       const rows = this.#registry.prepare("select * from users").all() as unknown as Row[];
       const taken = new Map(rows.map((row) => [row.uid, row]));
       const wanted: number[] = [];
       for (let uid = this.#range.first; uid < this.#range.last && wanted.length < batch; uid++) {
-        if (!taken.has(uid)) wanted.push(uid);
+        if (!taken.has(uid) && !avoid.has(uid)) wanted.push(uid);
       }
-      if (wanted.length === 0) wanted.push(...this.#abandoned(rows).slice(0, batch));
+      const abandoned = wanted.length === 0 ? this.#abandoned(rows).filter((uid) => !avoid.has(uid)) : [];
+      wanted.push(...abandoned.slice(0, batch));
       const insert = this.#registry.prepare("insert or replace into users values (?, ?, ?, ?)");
       for (const uid of wanted) insert.run(uid, ...this.#self());
       this.#registry.exec("commit");

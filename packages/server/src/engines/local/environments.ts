@@ -1,0 +1,77 @@
+/**
+ * Environments that jobs share. What is in one follows from its key alone: it is built with the operator's variables,
+ * in a folder that holds nothing of the job's but the files that its requirements name.
+ */
+import { createHash } from "node:crypto";
+import type { JobSpec } from "../engine.ts";
+import type { PlanInput } from "./plan.ts";
+import { quote, words } from "./shell.ts";
+
+/** Which index to install from is for the job to say, and part of the key. What else it sets is not for the build. */
+const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
+
+/** The operator's variables, and the job's choice of an index. */
+export const buildSettings = (operator: Readonly<Record<string, string>>, { environment }: JobSpec) => ({
+  ...operator,
+  ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
+});
+
+/**
+ * Lines that name packages and indexes, and no file of ours or folder. What is anything else is looked at more closely,
+ * inside: requirements may come with the repository.
+ */
+const plainLines = [
+  /^(#.*)?$/,
+  /^--(pre|prefer-binary|require-hashes|no-index)$/,
+  /^(-i|--index-url|--extra-index-url|-f|--find-links)[ =]https?:\/\/\S+$/,
+  /^--(no-binary|only-binary|trusted-host|use-feature)[ =][\w.,:-]+$/,
+  // A name with extras and versions, a marker, a comment.
+  /^[A-Za-z0-9][\w .,<>=!~*+()[\]-]*(;[^/\\#]*)?( #.*)?$/,
+  /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/\S+$/,
+];
+const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
+
+export const namesFiles = (requirements: string): boolean =>
+  requirements.split("\n").some((line) => {
+    const text = line.trim();
+    return !plainLines.some((plain) => plain.test(text)) || (archive.test(text) && !text.includes("://"));
+  });
+
+export function environmentPhase(input: PlanInput): string {
+  const { folder, tools, isolation, requirements = "" } = input;
+  const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
+  return [
+    `  envs=${quote(tools.envsDir)} key=${keyOf(input)}`,
+    `  named=${namesFiles(requirements) ? "yes" : ""} owner=${owner}`,
+    `  evict() { ${isolation.evict(folder)}; }`,
+    `  . ${quote(tools.environmentScript)}`,
+  ].join("\n");
+}
+
+/** Everything that the build is given; the files that requirements name come to it where they are at hand. */
+function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
+  const { teamId, person } = spec;
+  const { platform, arch } = process;
+  const sorted = Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1));
+  const parts = { teamId, person, interpreter, platform, arch, uv: tools.uv, requirements, settings: sorted };
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 40);
+}
+
+/** What environment.sh calls. */
+export function environmentFunctions(input: PlanInput): Record<string, string> {
+  const { isolation, folder, interpreter, tools } = input;
+  const readable = [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])];
+  const python = interpreter?.path ?? "";
+  const script = (name: string) => folder.file(`input/${name}`);
+  const build = (building: "files" | "work", text: string) => {
+    const rest = words(python, text, tools.uv ?? "");
+    const command = `/bin/sh ${quote(script("build.sh"))} "$MILLRACE_VENV" ${rest}`;
+    return isolation.enter({ folder, readable, building, writable: ['"$MILLRACE_VENV"'], command });
+  };
+  const stage = words(python, "-I", script("stage.py"), script("requirements.txt"), folder.file("build/files"));
+  return {
+    stage: isolation.enter({ folder, readable, building: "work", command: stage }),
+    build_shared: build("files", ".millrace-requirements.txt"),
+    build_own: build("work", ".millrace-requirements.txt"),
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * A filter of system calls for jobs in a sandbox, as the kernel and bubblewrap read it: classic BPF, eight bytes an
+ * instruction. It refuses what would give a job rights that its user does not have, or reach jobs that are not in its
+ * sandbox: new user namespaces (all capabilities, over much of the kernel) and keyrings (no namespace parts them).
+ */
+
+interface Calls {
+  /** As the kernel names the instruction set: AUDIT_ARCH_*. */
+  readonly arch: number;
+  readonly clone: number;
+  readonly unshare: number;
+  readonly keys: readonly number[];
+  /** From this number on, the calls of a second table that the processor also takes. */
+  readonly secondTable?: number;
+}
+
+/** Newer calls have the same number everywhere. */
+const clone3 = 435;
+
+const x64: Calls = { arch: 0xc000003e, clone: 56, unshare: 272, keys: [248, 249, 250], secondTable: 0x40000000 };
+const i386: Calls = { arch: 0x40000003, clone: 120, unshare: 310, keys: [286, 287, 288] };
+const arm64: Calls = { arch: 0xc00000b7, clone: 220, unshare: 97, keys: [217, 218, 219] };
+const arm: Calls = { arch: 0x40000028, clone: 120, unshare: 337, keys: [309, 310, 311] };
+
+/** With the 32-bit programs that each also runs. */
+const tables: Readonly<Record<string, readonly Calls[]>> = { x64: [x64, i386], arm64: [arm64, arm] };
+
+const newUserNamespace = 0x10000000;
+const allow = 0x7fff0000;
+const fail = (errno: number) => 0x00050000 + errno;
+const [notPermitted, noSuchCall] = [fail(1), fail(38)];
+
+type Instruction = readonly [code: number, whenTrue: number, whenFalse: number, value: number];
+
+/** Offsets in what a filter is shown of a call. */
+const [numberAt, archAt, firstArgumentAt] = [0, 4, 16];
+const load = (offset: number): Instruction => [0x20, 0, 0, offset];
+const answer = (value: number): Instruction => [0x06, 0, 0, value];
+/** How many instructions to skip, where the loaded value is equal, at least as large, or has one of these bits. */
+const ifEqual = (value: number, yes: number, no: number): Instruction => [0x15, yes, no, value];
+const ifAtLeast = (value: number, yes: number, no: number): Instruction => [0x35, yes, no, value];
+const ifBits = (value: number, yes: number, no: number): Instruction => [0x45, yes, no, value];
+
+function block({ arch, clone, unshare, keys, secondTable }: Calls): Instruction[] {
+  const body = [
+    load(numberAt),
+    ...(secondTable === undefined ? [] : [ifAtLeast(secondTable, 0, 1), answer(noSuchCall)]),
+    // Its flags lie in memory, where a filter cannot look. Whoever is told that it is not there uses clone instead.
+    ...[ifEqual(clone3, 0, 1), answer(noSuchCall)],
+    ...keys.flatMap((call) => [ifEqual(call, 0, 1), answer(notPermitted)]),
+    ...[ifEqual(clone, 1, 0), ifEqual(unshare, 0, 3)],
+    ...[load(firstArgumentAt), ifBits(newUserNamespace, 0, 1), answer(notPermitted)],
+    answer(allow),
+  ];
+  return [load(archAt), ifEqual(arch, 0, body.length), ...body];
+}
+
+/** Undefined for a processor that we have no numbers of. */
+export function callFilter(processor: string): Buffer | undefined {
+  const calls = tables[processor];
+  if (!calls) return undefined;
+  const program = [...calls.flatMap(block), answer(noSuchCall)];
+  const bytes = Buffer.alloc(8 * program.length);
+  for (const [index, [code, whenTrue, whenFalse, value]] of program.entries()) {
+    bytes.writeUInt16LE(code, 8 * index);
+    bytes.writeUInt8(whenTrue, 8 * index + 2);
+    bytes.writeUInt8(whenFalse, 8 * index + 3);
+    bytes.writeUInt32LE(value, 8 * index + 4);
+  }
+  return bytes;
+}
