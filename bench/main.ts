@@ -13,6 +13,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   pipelines: async () => (await import("./pipelines.ts")).measurePipelines(),
   list: async () => (await import("./listing.ts")).measureListing(),
   http: async () => (await import("./listing.ts")).measureHttp(),
+  bodies: async () => (await import("./bodies.ts")).measureBodies(),
   log: async () => (await import("./logs.ts")).measureLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
   schedules: async () => (await import("./schedules.ts")).measureSchedules(),

@@ -18,6 +18,8 @@ export interface ServerOptions {
   readonly user?: number;
   /** A folder that is there already; otherwise a fresh one is made. */
   readonly dataDir?: string;
+  /** Words of `ulimit` that the server is started under, such as `-n 300`. */
+  readonly ulimit?: string;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -52,7 +54,8 @@ export class TestServer {
 
   /** An ordinary user may not be able to reach the repository: it is mounted where everybody is. */
   #command(...args: string[]): string[] {
-    const { user } = this.#options;
+    const { user, ulimit } = this.#options;
+    if (ulimit !== undefined) return ["sh", "-c", `ulimit ${ulimit} && exec "$@"`, "sh", millrace, ...args];
     if (user === undefined) return [millrace, ...args];
     const become = `setpriv --reuid=${user} --regid=${user} --clear-groups`;
     const script = `mount --bind "$1" /mnt && shift && exec ${become} /mnt/node_modules/.bin/millrace "$@"`;

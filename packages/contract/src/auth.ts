@@ -29,9 +29,11 @@ export const startDeviceLogin = defineRoute({
     client_name: maybe(Type.String({ maxLength: 255 })),
     token_name: maybe(Type.String({ maxLength: 255 })),
     expires_in_days: maybe(Days),
-    scopes: maybe(Type.Array(Type.String(), { maxItems: 50 })),
-    team_names: maybe(Type.Array(Type.String(), { maxItems: 50 })),
+    scopes: maybe(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
+    team_names: maybe(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
   }),
+  bodyLimit: 16 * 1024,
+  rateLimit: "logins",
   response: DeviceLogin,
 });
 
@@ -43,6 +45,8 @@ export const pollDeviceLogin = defineRoute({
   summary: "Ask whether a device login has been approved; gives the token once",
   access: { kind: "public", why: "the device code is the secret; rate-limited" },
   body: Type.Object({ code: Type.String({ maxLength: 255 }) }),
+  bodyLimit: 4 * 1024,
+  rateLimit: "polls",
   response: Type.Object({ access_token: Type.String() }),
   errors: ["authorization_pending", "authorization_expired", "authorization_denied"],
 });
@@ -57,6 +61,7 @@ export const approveDeviceLogin = defineRoute({
   summary: "Approve a pending device login as the signed-in user",
   access: { kind: "signed-in", people: true, why: "the new token gets at most the rights of the caller's" },
   body: Answer,
+  rateLimit: "logins",
   response: ActionFeedback,
   errors: ["not_found", "forbidden"],
 });
@@ -69,6 +74,7 @@ export const denyDeviceLogin = defineRoute({
   summary: "Deny a pending device login",
   access: { kind: "signed-in", people: true, why: "any signed-in person may refuse a code that they were shown" },
   body: Answer,
+  rateLimit: "logins",
   response: ActionFeedback,
   errors: ["not_found", "forbidden"],
 });

@@ -81,6 +81,8 @@ export const readInvitation = defineRoute({
   summary: "What an invitation offers",
   access: stranger,
   body: Type.Object({ code: Code }),
+  bodyLimit: 4 * 1024,
+  rateLimit: "logins",
   response: InvitationOffer,
   errors: ["not_found"],
 });
@@ -98,6 +100,7 @@ export const joinTeam = defineRoute({
     why: "the code is the proof, the user is the caller",
   },
   body: Type.Object({ code: Code }),
+  rateLimit: "logins",
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],
 });
@@ -110,6 +113,8 @@ export const signUp = defineRoute({
   summary: "Use an invitation to make an account",
   access: stranger,
   body: Type.Object({ code: Code, username: Name, ...personFields, password: Password }),
+  bodyLimit: 32 * 1024,
+  rateLimit: "logins",
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],
 });

@@ -229,6 +229,7 @@ export const createJob = defineRoute({
     ),
   }),
   body: JobInput,
+  bodyLimit: "large",
   response: Job,
   errors: ["insufficient_storage"],
 });

@@ -9,6 +9,7 @@ import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
+import type { Connections } from "./connections.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
 export interface HttpContext extends JobsContext {
@@ -28,6 +29,7 @@ export interface HttpContext extends JobsContext {
   readonly ready: () => boolean;
   /** Aborted when the server stops: what streams without end must let go. */
   readonly stopping: AbortSignal;
+  readonly connections: Connections;
   readonly limits: {
     readonly logins: RateLimit;
     /** Per user, whatever the address. */

@@ -7,10 +7,9 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits, publicUrl } = context;
+  const { store, clock, publicUrl } = context;
 
-  register(app, context, routes.startDeviceLogin, async ({ body, request }) => {
-    limits.logins.take(request.ip);
+  register(app, context, routes.startDeviceLogin, async ({ body }) => {
     const asked = {
       clientName: body.client_name || "Client",
       tokenName: body.token_name ?? undefined,
@@ -30,18 +29,15 @@ export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): v
   });
 
   register(app, context, routes.pollDeviceLogin, async ({ body, request }) => {
-    limits.polls.take(request.ip);
     return { access_token: await collectToken(store, body.code, request.ip, clock.now()) };
   });
 
-  register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body, request }) => {
-    limits.logins.take(request.ip);
+  register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body }) => {
     await approveLogin(store, principal, actor, body.user_code, clock.now());
     return { message: `The login is approved as ${principal.username}.` };
   });
 
-  register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body, request }) => {
-    limits.logins.take(request.ip);
+  register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body }) => {
     await denyLogin(store, principal, actor, body.user_code, clock.now());
     return { message: "The login is denied." };
   });

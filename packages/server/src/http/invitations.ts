@@ -13,7 +13,7 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function invitationRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, limits, publicUrl } = context;
+  const { store, clock, publicUrl } = context;
 
   register(app, context, routes.listInvitations, ({ team }) => readInvitations(store.db, team, clock.now()));
 
@@ -26,19 +26,14 @@ export function invitationRoutes(app: FastifyInstance, context: HttpContext): vo
     return { message: `The invitation ${params.invitation_id} is revoked.` };
   });
 
-  register(app, context, routes.readInvitation, async ({ body, request }) => {
-    limits.logins.take(request.ip);
-    return readOffer(store.db, body.code, clock.now());
-  });
+  register(app, context, routes.readInvitation, ({ body }) => readOffer(store.db, body.code, clock.now()));
 
-  register(app, context, routes.joinTeam, async ({ principal, actor, body, request }) => {
-    limits.logins.take(request.ip);
+  register(app, context, routes.joinTeam, async ({ principal, actor, body }) => {
     const name = await acceptInvitation(store, principal, actor, body.code, clock.now());
     return { message: `You are in the team ${name} now.` };
   });
 
   register(app, context, routes.signUp, async ({ body, request }) => {
-    limits.logins.take(request.ip);
     const { teamName } = await signUp(store, body, request.ip, clock.now());
     return { message: `The user ${body.username} is made and in the team ${teamName}. Sign in: millrace auth login` };
   });

@@ -3,7 +3,7 @@ import { ApiError, openapiDocument, type Route, routes } from "@millrace/contrac
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import type { HttpContext } from "./context.ts";
-import { register } from "./route.ts";
+import { JsonText, register } from "./route.ts";
 
 export function systemRoutes(app: FastifyInstance, context: HttpContext): void {
   register(app, context, routes.healthz, async () => ({ status: "ok" }));
@@ -14,5 +14,10 @@ export function systemRoutes(app: FastifyInstance, context: HttpContext): void {
     return { status: "ready" };
   });
 
-  register(app, context, routes.openapiJson, async () => openapiDocument(Object.values(routes) as Route[]));
+  // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
+  let document: JsonText | undefined;
+  register(app, context, routes.openapiJson, async () => {
+    document ??= new JsonText(JSON.stringify(openapiDocument(Object.values(routes) as Route[])));
+    return document;
+  });
 }
