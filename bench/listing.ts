@@ -124,7 +124,7 @@ class Connection {
 
   private constructor(socket: Socket, token: string) {
     this.#socket = socket;
-    this.#head = `HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+    this.#head = `HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   }
 
   get(path: string): Promise<string> {

@@ -14,6 +14,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   list: async () => (await import("./listing.ts")).measureListing(),
   large: async () => (await import("./listing.ts")).measureLargeJobs(),
   http: async () => (await import("./listing.ts")).measureHttp(),
+  bodies: async () => (await import("./bodies.ts")).measureBodies(),
   log: async () => (await import("./logs.ts")).measureLogs(),
   storage: async () => (await import("./storage.ts")).measureStorage(),
   bridge: async () => (await import("./bridge.ts")).measureBridge(),

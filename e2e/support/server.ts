@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly dataDir?: string;
   /** Standard error goes to this file, as an operator may have it, and is then not in `output`. */
   readonly logFile?: string;
+  /** Words of `ulimit` that the server is started under, such as `-n 300`. */
+  readonly ulimit?: string;
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -61,7 +63,8 @@ export class TestServer {
 
   /** An ordinary user may not be able to reach the repository: it is mounted where everybody is. */
   #command(...args: string[]): string[] {
-    const { user } = this.#options;
+    const { user, ulimit } = this.#options;
+    if (ulimit !== undefined) return ["sh", "-c", `ulimit ${ulimit} && exec "$@"`, "sh", millrace, ...args];
     if (user === undefined) return [millrace, ...args];
     const become = `setpriv --reuid=${user} --regid=${user} --clear-groups`;
     const script = `mount --bind "$1" /mnt && shift && exec ${become} /mnt/node_modules/.bin/millrace "$@"`;

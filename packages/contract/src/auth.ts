@@ -30,9 +30,11 @@ export const startDeviceLogin = defineRoute({
     client_name: maybe(Type.String({ maxLength: 255 })),
     token_name: maybe(Type.String({ maxLength: 255 })),
     expires_in_days: maybe(Days),
-    scopes: maybe(Type.Array(Type.String({ maxLength: fieldLimits.name }), { maxItems: 50 })),
-    team_names: maybe(Type.Array(Type.String({ maxLength: fieldLimits.name }), { maxItems: 50 })),
+    scopes: maybe(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
+    team_names: maybe(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 50 })),
   }),
+  bodyLimit: 16 * 1024,
+  rateLimit: "devices",
   response: DeviceLogin,
 });
 
@@ -44,6 +46,8 @@ export const pollDeviceLogin = defineRoute({
   summary: "Ask whether a device login has been approved; gives the token once",
   access: { kind: "public", why: "the device code is the secret; rate-limited" },
   body: Type.Object({ code: Type.String({ maxLength: 255 }) }),
+  bodyLimit: 4 * 1024,
+  rateLimit: "strangers",
   response: Type.Object({ access_token: Type.String() }),
   errors: ["authorization_pending", "authorization_expired", "authorization_denied"],
 });

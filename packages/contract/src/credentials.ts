@@ -71,6 +71,7 @@ export const setTeamCredentials = defineRoute({
   summary: "Create credentials of the team, or replace all their values",
   access: { ...access("ADMIN", "write", "admin"), people: true },
   body: CredentialsInput,
+  bodyLimit: "large",
   response: Credentials,
   errors: ["wrong_state"],
 });
@@ -83,6 +84,7 @@ export const setOwnCredentials = defineRoute({
   summary: "Create credentials of your own, or replace all their values; they serve your jobs in all your teams",
   access: { ...access("JOB", "write", "editor"), people: true },
   body: CredentialsInput,
+  bodyLimit: "large",
   response: Credentials,
   errors: ["wrong_state"],
 });

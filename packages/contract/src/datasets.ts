@@ -153,6 +153,7 @@ export const editDataset = defineRoute({
     attrs: maybe(Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "words, or name=value" })),
     team_name: maybe(TeamName),
   }),
+  bodyLimit: "large",
   response: Dataset,
   errors: ["not_found", "wrong_state"],
 });
@@ -228,6 +229,7 @@ export const registerVersion = defineRoute({
     } as typeof Uuid),
     team_name: maybe(TeamName),
   }),
+  bodyLimit: "large",
   keepsNumbers: true,
   response: Type.Object({ dataset_name: Type.String(), version: Type.String(), uuid: Uuid }),
   errors: ["not_found", "wrong_state"],

@@ -10,10 +10,12 @@ export const errorCodes = {
   unauthorized: { status: 401, meaning: "No token, or one that is unknown, expired or revoked." },
   forbidden: { status: 403, meaning: "The token lacks the scope, or its user lacks the role or the team." },
   not_found: { status: 404, meaning: "There is no such thing in this team." },
+  request_timeout: { status: 408, meaning: "The request did not arrive whole in time." },
   wrong_state: { status: 409, meaning: "The action is not allowed in the present state; the message names both." },
   too_large: { status: 413, meaning: "The body or the file is over the configured limit." },
   unsupported_media_type: { status: 415, meaning: "The content type is not one this path reads." },
   range_not_satisfiable: { status: 416, meaning: "The range lies beyond the end of the log." },
+  misdirected: { status: 421, meaning: "The Host header names a host that the server does not serve." },
   invalid: { status: 422, meaning: "A field has a wrong type or value; the message names it and what was expected." },
   too_many_requests: { status: 429, meaning: "A rate limit or a quota; Retry-After says when to try again." },
   internal: { status: 500, meaning: "A fault of the server. Nothing was committed; the log has the request id." },
@@ -59,7 +61,17 @@ export class ApiError extends Error {
 export const invalid = (field: string, expected: string, got?: unknown) =>
   new ApiError("invalid", `${field}: expected ${expected}${got === undefined ? "" : `, got ${preview(got)}`}`);
 
+const previewLength = 80;
+
+/** The beginning of a value. Only that much of it is written, whatever its size. */
 function preview(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+  let left = previewLength;
+  const text = JSON.stringify(value, (_key, item: unknown) => (left-- > 0 ? beginning(item) : null)) ?? String(value);
+  return text.length > previewLength ? `${text.slice(0, previewLength - 3)}...` : text;
+}
+
+function beginning(item: unknown): unknown {
+  if (typeof item === "string" || Array.isArray(item)) return item.slice(0, previewLength);
+  if (typeof item !== "object" || item === null) return item;
+  return Object.fromEntries(Object.entries(item).slice(0, previewLength));
 }

@@ -146,7 +146,7 @@ export type {
   UpdatePipelineSettingsInput,
 } from "./pipelines.ts";
 export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
-export type { Route, RouteInput, RouteOutput } from "./routes.ts";
+export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {
   type CatchUpPolicy,
   type CreatePipelineScheduleInput,

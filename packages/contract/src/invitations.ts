@@ -81,6 +81,8 @@ export const readInvitation = defineRoute({
   summary: "What an invitation offers",
   access: stranger,
   body: Type.Object({ code: Code }),
+  bodyLimit: 4 * 1024,
+  rateLimit: "strangers",
   response: InvitationOffer,
   errors: ["not_found"],
 });
@@ -110,6 +112,8 @@ export const signUp = defineRoute({
   summary: "Use an invitation to make an account",
   access: stranger,
   body: Type.Object({ code: Code, username: Name, ...personFields, password: Password }),
+  bodyLimit: 32 * 1024,
+  rateLimit: "strangers",
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],
 });

@@ -278,6 +278,7 @@ export const createJob = defineRoute({
     ),
   }),
   body: JobInput,
+  bodyLimit: "large",
   response: Job,
   errors: ["insufficient_storage"],
 });

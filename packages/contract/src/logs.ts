@@ -75,6 +75,7 @@ export const followLogs = defineRoute({
   }),
   response: Type.Object({ message: Type.String() }),
   socket: true,
+  errors: ["bad_request"],
 });
 
 /** One kind to a frame: readers look at the first key they know and drop the rest. */

@@ -1,7 +1,7 @@
 /** OpenAPI 3.1, built from the routes. */
 import type { TSchema } from "typebox";
 import { ErrorBody, type ErrorCode, errorCodes } from "./errors.ts";
-import type { Route } from "./routes.ts";
+import { bodyLimitOf, type Route } from "./routes.ts";
 
 type Json = Record<string, unknown>;
 
@@ -104,23 +104,28 @@ function requestBody(route: Route, components: Json): Json {
     return { requestBody: { required: false, content: { "application/json": { schema } } } };
   }
   if (!route.body) return {};
+  const description = `At most ${route.bodyLimit === "large" ? "MILLRACE_BODY_LIMIT, by default 16 MiB" : `${bodyLimitOf(route, Number.POSITIVE_INFINITY)} bytes`}.`;
   // A body of which nothing is needed may as well be left out.
   const required = ((route.body as { required?: readonly string[] }).required ?? []).length > 0;
   return {
-    requestBody: { required, content: { "application/json": { schema: reference(route.body, components) } } },
+    requestBody: {
+      description,
+      required,
+      content: { "application/json": { schema: reference(route.body, components) } },
+    },
   };
 }
 
 /** What any route of this kind can refuse with, and what it says itself. */
 function routeErrors(route: Route): ErrorCode[] {
-  const codes: ErrorCode[] = [...(route.errors ?? [])];
+  const codes: ErrorCode[] = ["misdirected", ...(route.errors ?? [])];
   if (route.access.kind !== "public" || route.method !== "GET") codes.push("unavailable");
   if (route.access.kind !== "public") codes.push("unauthorized", "too_many_requests");
   if (route.access.kind !== "public" && (route.access.kind !== "signed-in" || route.access.scope))
     codes.push("forbidden");
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
-  if (route.method !== "GET") codes.push("bad_request", "too_large", "unsupported_media_type");
-  if (route.bodyInQuery) codes.push("bad_request", "too_large");
+  if (route.method !== "GET") codes.push("bad_request", "request_timeout", "too_large", "unsupported_media_type");
+  if (route.bodyInQuery) codes.push("bad_request", "request_timeout", "too_large");
   // A part of a path may be longer than any path can have.
   if (route.params) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");

@@ -119,6 +119,7 @@ export const triggerPipeline = defineRoute({
   summary: "Rebuild datasets: run again, in order, all jobs that they and their dependencies were made by",
   access: access("PIPELINES", "write", "editor"),
   body: TriggerPipelineInput,
+  bodyLimit: "large",
   response: PipelineOutput,
   errors: ["not_found", "insufficient_storage"],
 });
@@ -154,6 +155,7 @@ export const updatePipelineSettings = defineRoute({
     "Change what all runs get that have not begun; null changes nothing, an empty text or list takes it back. What brings code to runs of others' jobs is refused",
   access: access("PIPELINES", "write", "editor"),
   body: UpdatePipelineSettingsInput,
+  bodyLimit: "large",
   response: PipelineOutput,
   errors: ["not_found", "wrong_state"],
 });

@@ -17,6 +17,10 @@ export interface Route {
   readonly query?: TObject;
   readonly headers?: TObject;
   readonly body?: TSchema;
+  /** Bytes of a JSON body, where the usual limit does not fit; `large`: as many as the server's setting allows. */
+  readonly bodyLimit?: number | "large";
+  /** A budget of the caller's that each call takes from, before its body is read. */
+  readonly rateLimit?: "devices" | "strangers";
   /** A GET whose JSON body, where one is sent, is this field of the query. */
   readonly bodyInQuery?: string;
   /** A multipart upload with one part `file`, streamed. */
@@ -35,6 +39,13 @@ export interface Route {
   /** Refusals beyond those that any route of its kind can give. */
   readonly errors?: readonly ErrorCode[];
 }
+
+/** Enough for names, choices and short texts: all that most routes take. */
+const usualBodyLimit = 64 * 1024;
+
+/** Bytes that a body of this route may have on a server whose setting allows `largest`. */
+export const bodyLimitOf = ({ bodyLimit = usualBodyLimit }: Pick<Route, "bodyLimit">, largest: number): number =>
+  bodyLimit === "large" ? largest : Math.min(bodyLimit, largest);
 
 export const defineRoute = <const R extends Route>(route: R): R => route;
 

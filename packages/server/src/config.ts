@@ -135,6 +135,13 @@ export const settings = {
     description: "where people reach the server, for links; empty: http://host:port",
     parse: publicUrl,
   }),
+  allowedHosts: setting({
+    env: "MILLRACE_ALLOWED_HOSTS",
+    fallback: "",
+    description:
+      "more names that callers may reach the server by, with commas between; checked on loopback, and where this or MILLRACE_PUBLIC_URL is set",
+    parse: hostNames,
+  }),
   trustProxy: setting({
     env: "MILLRACE_TRUST_PROXY",
     fallback: "",
@@ -157,8 +164,30 @@ export const settings = {
   bodyLimit: setting({
     env: "MILLRACE_BODY_LIMIT",
     fallback: "16MiB",
-    description: "largest JSON body",
+    description:
+      "largest JSON body of a job, of pipeline settings, of credentials, of a dataset; others take 64 KiB or less",
     parse: bytes,
+  }),
+  requestSeconds: setting({
+    env: "MILLRACE_REQUEST_SECONDS",
+    fallback: "60",
+    description:
+      "seconds for a request to arrive whole; callers with a good token have as long for every 256 KiB of it",
+    parse: integer(1, 86_400),
+  }),
+  addressConnections: setting({
+    env: "MILLRACE_ADDRESS_CONNECTIONS",
+    fallback: "1000",
+    description:
+      "connections of one address over which no good token or session was shown; those of trusted proxies are not counted",
+    parse: integer(1, 1_000_000),
+  }),
+  reservedFiles: setting({
+    env: "MILLRACE_RESERVED_FILES",
+    fallback: "256",
+    description:
+      "open files of the server that connections leave to jobs and the store; each connection may take two of the rest",
+    parse: integer(0, 1_000_000),
   }),
   unusedFileDays: setting({
     env: "MILLRACE_UNUSED_FILE_DAYS",
@@ -428,6 +457,12 @@ function publicUrl(text: string): string {
   if (text && !(URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)))
     throw new Error("expected an http:// or https:// URL");
   return text.replace(/\/+$/, "");
+}
+
+function hostNames(text: string): string[] {
+  const names = text.split(",").flatMap((name) => name.trim().toLowerCase() || []);
+  if (names.some((name) => !/^[a-z0-9._-]+$/.test(name))) throw new Error("expected host names, without ports");
+  return names;
 }
 
 const networkNames = ["loopback", "linklocal", "uniquelocal"];

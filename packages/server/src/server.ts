@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { isIPv4 } from "node:net";
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
@@ -18,8 +17,11 @@ import { readBootId } from "./engines/local/processes.ts";
 import { readFaults } from "./faults.ts";
 import { buildApp } from "./http/app.ts";
 import { Callers } from "./http/callers.ts";
+import { Connections } from "./http/connections.ts";
 import type { HttpContext } from "./http/context.ts";
 import { GrowingDelays } from "./http/growing-delays.ts";
+import { isLoopback } from "./http/hosts.ts";
+import { isTrusted } from "./http/proxies.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDataFolder } from "./lock.ts";
@@ -34,6 +36,7 @@ import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
+import { connectionsWithin, openFilesLimit } from "./open-files.ts";
 import type { LockEvents } from "./store/database-lock.ts";
 import { lockDatabase, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -96,6 +99,7 @@ async function begin(config: Config, log: Logger, clock: Clock, ground: Ground):
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
+  parts.http.connections.guard(app.server, log);
   const address = await listen(app, config);
   const url = config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
   parts.setUrl(url);
@@ -125,11 +129,6 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
     new Error(`Other machines could reach the service at ${host}, and no administrator has a password yet`),
     { next: "millrace admin password, with the same data folder or database; or leave out --host" },
   );
-}
-
-function isLoopback(host: string): boolean {
-  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
-  return name === "localhost" || name === "::1" || (isIPv4(name) && name.startsWith("127."));
 }
 
 async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Parts) {
@@ -207,6 +206,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     timezone: config.timezone,
     jobPaths: config.jobPaths.map(({ path }) => path),
     ready: () => ready,
+    connections: new Connections(connectionRules(config)),
     stopping: stopping.signal,
     callers: new Callers(config.jobUsers),
     limits: signInLimits(config, clock),
@@ -247,7 +247,21 @@ function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"
     secrets: limit(loginRate, "wrong links and codes from here"),
     // The client asks every five seconds without end, and may be asked to hurry.
     polls: limit(loginRate * 4, "questions about this device login"),
+    // An office of people who wait for their device logins may share one address.
+    strangers: limit(loginRate * 20, "requests without a token from here"),
     badTokens: limit(loginRate * 4, "bad tokens from this address"),
+  };
+}
+
+/** One address has at most half of all connections: somebody else must be able to come in. */
+function connectionRules({ reservedFiles, addressConnections, requestSeconds, trustProxy }: Config) {
+  const total = connectionsWithin(openFilesLimit(), reservedFiles);
+  const trusts = isTrusted(trustProxy);
+  return {
+    total,
+    perAddress: Math.min(addressConnections, Math.ceil(total / 2)),
+    seconds: requestSeconds,
+    isProxy: (address: string) => trusts(address, 0),
   };
 }
 

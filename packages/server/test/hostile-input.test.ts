@@ -70,7 +70,7 @@ describe("hostile input", () => {
     }
     assert.match(await raw("nonsense\r\n\r\n"), /^HTTP\/1.1 400 [\s\S]*"detail"/);
     assert.match(
-      await raw("GET // HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
+      await raw("GET // HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"),
       /^HTTP\/1.1 40\d/,
     );
   });
@@ -89,7 +89,7 @@ describe("hostile input", () => {
   it("as NUL characters in paths and forms is refused before the store is asked", async () => {
     for (const path of ["/api/teams/a%00b", "/api/teams/a%00b/members", "/api/users/a%00b"])
       assert.equal((await server.fetch(path)).status, 422, path);
-    for (const page of ["/auth/sign-in", "/auth/invitation", "/auth/account"]) {
+    for (const page of ["/auth/sign-in", "/auth/invitation"]) {
       const body = new URLSearchParams({ username: "a\0b", password: "x", code: "a\0b" });
       const headers = { origin: server.url };
       assert.equal((await server.fetch(page, { method: "POST", body, headers, token: null })).status, 422, page);
@@ -97,7 +97,9 @@ describe("hostile input", () => {
   });
 
   it("that offers another protocol gets plain HTTP", async () => {
-    const answer = await raw("GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n");
+    const answer = await raw(
+      "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n",
+    );
     assert.match(answer, /^HTTP\/1.1 200/);
   });
 

@@ -1,7 +1,7 @@
 /** Rules that hold for every route: checked by walking them all, each with a valid request about real things. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { type Access, type Route, routes } from "@millrace/contract";
+import { type Access, openapiDocument, type Route, routes } from "@millrace/contract";
 import { decode } from "@msgpack/msgpack";
 import { pino } from "pino";
 import { buildApp } from "../src/http/app.ts";
@@ -191,7 +191,7 @@ describe("every route", () => {
   });
 
   for (const [index, route] of closed.entries())
-    it(`${route.id} lets in whoever may: so the requests above were good`, async () => {
+    it(`${route.id} lets in whoever may, with an answer that is described: so the requests above were good`, async () => {
       const own = await makeFixture(server, `-${index}`);
       const token = route.access.kind === "admin" ? await server.token() : own.admin.token;
       // One's own tokens: those of others are for administrators.
@@ -201,6 +201,7 @@ describe("every route", () => {
       // A conflict is an answer to a good request; a socket wants an upgrade.
       if (route.socket) assert.equal(response.status, 400, text);
       else assert.ok(response.status === 200 || response.status === 409, `${response.status} ${text}`);
+      assert.ok(response.status in responsesOf(route), `${response.status} is not described`);
     });
 
   it("that gives rights, or changes users, teams, passwords or schedules, is for people and not for jobs", () => {
@@ -277,6 +278,12 @@ describe("every route", () => {
   });
 });
 
+/** Of the OpenAPI document, by status. */
+function responsesOf(route: Route): object {
+  const { paths } = openapiDocument([route]) as { paths: Record<string, Record<string, { responses: object }>> };
+  return paths[route.path]?.[route.method.toLowerCase()]?.responses ?? {};
+}
+
 /** The names of everything that a route takes. */
 function inputsOf({ path, query, body }: Route): string {
   const schemas = [query, body as Route["query"]];
@@ -306,7 +313,14 @@ interface Registered {
 async function registeredRoutes(): Promise<Registered[]> {
   const seen: Registered[] = [];
   const context = {
-    config: { bodyLimit: 1024, uploadLimit: 1024, trustProxy: [] },
+    config: {
+      host: "127.0.0.1",
+      bodyLimit: 1024,
+      uploadLimit: 1024,
+      trustProxy: [],
+      allowedHosts: [],
+      requestSeconds: 1,
+    },
     limits: {},
     log: pino({ level: "silent" }),
   } as unknown as HttpContext;

@@ -1,27 +1,31 @@
 /** The HTTP server: everything it serves, put together. */
 import type { Socket } from "node:net";
-import { ApiError, invalid } from "@millrace/contract";
+import { ApiError } from "@millrace/contract";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
 import type { Logger } from "pino";
+import type { Config } from "../config.ts";
 import { auditRoutes } from "./audit.ts";
 import { clusterRoutes } from "./clusters.ts";
+import { tooLate } from "./connections.ts";
 import type { HttpContext } from "./context.ts";
 import { credentialsRoutes } from "./credentials.ts";
 import { datasetCopyRoutes } from "./dataset-copies.ts";
 import { datasetRoutes } from "./datasets.ts";
 import { deviceLoginRoutes } from "./device-login.ts";
-import { installErrors, sendError, validationError } from "./errors.ts";
+import { installErrors, nothingThere, sendError, validationError } from "./errors.ts";
 import { exportRoutes } from "./exports.ts";
 import { fileRoutes } from "./files.ts";
+import { hostCheck } from "./hosts.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { jobRoutes } from "./jobs.ts";
-import { holdsNul, readJson } from "./json-bodies.ts";
+import { readJson } from "./json-bodies.ts";
 import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { metricsRoute } from "./metrics.ts";
 import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
+import { readForms } from "./pages/forms.ts";
 import { invitationPages } from "./pages/invitation.ts";
 import { jobPages } from "./pages/jobs.ts";
 import { referencePage } from "./pages/reference.ts";
@@ -30,11 +34,13 @@ import { tokenPages } from "./pages/tokens.ts";
 import { pipelineRoutes } from "./pipelines.ts";
 import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
+import { answerAndClose } from "./raw-answers.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { sourceRoutes } from "./sources.ts";
 import { systemRoutes } from "./system.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
+import { dropRest } from "./unread-bodies.ts";
 import { userRoutes } from "./users.ts";
 
 /** `onRoute` hears of every registration: for the test that walks them. */
@@ -46,9 +52,13 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     trustProxy: isTrusted(context.config.trustProxy),
     forceCloseConnections: "idle",
     // Only a WebSocket: other protocols are offered by clients that are content with plain HTTP.
-    http: { shouldUpgradeCallback: (request) => /^websocket$/i.test(request.headers.upgrade ?? "") },
+    http: {
+      shouldUpgradeCallback: (request) => /^websocket$/i.test(request.headers.upgrade ?? ""),
+      headersTimeout: context.config.requestSeconds * 1000,
+      connectionsCheckingInterval: Math.min(5000, context.config.requestSeconds * 250),
+    },
     frameworkErrors: (error, _request, reply) => void sendError(reply, new ApiError("bad_request", error.message)),
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: answerBrokenRequest(context.config),
     genReqId: () => crypto.randomUUID(),
     // Both forms of every path, without a redirect: the client uses either.
     routerOptions: { ignoreTrailingSlash: true },
@@ -63,6 +73,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   app.decorateRequest("bodyText", "");
   installErrors(app);
   readBodies(app);
+  checkRequests(app, context);
   logRequests(app, context);
   jobRoutes(app, context);
   pipelineRoutes(app, context);
@@ -85,6 +96,14 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   auditRoutes(app, context);
   systemRoutes(app, context);
   metricsRoute(app, context);
+  await app.register(async (scope) => pages(scope, context));
+  await app.register(async (scope) => fileRoutes(scope, context));
+  return app;
+}
+
+/** Forms are for pages alone: the API reads JSON. */
+function pages(app: FastifyInstance, context: HttpContext): void {
+  readForms(app);
   signInPages(app, context);
   deviceLoginPages(app, context);
   invitationPages(app, context);
@@ -92,51 +111,51 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   tokenPages(app, context);
   jobPages(app, context);
   referencePage(app);
-  await app.register(async (scope) => fileRoutes(scope, context));
-  return app;
 }
 
-/** What is not even HTTP is answered in the one shape too. */
-function answerBrokenRequest(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const body = JSON.stringify(
-    new ApiError("bad_request", `The request is not HTTP that can be read (${error.code}).`).toBody(),
-  );
-  const head = `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}`;
-  socket.end(`${head}\r\nConnection: close\r\n\r\n${body}`);
-}
+/** What is not even HTTP, or not yet when the time for its headers is over, is answered in the one shape too. */
+const answerBrokenRequest =
+  ({ requestSeconds }: Config) =>
+  (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (error.code === "ECONNRESET") return void socket.destroy();
+    const known =
+      error.code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? tooLate(requestSeconds)
+        : new ApiError("bad_request", `The request is not HTTP that can be read (${error.code}).`);
+    answerAndClose(socket, known);
+  };
 
 /** At the usual level the framework has nothing to say that the server does not say itself. */
 const quiet = (log: Logger) => (log.level === "info" ? log.child({}, { level: "warn" }) : log) as FastifyBaseLogger;
 
 function readBodies(app: FastifyInstance): void {
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
     try {
-      const value = readJson(body as string);
-      if (request.routeOptions.config.keepsNumbers) request.bodyText = body as string;
+      const value = readJson(body as Buffer);
+      if (request.routeOptions.config.keepsNumbers) request.bodyText = (body as Buffer).toString("utf8");
       done(null, value);
     } catch (error) {
       done(error as Error);
     }
   });
-  app.addContentTypeParser(
-    "application/x-www-form-urlencoded",
-    { parseAs: "string", bodyLimit: 64 * 1024 },
-    (_request, body, done) => {
-      const fields = Object.fromEntries(new URLSearchParams(body as string));
-      if (holdsNul(fields)) return done(invalid("form", "text without NUL characters"));
-      done(null, fields);
-    },
-  );
+}
+
+/** Before anything of the request is looked at or its body is read. */
+function checkRequests(app: FastifyInstance, { config }: HttpContext): void {
+  const checkHost = hostCheck(config);
+  app.addHook("onRequest", (request, reply, done) => {
+    reply.header("x-request-id", request.id);
+    checkHost(request.raw.headers.host);
+    if (request.is404) throw nothingThere(request);
+    done();
+  });
 }
 
 /** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
-function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {
-  app.addHook("onRequest", (request, reply, done) => {
-    reply.header("x-request-id", request.id);
-    done();
-  });
+function logRequests(app: FastifyInstance, { metrics, config }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {
+    const { routeId = request.is404 ? "none" : "page", upload } = request.routeOptions.config;
+    if (!request.raw.complete) dropRest(request.raw, upload ? config.uploadLimit : config.bodyLimit);
     // That the store is away or a disk is full is told once, by whoever noticed.
     const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
     request.log[level](
@@ -148,7 +167,6 @@ function logRequests(app: FastifyInstance, { metrics }: HttpContext): void {
       },
       "request",
     );
-    const { routeId = request.is404 ? "none" : "page" } = request.routeOptions.config;
     const labels = { route: routeId, method: request.method };
     metrics.requests.add({ ...labels, status: String(reply.statusCode) });
     metrics.requestDuration.observe(labels, reply.elapsedTime / 1000);

@@ -10,6 +10,7 @@ import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import type { Callers } from "./callers.ts";
+import type { Connections } from "./connections.ts";
 import type { GrowingDelays } from "./growing-delays.ts";
 import type { RateLimit } from "./rate-limit.ts";
 
@@ -30,6 +31,7 @@ export interface HttpContext extends JobsContext {
   readonly ready: () => boolean;
   /** Aborted when the server stops: what streams without end must let go. */
   readonly stopping: AbortSignal;
+  readonly connections: Connections;
   /** Whose budget a request counts against. */
   readonly callers: Callers;
   readonly limits: Limits;
@@ -50,5 +52,7 @@ interface Limits {
   readonly secrets: RateLimit;
   /** Questions about one device login. */
   readonly polls: RateLimit;
+  /** Calls of routes that need no token, by caller, whatever they say. */
+  readonly strangers: RateLimit;
   readonly badTokens: RateLimit;
 }

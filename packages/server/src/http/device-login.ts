@@ -17,8 +17,7 @@ import { register } from "./route.ts";
 export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): void {
   const { store, clock, limits, callers, publicUrl } = context;
 
-  register(app, context, routes.startDeviceLogin, async ({ body, request }) => {
-    limits.devices.take(await callers.keyOf(request));
+  register(app, context, routes.startDeviceLogin, async ({ body }) => {
     const asked = {
       clientName: body.client_name || "Client",
       tokenName: body.token_name ?? undefined,

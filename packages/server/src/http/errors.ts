@@ -4,11 +4,14 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { isDiskFull } from "../disk.ts";
 import { isUnavailable } from "../store/unavailable.ts";
+import { tooLarge } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 
 export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
+  // What is left of the body is dropped; the framework would cut it off, and with it the answer.
+  if (!reply.request.raw.complete) reply.removeHeader("connection");
   reply.code(error.status);
   if (reply.request.routeOptions?.config?.errorsAs === "application/msgpack")
     return reply.type("application/msgpack").send(messagePack(error.toBody()));
@@ -17,7 +20,7 @@ export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
 
 export function installErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) => {
-    const known = isUnavailable(error) ? unavailable(mayHaveWritten(request)) : toApiError(error);
+    const known = isUnavailable(error) ? unavailable(mayHaveWritten(request)) : toApiError(error, request);
     if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
     if (known) return sendError(reply, known);
     request.log.error({ err: error }, "request failed");
@@ -26,12 +29,7 @@ export function installErrors(app: FastifyInstance): void {
       new ApiError("internal", `The server failed; nothing was changed. Its log has the request id ${request.id}.`),
     );
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendError(
-      reply,
-      new ApiError("not_found", `There is nothing at ${request.method} ${request.url.split("?")[0]}. See /api/docs.`),
-    ),
-  );
+  app.setNotFoundHandler((request, reply) => sendError(reply, nothingThere(request)));
 }
 
 /** In seconds: how soon it makes sense to ask again. */
@@ -51,9 +49,13 @@ export const unavailable = (written: boolean) =>
 const mayHaveWritten = ({ method, principal, routeOptions }: FastifyRequest) =>
   method !== "GET" && method !== "HEAD" && (principal !== null || routeOptions.config.access?.kind === "public");
 
+export const nothingThere = ({ method, url }: FastifyRequest) =>
+  new ApiError("not_found", `There is nothing at ${method} ${url.split("?")[0]}. See /api/docs.`);
+
 /** Errors of the framework, by their status. */
-export function toApiError(error: FastifyError): ApiError | undefined {
+export function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiError | undefined {
   if (error instanceof ApiError) return error;
+  if (error.code === "FST_ERR_CTP_BODY_TOO_LARGE") return tooLarge(routeOptions.bodyLimit);
   if (isDiskFull(error))
     return new ApiError("insufficient_storage", "The server's disk is full; nothing was changed. Try again later.");
   const status = error.statusCode ?? 500;

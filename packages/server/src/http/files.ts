@@ -19,7 +19,8 @@ import { register } from "./route.ts";
 
 export async function fileRoutes(app: FastifyInstance, context: HttpContext): Promise<void> {
   const { store, clock, config, filePath } = context;
-  await app.register(multipart, { limits: { fileSize: config.uploadLimit, files: 1, fields: 10, parts: 11 } });
+  const limits = { fileSize: config.uploadLimit, files: 1, fields: 10, fieldSize: 1024, parts: 11, headerPairs: 20 };
+  await app.register(multipart, { limits });
 
   register(app, context, routes.uploadFile, async ({ principal, actor, team, request }) => {
     await context.disk.requireRoom();
@@ -76,10 +77,6 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
     return { filename: safeFilename(part.filename), size: size(), sha256: hash.digest("hex") };
   } catch (error) {
     await rm(draft, { force: true });
-    // The rest is read and dropped, so that the answer reaches a client that is still sending.
-    // From the connection itself: where writing failed, the part is gone and takes no more.
-    request.raw.unpipe();
-    request.raw.resume();
     throw error;
   }
 }

@@ -1,15 +1,18 @@
-/** Bodies of requests, as JSON. */
+/** Bodies of requests, as JSON. Looked over once before they are parsed: parsing costs what the values cost, not the bytes. */
 import type { IncomingMessage } from "node:http";
 import { ApiError, invalid } from "@millrace/contract";
 
+/** Deeper than any request needs, and shallow enough for everything that walks a value. */
+const maxDepth = 100;
+
+/** More than any request needs; every list and object counts once more. */
+export const maxValues = 100_000;
+
 /** An empty body is no body, whatever its content type says: the client sends that type with every request. */
-export function readJson(body: string): unknown {
-  if (body === "") return undefined;
-  if (depthOf(body) > maxDepth) throw invalid("body", `at most ${maxDepth} levels of nesting`);
-  const value = parse(body);
-  // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
-  if (body.includes("\\u0000") && holdsNul(value)) throw invalid("body", "text without NUL characters");
-  return value;
+export function readJson(body: Buffer): unknown {
+  if (body.length === 0) return undefined;
+  lookOver(body);
+  return parse(body.toString("utf8"));
 }
 
 function parse(body: string): unknown {
@@ -24,37 +27,54 @@ function parse(body: string): unknown {
 
 /** Of a GET, where the framework does not look for one. */
 export async function bodyOfGet(request: IncomingMessage, limit: number): Promise<unknown> {
+  if (Number(request.headers["content-length"]) > limit) throw tooLarge(limit);
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit) throw new ApiError("too_large", `The body is over ${limit} bytes.`);
-    chunks.push(chunk);
-  }
-  return readJson(Buffer.concat(chunks).toString("utf8"));
+  await new Promise<void>((resolve, reject) => {
+    request.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= limit) return void chunks.push(chunk);
+      // Whoever answers drops the rest.
+      request.removeAllListeners("data");
+      reject(tooLarge(limit));
+    });
+    request.once("end", resolve);
+    request.once("error", () => reject(new ApiError("bad_request", "The body broke off.")));
+  });
+  return readJson(Buffer.concat(chunks));
 }
 
-/** Deeper than any request needs, and shallow enough for everything that walks a value. */
-const maxDepth = 100;
+export const tooLarge = (limit: number) =>
+  new ApiError("too_large", `The body is over ${limit} bytes, the limit of this path.`);
 
-/** Brackets open at once, outside of strings. Character by character: a pattern runs out of stack on long strings. */
-function depthOf(json: string): number {
+const [quote, backslash, comma, u] = Buffer.from('"\\,u');
+const [openList, closeList, openObject, closeObject] = Buffer.from("[]{}");
+
+/** Byte by byte, in UTF-8: what JSON is made of are bytes that no other character holds. */
+function lookOver(json: Buffer): void {
   let depth = 0;
-  let deepest = 0;
-  let inString = false;
+  let values = 1;
   for (let index = 0; index < json.length; index++) {
-    const character = json[index];
-    if (inString) {
-      if (character === "\\") index++;
-      else if (character === '"') inString = false;
-    } else if (character === '"') inString = true;
-    else if (character === "[" || character === "{") deepest = Math.max(deepest, ++depth);
-    else if (character === "]" || character === "}") depth--;
+    const byte = json[index];
+    if (byte === quote) index = endOfText(json, index + 1);
+    else if (byte === comma) values++;
+    else if (byte === openList || byte === openObject) {
+      values++;
+      if (++depth > maxDepth) throw invalid("body", `at most ${maxDepth} levels of nesting`);
+    } else if (byte === closeList || byte === closeObject) depth--;
+    if (values > maxValues) throw invalid("body", `at most ${maxValues} values`);
   }
-  return deepest;
 }
 
-export const holdsNul = (value: unknown): boolean =>
-  typeof value === "string"
-    ? value.includes("\0")
-    : typeof value === "object" && value !== null && Object.entries(value).some((entry) => entry.some(holdsNul));
+/** Where the closing quote is. A NUL can only be written as an escape: a bare one is no JSON. */
+function endOfText(json: Buffer, start: number): number {
+  for (let index = start; index < json.length; index++) {
+    if (json[index] === quote) return index;
+    if (json[index] !== backslash) continue;
+    index++;
+    // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
+    if (json[index] === u && json.toString("latin1", index + 1, index + 5) === "0000")
+      throw invalid("body", "text without NUL characters");
+  }
+  return json.length;
+}

@@ -1,5 +1,6 @@
 /** Following a job over a WebSocket: log pieces and statuses as JSON frames. */
 import type { IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
@@ -12,9 +13,11 @@ import { isUnavailable } from "../store/unavailable.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { unavailable } from "./errors.ts";
+import { hostCheck } from "./hosts.ts";
 import { JobFeeds } from "./job-feeds.ts";
 import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
+import { answerAndClose } from "./raw-answers.ts";
 import { register } from "./route.ts";
 
 const route = routes.followLogs;
@@ -29,15 +32,22 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   });
   const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
+  const checkHost = hostCheck(context.config);
+  const enter = async (request: IncomingMessage) => {
+    checkHost(request.headers.host);
+    const call = await accept(context, request);
+    context.connections.know(request.socket);
+    return call;
+  };
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    accept(context, request).then(
+    enter(request).then(
       (call) =>
         sockets.handleUpgrade(request, socket, head, (client) => {
           const ping = keepAlive(client, () => accept(context, request));
           void serve(following, client, call).finally(() => clearInterval(ping));
         }),
-      (error: unknown) => refuse(socket, error),
+      (error: unknown) => refuse(socket as Socket, error),
     );
   });
   app.addHook("onClose", async () => {
@@ -84,16 +94,9 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
 }
 
 /** 401 and 403 end the client's command; it tries again after anything else. */
-function refuse(socket: Duplex, error: unknown): void {
-  const known = isUnavailable(error)
-    ? unavailable(false)
-    : error instanceof ApiError
-      ? error
-      : new ApiError("internal", "The server failed.");
-  const body = JSON.stringify(known.toBody());
-  socket.end(
-    `HTTP/1.1 ${known.status} Refused\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  );
+function refuse(socket: Socket, error: unknown): void {
+  const known = isUnavailable(error) ? unavailable(false) : error;
+  answerAndClose(socket, known instanceof ApiError ? known : new ApiError("internal", "The server failed."));
 }
 
 async function serve(following: Following, client: WebSocket, call: Call): Promise<void> {

@@ -1,5 +1,13 @@
 /** Registers routes of the contract: reads the input, checks who calls, hands over, answers. */
-import { type Access, errorsAs, invalid, type Route, type RouteInput, type RouteOutput } from "@millrace/contract";
+import {
+  type Access,
+  bodyLimitOf,
+  errorsAs,
+  invalid,
+  type Route,
+  type RouteInput,
+  type RouteOutput,
+} from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../domain/audit.ts";
 import { admit, type Principal, type Team } from "../domain/principals.ts";
@@ -15,6 +23,8 @@ declare module "fastify" {
     access?: Access;
     /** Handlers want the body's text too. */
     keepsNumbers?: boolean;
+    /** The body is a file. */
+    upload?: boolean;
     /** In which form refusals go out. */
     errorsAs?: string;
     /** Of the contract; absent for pages. */
@@ -63,6 +73,7 @@ export function register<R extends Route>(
       access: route.access,
       routeId: route.id,
       keepsNumbers: route.keepsNumbers ?? false,
+      upload: route.upload ?? false,
       errorsAs: errorsAs(route),
     },
     schema: {
@@ -70,13 +81,18 @@ export function register<R extends Route>(
       ...(route.query ? { querystring: route.query } : {}),
       ...(route.body ? { body: route.body } : {}),
     },
-    // The caller first: a stranger learns nothing from how bad input is refused.
+    bodyLimit: bodyLimitOf(route, context.config.bodyLimit),
+    // The caller first: a stranger learns nothing from how bad input is refused, and nothing of a stranger's is read.
     onRequest: async (request) => {
-      if (route.access.kind !== "public") request.principal = await authenticate(context, request.headers, request.ip);
+      if (route.access.kind !== "public") {
+        request.principal = await authenticate(context, request.headers, request.ip);
+        context.connections.know(request.raw.socket);
+      }
+      if (route.rateLimit) context.limits[route.rateLimit].take(await context.callers.keyOf(request));
     },
     preValidation: async (request) => {
       if (route.body && request.body === undefined) request.body = {};
-      if (route.bodyInQuery) await moveBody(context, route.bodyInQuery, request);
+      if (route.bodyInQuery) await moveBody(route.bodyInQuery, request);
       if (route.query) request.query = readQuery(route.query, request.query as Record<string, unknown>);
       if (holdsNul(request.params as Record<string, string>)) throw invalid("path", "text without NUL characters");
       request.caller = await callerOf(context, route, request);
@@ -102,8 +118,8 @@ export function register<R extends Route>(
 }
 
 /** What a GET says in its body is added to what its query says. */
-async function moveBody({ config }: HttpContext, field: string, request: FastifyRequest): Promise<void> {
-  const body = await bodyOfGet(request.raw, config.bodyLimit);
+async function moveBody(field: string, request: FastifyRequest): Promise<void> {
+  const body = await bodyOfGet(request.raw, request.routeOptions.bodyLimit);
   if (body === undefined || body === null) return;
   const query = request.query as Record<string, unknown>;
   request.query = { ...query, [field]: [query[field] ?? [], body].flat() };

@@ -6,7 +6,7 @@ import { sql } from "kysely";
 import type { Store } from "../store/store.ts";
 import type { HttpContext } from "./context.ts";
 import { unavailable } from "./errors.ts";
-import { register } from "./route.ts";
+import { JsonText, register } from "./route.ts";
 
 /** Milliseconds. Probes wait no longer for a store that hangs. */
 const patience = 1000;
@@ -31,5 +31,10 @@ export function systemRoutes(app: FastifyInstance, context: HttpContext): void {
     return { status: "ready" };
   });
 
-  register(app, context, routes.openapiJson, async () => openapiDocument(Object.values(routes) as Route[]));
+  // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
+  let document: JsonText | undefined;
+  register(app, context, routes.openapiJson, async () => {
+    document ??= new JsonText(JSON.stringify(openapiDocument(Object.values(routes) as Route[])));
+    return document;
+  });
 }

@@ -21,25 +21,34 @@ interface Visit {
   readonly reply: FastifyReply;
 }
 
-/** A page that anybody may see. */
+/** Of a form: three passwords of the greatest length, in the longest way to write them. */
+const formLimit = 64 * 1024;
+
+/** A page that anybody may see; `stop` may show another one before anything of a form is read. */
 export function publicPage(
   app: FastifyInstance,
   route: PageRoute,
   show: (visit: Visit) => Promise<Page | undefined>,
+  stop: (request: FastifyRequest) => Promise<Page | undefined> = async () => undefined,
 ): void {
   app.route({
     method: route.method,
     url: route.url,
     config: { access: route.access },
+    bodyLimit: formLimit,
     // A HEAD would use up a sign-in link just like a GET.
     exposeHeadRoute: false,
     errorHandler: (error, request, reply) => {
-      const known = toApiError(error);
+      const known = toApiError(error, request);
       if (!known) request.log.error({ err: error }, "page failed");
       void sendPage(reply, errorPage(known));
     },
-    handler: async (request, reply) => {
+    onRequest: async (request, reply) => {
       if (route.method === "POST") refuseOtherSites(request);
+      const page = await stop(request);
+      return page && sendPage(reply, page);
+    },
+    handler: async (request, reply) => {
       const page = await show({ request, reply });
       return page ? sendPage(reply, page) : reply;
     },
@@ -47,8 +56,11 @@ export function publicPage(
 }
 
 /** Who is looking, if they are signed in. */
-export const visitor = ({ store, clock }: HttpContext, { headers }: FastifyRequest) =>
-  principalOfSession(store.db, sessionCookieOf(headers), clock.now());
+export async function visitor({ store, clock, connections }: HttpContext, { headers, raw }: FastifyRequest) {
+  const principal = await principalOfSession(store.db, sessionCookieOf(headers), clock.now());
+  if (principal) connections.know(raw.socket);
+  return principal;
+}
 
 /** A page for people who are signed in. */
 export function privatePage(
@@ -58,11 +70,14 @@ export function privatePage(
   show: (visit: Visit & { principal: Principal }) => Promise<Page | undefined>,
 ): void {
   const access: Access = { kind: "signed-in", why: "a browser session; the page shows what its user may see" };
-  publicPage(app, { ...route, access }, async (visit) => {
-    const principal = await visitor(context, visit.request);
-    if (!principal) return signInPage(wantedPath(visit.request));
+  const showTo = async (visit: Visit) => {
+    const principal = visit.request.principal as Principal;
     const page = await show({ ...visit, principal });
     return page && { ...page, user: principal.username };
+  };
+  publicPage(app, { ...route, access }, showTo, async (request) => {
+    request.principal = (await visitor(context, request)) ?? null;
+    return request.principal ? undefined : signInPage(wantedPath(request));
   });
 }
 
