@@ -1,6 +1,5 @@
 /** Sign-in: device login, logout, who am I. */
 import type { Static } from "typebox";
-import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, Days, maybe, nullable, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";

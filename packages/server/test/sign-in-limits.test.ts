@@ -178,7 +178,7 @@ describe("a job on this machine", () => {
       const half = () =>
         new Promise<void>((resolve, reject) => {
           const head =
-            "POST /api/device-login HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json";
+            "POST /api/device-login HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json";
           const socket = connect({ port: Number(port), host: "127.0.0.1", allowHalfOpen: true }, () =>
             socket.end(`${head}\r\ncontent-length: 2\r\n\r\n{}`),
           );

@@ -1,6 +1,6 @@
 /** Which level works on this machine: tried, not guessed. */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdirSync, readdirSync, realpathSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { IsolationLevel } from "../engine.ts";
