@@ -266,7 +266,7 @@ describe("a clock that was wrong", () => {
     const copied: string[] = [];
     const teamStores = {
       copy: async (_team: number, moment: string) => void copied.push(moment),
-      length: async () => 0,
+      length: () => 0,
     } as unknown as TeamStores;
     const disk = new Disk(dataDir, 0, clock);
     const keeping = { storeCopies: 3, storeTidyHours: 0, storePauseDays: 0 };

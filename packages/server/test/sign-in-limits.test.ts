@@ -189,7 +189,7 @@ describe("a job on this machine", () => {
         });
       for (let i = 0; i < 12; i++) await half();
       const begun = await server.store.db.selectFrom("device_logins").select("user_code").execute();
-      assert.ok(begun.length > 0 && begun.length <= 6, `${begun.length} logins were begun`);
+      assert.ok(begun.length <= 6, `${begun.length} logins were begun`);
       assert.equal((await server.fetch("/api/device-login", { token: null, json: {} })).status, 200);
     }));
 });
