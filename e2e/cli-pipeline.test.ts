@@ -129,7 +129,7 @@ describe("millrace pipeline", () => {
         .split("\n")
         .map((line) => line.split("\t"));
     const [newest = []] = await rows("--limit", "1");
-    assert.deepEqual(newest.slice(0, 4), [name, "PAUSED", "0/3", `@admin.default.${dataset}@1.0.0`]);
+    assert.deepEqual(newest.slice(0, 4), [name, "PAUSED", "0/3", `@admin.default.${dataset}`]);
     assert.equal((await rows("--search", dataset)).length, 1);
     assert.ok((await rows("--status", "paused,failed")).some(([first]) => first === name));
     assert.deepEqual(await cli.json("pipeline", "list", "--search", dataset), [await status(name)]);
