@@ -16,10 +16,11 @@ import { causeFaults, cutConnections } from "./soak/faults.ts";
 import { stall } from "./soak/follow.ts";
 import { JobLoad } from "./soak/jobs.ts";
 import { Load } from "./soak/load.ts";
+import { Moments } from "./soak/moments.ts";
 import { PipelineLoad } from "./soak/pipelines.ts";
 import { Probe, type Sample } from "./soak/probe.ts";
 import { fakeClock, Subject } from "./soak/subject.ts";
-import { Random, Timeline } from "./soak/timeline.ts";
+import { Timeline } from "./soak/timeline.ts";
 import { type OwnPostgres, startOwnPostgres } from "./support/postgres.ts";
 
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 3);
@@ -56,16 +57,16 @@ async function soak(duration: number, start: number, options: Parameters<typeof 
   const subject = await Subject.start(options);
   const timeline = new Timeline();
   const stop = new AbortController();
-  const load = new Load(subject, timeline, new Random(start), stop.signal);
+  const load = new Load(subject, timeline, new Moments(start), stop.signal);
   const [jobs, pipelines] = [new JobLoad(load), new PipelineLoad(load)];
   const probe = new Probe(subject.server.url);
   try {
     await pipelines.prepare();
     const running = Promise.all([jobs.run(), pipelines.run(), readLists(load), stallNow(load, jobs)]);
-    const cutting = cutConnections(subject, new Random(start + 1), stop.signal);
+    const cutting = cutConnections(subject, new Moments(start + 1), stop.signal);
     await sleep(10_000);
     const memory = await subject.memory();
-    await causeFaults(subject, timeline, new Random(start), performance.now() + duration - 10_000);
+    await causeFaults(subject, timeline, new Moments(start), performance.now() + duration - 10_000);
     stop.abort();
     await Promise.all([running, cutting]);
 

@@ -1,11 +1,12 @@
 /** Faults that come and go at random, one after another; each is over when the server says that it is ready again. */
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Moments } from "./moments.ts";
 import type { Subject } from "./subject.ts";
-import type { Random, Timeline } from "./timeline.ts";
+import type { Timeline } from "./timeline.ts";
 
 interface Fault {
   readonly name: string;
-  run(subject: Subject, random: Random): Promise<void>;
+  run(subject: Subject, random: Moments): Promise<void>;
 }
 
 const serverFaults: readonly Fault[] = [
@@ -93,7 +94,7 @@ const clockDelay = 1500;
 const patience = 90_000;
 
 /** Every kind comes once before any comes twice. SOAK_FAULTS: a pattern of the kinds that come. */
-export async function causeFaults(subject: Subject, timeline: Timeline, random: Random, until: number): Promise<void> {
+export async function causeFaults(subject: Subject, timeline: Timeline, random: Moments, until: number): Promise<void> {
   const wanted = new RegExp(process.env["SOAK_FAULTS"] ?? "");
   const kinds = [...serverFaults, ...(subject.cluster ? databaseFaults : [])].filter(({ name }) => wanted.test(name));
   let due: Fault[] = [];
@@ -119,7 +120,7 @@ async function ready({ server }: Subject, after: string): Promise<void> {
 }
 
 /** Requests that break off and connections that are cut need no window: nobody else may notice. */
-export async function cutConnections({ proxy }: Subject, random: Random, stop: AbortSignal): Promise<void> {
+export async function cutConnections({ proxy }: Subject, random: Moments, stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await sleep(random.between(2000, 6000), undefined, { signal: stop }).catch(() => {});
     proxy.cut(random.pick(["reset", "end"]));

@@ -1,8 +1,9 @@
 /** What all kinds of load share: calls that go on until they are answered, and a list of what nothing excuses. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError } from "@millrace/contract";
+import type { Moments } from "./moments.ts";
 import type { Subject } from "./subject.ts";
-import type { Random, Timeline } from "./timeline.ts";
+import type { Timeline } from "./timeline.ts";
 
 /** Answers that tell of a fault: the token is not valid yet or any more by a wrong clock, too busy, away, no room. */
 const excusable = [401, 429, 503, 507];
@@ -10,13 +11,13 @@ const excusable = [401, 429, 503, 507];
 export class Load {
   readonly subject: Subject;
   readonly timeline: Timeline;
-  readonly random: Random;
+  readonly random: Moments;
   /** Aborted when no new work is to begin. */
   readonly stop: AbortSignal;
   readonly violations: string[] = [];
   calls = 0;
 
-  constructor(subject: Subject, timeline: Timeline, random: Random, stop: AbortSignal) {
+  constructor(subject: Subject, timeline: Timeline, random: Moments, stop: AbortSignal) {
     this.subject = subject;
     this.timeline = timeline;
     this.random = random;

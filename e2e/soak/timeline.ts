@@ -1,5 +1,4 @@
 /** When faults held. What a client meets while one holds is excused; everything else counts. */
-import { setTimeout as sleep } from "node:timers/promises";
 
 interface Window {
   readonly name: string;
@@ -36,31 +35,4 @@ export class Timeline {
     for (const { name } of this.windows) counts.set(name, (counts.get(name) ?? 0) + 1);
     return [...counts].map(([name, count]) => `${count} x ${name}`).join(", ");
   }
-}
-
-/** Repeatable random numbers: a soak that failed can be run again with its seed. */
-export class Random {
-  #state: number;
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** From 0 to 1, without 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
-  between(from: number, to: number): number {
-    return from + this.next() * (to - from);
-  }
-
-  pick<T>(choices: readonly T[]): T {
-    return choices[Math.floor(this.next() * choices.length)] as T;
-  }
-
-  pause = (from: number, to: number) => sleep(this.between(from, to));
 }
