@@ -1,6 +1,7 @@
 /** What a team may keep on disk: uploads, logs and its dataset store. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
+import { type IncomingMessage, request as post } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type Client, createClient, type Job, routes } from "@millrace/contract";
@@ -46,6 +47,41 @@ describe("quotas of uploads and logs", () => {
     );
     assert.equal(all.filter(({ status }) => status === "fulfilled").length, 5);
   });
+
+  it("uploads that are still arriving count together, before any of them is whole", async () => {
+    const { client: own } = await addTeam("slow");
+    const params = { team_name: "slow" };
+    await client.call(routes.updateTeam, { params, body: { max_upload_bytes: 4 * mebibyte } });
+    const [first, second] = [await startUpload("slow", 3 * mebibyte), await startUpload("slow", 3 * mebibyte)];
+    const refused = await Promise.race([first.answer, second.answer]);
+    assert.equal(refused.statusCode, 429);
+    for (const { request } of [first, second]) request.destroy();
+    await until(async () =>
+      own.upload(routes.uploadFile, new Blob(["x"]), "file").then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  /** Sends so much of a file, and then neither more nor an end. */
+  async function startUpload(team: string, bytes: number) {
+    const url = `${server.url}${routes.uploadFile.path}?team_name=${team}`;
+    const headers = {
+      authorization: `Bearer ${await server.token()}`,
+      "content-type": "multipart/form-data; boundary=b",
+      "content-length": 100 * mebibyte,
+    };
+    const request = post(url, { method: "POST", headers });
+    const answer = new Promise<IncomingMessage>((resolve) => request.once("response", resolve).on("error", () => {}));
+    request.write('--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n');
+    request.write(Buffer.alloc(bytes));
+    return { request, answer };
+  }
+
+  async function until(ask: () => Promise<boolean>): Promise<void> {
+    while (!(await ask())) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 
   async function addTeam(name: string) {
     await client.call(routes.createTeam, { body: { name } });

@@ -55,6 +55,21 @@ describe("the log socket", () => {
     assert.equal(new Set(statuses).size, statuses.length);
   });
 
+  it("answers pings, and ends a connection that sends them without end", async () => {
+    const job = await createJob(client, shell("sleep 60"));
+    const socket = await open(`job_id=${job.id}`);
+    let pongs = 0;
+    socket.on("pong", () => pongs++);
+    await new Promise((resolve) => socket.once("open", resolve));
+    const closed = new Promise((resolve) => socket.once("close", resolve).on("error", () => {}));
+    for (let i = 0; i < 20; i++) socket.ping();
+    while (pongs < 20) await new Promise((resolve) => setTimeout(resolve, 5));
+    for (let i = 0; i < 2000; i++) socket.ping();
+    await closed;
+    assert.ok(pongs <= 200, `${pongs} pongs`);
+    await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
+  });
+
   it("sends one kind to a frame", async () => {
     const { job } = await runJob(client, shell("echo 1"));
     for (const frame of (await follow(`job_id=${job.id}`)).frames) assert.equal(Object.keys(frame).length, 1);

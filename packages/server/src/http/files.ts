@@ -16,18 +16,30 @@ import { insertFile, uploadBytes } from "../store/files.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
+import { UploadsUnderWay } from "./uploads-under-way.ts";
 
 export async function fileRoutes(app: FastifyInstance, context: HttpContext): Promise<void> {
   const { store, clock, config, filePath } = context;
   const limits = { fileSize: config.uploadLimit, files: 1, fields: 10, fieldSize: 1024, parts: 11, headerPairs: 20 };
   await app.register(multipart, { limits });
 
+  const underWay = new UploadsUnderWay();
+
   register(app, context, routes.uploadFile, async ({ principal, actor, team, request }) => {
-    await context.disk.requireRoom();
+    const requireRoom = async () => {
+      await context.disk.requireRoom();
+      await requireRoomForUpload(store.db, team, underWay.of(team.id) + 1, context.quotas);
+    };
     // Before anything is read: over the quota not even a byte is taken.
-    await requireRoomForUpload(store.db, team, 1, context.quotas);
+    await requireRoom();
     const blob = randomUUID();
-    const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit);
+    const arriving = underWay.begin(team.id);
+    const check = async (bytes: number) => {
+      if (arriving.add(bytes)) await requireRoom();
+    };
+    const { filename, size, sha256 } = await receive(request, filePath(blob), config.uploadLimit, check).finally(
+      arriving.end,
+    );
     const row = {
       team_id: team.id,
       user_id: principal.userId,
@@ -54,7 +66,10 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
   });
 }
 
-async function receive(request: FastifyRequest, destination: string, limit: number) {
+/** Asked of every piece before it is written: a rejection ends the upload. */
+type Check = (bytes: number) => Promise<void>;
+
+async function receive(request: FastifyRequest, destination: string, limit: number, check: Check) {
   if (!request.isMultipart())
     throw new ApiError("unsupported_media_type", "The file must come as multipart/form-data, in a part `file`.");
   const part = await request.file().catch(unreadable);
@@ -64,7 +79,7 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
   try {
     if (part.fieldname !== "file")
       throw new ApiError("bad_request", `file: expected a multipart part with this name, got ${part.fieldname}`);
-    const { hash, size, meter } = measure();
+    const { hash, size, meter } = measure(check);
     await pipeline(part.file, meter, createWriteStream(draft, { mode: 0o444 })).catch(unreadable);
     if (part.file.truncated)
       throw new ApiError(
@@ -83,18 +98,18 @@ async function receive(request: FastifyRequest, destination: string, limit: numb
 
 /** What the reader of uploads stumbles over is the sender's doing; what the disk says is not. */
 function unreadable(error: Error & { statusCode?: number; syscall?: string }): never {
-  if (error.statusCode !== undefined || error.syscall !== undefined) throw error;
+  if (error instanceof ApiError || error.statusCode !== undefined || error.syscall !== undefined) throw error;
   throw new ApiError("bad_request", `The upload cannot be read: ${error.message}.`);
 }
 
-function measure() {
+function measure(check: Check) {
   const hash = createHash("sha256");
   let size = 0;
   const meter = new Transform({
     transform(bytes: Buffer, _encoding, done) {
       hash.update(bytes);
       size += bytes.length;
-      done(null, bytes);
+      check(bytes.length).then(() => done(null, bytes), done);
     },
   });
   return { hash, meter, size: () => size };

@@ -47,7 +47,7 @@ export async function bodyOfGet(request: IncomingMessage, limit: number): Promis
 export const tooLarge = (limit: number) =>
   new ApiError("too_large", `The body is over ${limit} bytes, the limit of this path.`);
 
-const [quote, backslash, comma, u] = Buffer.from('"\\,u');
+const [quote, backslash, comma, u, zero] = Buffer.from('"\\,u0');
 const [openList, closeList, openObject, closeObject] = Buffer.from("[]{}");
 
 /** Byte by byte, in UTF-8: what JSON is made of are bytes that no other character holds. */
@@ -73,8 +73,10 @@ function endOfText(json: Buffer, start: number): number {
     if (json[index] !== backslash) continue;
     index++;
     // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
-    if (json[index] === u && json.toString("latin1", index + 1, index + 5) === "0000")
-      throw invalid("body", "text without NUL characters");
+    if (json[index] === u && isZeros(json, index + 1)) throw invalid("body", "text without NUL characters");
   }
   return json.length;
 }
+
+const isZeros = (json: Buffer, at: number) =>
+  json[at] === zero && json[at + 1] === zero && json[at + 2] === zero && json[at + 3] === zero;

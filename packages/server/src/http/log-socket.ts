@@ -15,6 +15,7 @@ import type { HttpContext } from "./context.ts";
 import { unavailable } from "./errors.ts";
 import { hostCheck } from "./hosts.ts";
 import { JobFeeds } from "./job-feeds.ts";
+import { keepAlive } from "./keep-alive.ts";
 import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
 import { answerAndClose } from "./raw-answers.ts";
@@ -23,14 +24,18 @@ import { register } from "./route.ts";
 const route = routes.followLogs;
 /** Followers that are given a frame at once. */
 const turnsAtOnce = 8;
-const pingMs = 15_000;
 const closeMs = 1000;
 
 export function logSocket(app: FastifyInstance, context: HttpContext): void {
   register(app, context, route, async () => {
     throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
   });
-  const sockets = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: 64 * 1024 });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    autoPong: false,
+    perMessageDeflate: false,
+    maxPayload: 64 * 1024,
+  });
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
   const checkHost = hostCheck(context.config);
   const enter = async (request: IncomingMessage) => {
@@ -115,25 +120,6 @@ async function serve(following: Following, client: WebSocket, call: Call): Promi
   } finally {
     context.metrics.followers.delete(client);
   }
-}
-
-/**
- * A reader that neither answers nor takes anything for two rounds is gone, whatever its connection says. One that would
- * not be let in any more, since the token was revoked or the user disabled, is sent away.
- */
-function keepAlive(client: WebSocket, askAgain: () => Promise<unknown>): NodeJS.Timeout {
-  let silent = 0;
-  let waiting = 0;
-  client.on("pong", () => {
-    silent = 0;
-  });
-  return setInterval(() => {
-    if (client.bufferedAmount < waiting) silent = 0;
-    waiting = client.bufferedAmount;
-    if (++silent > 2) client.terminate();
-    else client.ping();
-    askAgain().catch((error: unknown) => error instanceof ApiError && client.close(1008));
-  }, pingMs);
 }
 
 /**
