@@ -6,6 +6,7 @@ import type { KeyRing } from "./domain/key-ring.ts";
 import { secretsOfEnvironment, spellings } from "./domain/log-secrets.ts";
 import { attemptKey, type Engine } from "./engines/engine.ts";
 import { MaskedLog, maskBytes } from "./logs/masked-log.ts";
+import { searchFor } from "./logs/secret-search.ts";
 import { getJobSecrets, type JobSecretsRow } from "./store/jobs.ts";
 import type { Store } from "./store/store.ts";
 
@@ -45,7 +46,8 @@ function logSecrets(keys: KeyRing, { id, attempt, environment, secrets }: JobSec
 export async function maskMetrics({ store, keys }: JobLogContext, id: string, json: string): Promise<string> {
   const job = await getJobSecrets(store.db, id);
   const secrets = job ? logSecrets(keys, job) : [];
-  const hide = (text: string) => maskBytes(Buffer.from(text), secrets).toString();
+  const search = searchFor(secrets);
+  const hide = (text: string) => search.mask(Buffer.from(text)).toString();
   return JSON.stringify(JSON.parse(json), (_key, value: unknown) => {
     if (typeof value === "number") return hide(String(value)) === String(value) ? value : hide(String(value));
     if (typeof value === "string") return hide(value);

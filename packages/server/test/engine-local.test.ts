@@ -168,6 +168,27 @@ it("a cancellation does not reach the namespace that got the number of one that 
   await fixture.stop();
 });
 
+it("whoever looks beyond the end of a log changes nothing of it", async () => {
+  const fixture = await localFixture("none");
+  const engine = await fixture.open();
+  await engine.submit(job("echo shown; while [ ! -e go ]; do sleep 0.02; done"));
+  const log = await engine.openLog("job.1");
+  while ((await log.size()) < 6) await sleep(10);
+  // It is looked at from half a second of age on.
+  await sleep(600);
+  await engine.watch("job.1", 0);
+  assert.equal((await log.read(99_000_000_000, 100)).length, 0);
+  await engine.watch("job.1", 0);
+  await writeFile(join(fixture.folder("job.1").work, "go"), "");
+  while (fixture.folder("job.1").exit() === undefined) await sleep(10);
+  await engine.observe("job.1", fixture.bootId);
+  assert.equal((await log.read(0, 100)).toString(), "shown\n");
+  assert.equal(await log.size(), 6);
+  await log.close();
+  await engine.close();
+  await fixture.stop();
+});
+
 describe("a job that cuts its own log", () => {
   for (const [what, act] of Object.entries({
     "to nothing": "os.ftruncate(1, 0)",

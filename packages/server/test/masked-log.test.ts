@@ -1,6 +1,7 @@
 /** What leaves the server of a log: every byte of every secret masked, however the log is cut. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { Random } from "../../storage/test/support/random.ts";
 import { secretsOfEnvironment, spellings } from "../src/domain/log-secrets.ts";
 import { MaskedLog, maskBytes } from "../src/logs/masked-log.ts";
 import { readPieces } from "../src/logs/read-pieces.ts";
@@ -48,6 +49,42 @@ describe("a masked log", () => {
     assert.equal(whole.length, log.length);
     assert.equal(maskBytes(Buffer.from("nothing here"), secrets).toString(), "nothing here");
     assert.equal(hide(Buffer.from("x hunter2-hunter2-hunter2 y"), secrets).toString(), `x ${"*".repeat(23)} y`);
+  });
+
+  it("is masked the same way by many secrets as by a few", () => {
+    const random = new Random(11);
+    const letters = (length: number) => Buffer.from(Array.from({ length }, () => random.pick([97, 98])));
+    for (let round = 0; round < 200; round++) {
+      const many = Array.from({ length: 17 + random.below(30) }, () => letters(1 + random.below(12)));
+      const bytes = letters(random.below(300));
+      assert.deepEqual(maskBytes(bytes, many), hide(bytes, many));
+    }
+  });
+
+  it("takes what begins like a long secret for 250 bytes for that secret", async () => {
+    const secret = new Random(3).bytes(1000);
+    const bytes = Buffer.concat([
+      Buffer.from("x"),
+      secret,
+      Buffer.from("y"),
+      secret.subarray(0, 249),
+      Buffer.from("z"),
+    ]);
+    const hidden = Buffer.concat([Buffer.from("x"), Buffer.alloc(1000, "*"), Buffer.from("y")]);
+    const whole = Buffer.concat([hidden, secret.subarray(0, 249), Buffer.from("z")]);
+    assert.deepEqual(maskBytes(bytes, [secret]), whole);
+    const masked = new MaskedLog(logOf(bytes), [secret], true);
+    for (let start = 0; start < bytes.length; start += 97)
+      assert.deepEqual(await masked.read(start, 97), whole.subarray(start, start + 97));
+    const growing = new MaskedLog(logOf(Buffer.concat([Buffer.from("x"), secret.subarray(0, 249)])), [secret], false);
+    assert.equal(await growing.size(), 1, "the beginning of a secret is held back");
+  });
+
+  it("is searched once for all secrets where they are long or many: repetitions cost no more", (t) => {
+    const search = t.mock.method(Buffer.prototype, "indexOf");
+    const long = Buffer.from(`${"a".repeat(50_000)}b${"a".repeat(49_999)}`);
+    assert.equal(maskBytes(Buffer.alloc(170_000, "a"), [long]).indexOf("*"), 0);
+    assert.equal(search.mock.callCount(), 1, "only the search of this test");
   });
 
   it("is the same whatever part of it is read", async () => {

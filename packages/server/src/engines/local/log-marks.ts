@@ -22,6 +22,8 @@ export class LogMarks {
 
   /** Somebody was shown these bytes. Only of attempts that are being looked at. */
   saw(key: string, offset: number, bytes: Buffer): void {
+    // Beyond the end there was nothing to see, wherever somebody looked.
+    if (bytes.length === 0) return;
     const mark = this.#marks.get(key);
     const end = offset + bytes.length;
     if (mark && end > mark.end) this.#marks.set(key, { end, tail: Buffer.from(bytes.subarray(-tailBytes)) });
