@@ -22,6 +22,7 @@ import { buildSettings } from "./environments.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
+import { LogFile } from "./log-file.ts";
 import { LogMarks } from "./log-marks.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
 import { insideScripts, queryFile, scriptComesLast, storeFile, type Toolbox, writeEnv, writePlan } from "./plan.ts";
@@ -399,22 +400,15 @@ export class LocalEngine implements Engine {
   }
 
   async openLog(key: string): Promise<LogSource> {
-    const path = this.#folder(key).log;
-    const logs = this.#logs;
-    let file: FileHandle | undefined;
-    // A job that waits has no log yet; one that is followed gets it later.
-    const opened = async () => (file ??= await open(path, "r").catch(() => undefined));
+    const file = new LogFile(this.#folder(key).log);
     return {
-      size: async () => (await (await opened())?.stat())?.size ?? 0,
-      async read(offset, length) {
-        const source = await opened();
-        if (!source) return Buffer.alloc(0);
-        const { buffer, bytesRead } = await source.read(Buffer.allocUnsafe(length), 0, length, offset);
-        const bytes = buffer.subarray(0, bytesRead);
-        logs.saw(key, offset, bytes);
+      size: () => file.size(),
+      read: async (offset, length) => {
+        const bytes = await file.read(offset, length);
+        this.#logs.saw(key, offset, bytes);
         return bytes;
       },
-      close: async () => file?.close(),
+      close: () => file.close(),
     };
   }
 

@@ -1,0 +1,38 @@
+/** The file of a job's log, opened by whoever reads first. A job that waits has none yet: it is looked for again. */
+import { type FileHandle, open } from "node:fs/promises";
+
+export class LogFile {
+  readonly #path: string;
+  /** Shared by all who read at once: a second handle would be nobody's to close, and Node ends a process for that. */
+  #opening: Promise<FileHandle | undefined> | undefined;
+  #closed = false;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  async size(): Promise<number> {
+    return (await (await this.#open())?.stat())?.size ?? 0;
+  }
+
+  async read(offset: number, length: number): Promise<Buffer> {
+    const file = await this.#open();
+    if (!file) return Buffer.alloc(0);
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, offset);
+    return buffer.subarray(0, bytesRead);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await (await this.#opening)?.close();
+  }
+
+  async #open(): Promise<FileHandle | undefined> {
+    if (this.#closed) return undefined;
+    const opening = this.#opening ?? open(this.#path, "r").catch(() => undefined);
+    this.#opening = opening;
+    const file = await opening;
+    if (!file && this.#opening === opening) this.#opening = undefined;
+    return file;
+  }
+}
