@@ -5,6 +5,8 @@ export const fieldLimits = {
   query: 1_048_576,
   requirements: 262_144,
   environment: 262_144,
+  /** The `# /// script` block of a query. */
+  metadata: 65_536,
   repository: 2048,
   name: 255,
   files: 1000,
@@ -18,6 +20,8 @@ export const fieldLimits = {
 export const processLimits = {
   /** One variable as `NAME=VALUE` with the NUL at its end. */
   variable: 131_072,
+  /** How many there may be in one text. */
+  count: 1000,
   /** The name of a variable. */
   variableName: 255,
   /** All variables of a job, each with 8 bytes for the pointer to it. */

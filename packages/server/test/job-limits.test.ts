@@ -101,6 +101,11 @@ describe("limits of a job", () => {
       },
       /^environment: expected at most 524288 bytes for all variables together, got 720072\. Attach/,
     ],
+    [
+      "the number of variables",
+      { environment: Array.from({ length: 1001 }, (_, index) => `V${index}=1`).join("\n") },
+      /^environment: expected at most 1000 variables$/,
+    ],
     ["a name of a variable", { environment: `${"N".repeat(300)}=1` }, /^environment: expected names of at most 255/],
     ["a name", { query_name: "n".repeat(256) }, /^query_name: expected at most 255 characters, got 256$/],
     ["tags", { tags: Array(21).fill("t") }, /^tags: expected at most 20 items, got 21$/],
@@ -111,12 +116,12 @@ describe("limits of a job", () => {
       assert.match(await refusedJob(shell(":", input)), expected);
     });
 
-  it("script metadata in the query has the limits of the fields that it fills", async () => {
-    const metadata = (lines: string[]) => `# /// script\n${lines.map((line) => `# ${line}\n`).join("")}# ///\n`;
-    const dependencies = metadata([`dependencies = [${`"${"d".repeat(60_000)}",`.repeat(5)}]`]);
-    assert.match(await refusedJob(python(dependencies)), /^requirements: expected at most 262144 characters, got/);
-    const given = metadata(["[tools.datachain.params]", ...[1, 2].map((n) => `p${n} = "${"p".repeat(70_000)}"`)]);
-    assert.match(await refusedJob(python(given)), /^params: expected at most 130000 bytes as JSON/);
+  it("script metadata in the query is not read beyond its limit", async () => {
+    const script = `# /// script\n${"# [[a]]\n".repeat(20_000)}# ///\n`;
+    assert.match(
+      await refusedJob(python(script)),
+      /^query: expected script metadata \(# \/\/\/ script\) with at most 65536 characters, got 119999/,
+    );
   });
 
   it("credentials have the same limits, and no value is repeated", async () => {

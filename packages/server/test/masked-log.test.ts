@@ -200,6 +200,11 @@ describe("secrets of a job", () => {
     assert.deepEqual(found("A=onlyletterswithoutdigits"), []);
     assert.deepEqual(found("A=/data/2024/input/files"), []);
     assert.deepEqual(found("A=postgres://me:pass1word@db/x"), ["postgres://me:pass1word@db/x", "pass1word"]);
+    assert.deepEqual(found("A=amqp://a:b:c/d@x y"), ["amqp://a:b:c/d@x y", "c/d"]);
+    for (const none of ["s3://bucket/a:b@c", "x://user@host", "x://:@host", "no url:word@x"])
+      assert.deepEqual(found(`A=${none}`), [], none);
+    // A pattern that tries every colon to the end would not come back from this.
+    assert.deepEqual(found(`A=a://${":".repeat(2_000_000)}`), []);
     assert.deepEqual(found('A="-----BEGIN X-----\nabc"'), ["-----BEGIN X-----\nabc"]);
     assert.deepEqual(found("A=two words 1234567890"), []);
   });

@@ -1,8 +1,32 @@
+import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { it } from "node:test";
 import { openStore } from "../src/store/open-store.ts";
 import { storeConformance } from "./store-conformance.ts";
+
+it("writes that take long let others have a turn in between, and each keeps its result", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+  const store = await openStore({ dataDir, databaseUrl: "" });
+  let turns = 0;
+  let done = false;
+  const others = (async () => {
+    for (; !done; turns++) await new Promise(setImmediate);
+  })();
+  const busy = (result: number) => async () => {
+    // Longer than a turn of writes may take.
+    for (const until = performance.now() + 25; performance.now() < until; );
+    return result;
+  };
+  const results = await Promise.all([...Array(10).keys()].map((index) => store.write(busy(index))));
+  done = true;
+  await others;
+  assert.deepEqual(results, [...Array(10).keys()]);
+  assert.ok(turns >= 10, `${turns} turns of the event loop`);
+  await store.close();
+  await rm(dataDir, { recursive: true });
+});
 
 storeConformance("SQLite", async () => {
   const root = await mkdtemp(join(tmpdir(), "millrace-store-"));

@@ -4,9 +4,15 @@ import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contr
 
 /** What somebody asks for: lines that cannot be read, and variables that no process could be given, are refused. */
 export function readEnvironment(text: string, field = "environment"): Record<string, string> {
+  // Counted before anything else is done with it: reading a thousand times as many would hold up everybody.
+  if ((text.match(assignment)?.length ?? 0) > 2 * processLimits.count) throw tooMany(field);
   checkLines(text, field);
   return checkVariables(parseEnvironment(text), field);
 }
+
+const assignment = /^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]*=/gm;
+
+const tooMany = (field: string) => invalid(field, `at most ${processLimits.count} variables`);
 
 /** What was taken before: never refused, whatever was allowed then. */
 export const parseEnvironment = (text: string) => ({ ...parseEnv(text) }) as Record<string, string>;
@@ -24,6 +30,7 @@ export const writeEnvironment = (values: Readonly<Record<string, string>>): stri
 
 /** Names and values that a shell can export, and a process be given. */
 export function checkVariables(values: Readonly<Record<string, string>>, field: string): Record<string, string> {
+  if (Object.keys(values).length > processLimits.count) throw tooMany(field);
   for (const [name, value] of Object.entries(values)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
       // A long one may be a secret that lost its name.

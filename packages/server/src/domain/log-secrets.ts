@@ -10,13 +10,23 @@ const secretName =
   /(^|_)(AUTH|DSN|SAS|PASS|PAT|JWT|COOKIE|PIN|PEM|[A-Z0-9]*KEYS?)(_|$)|_PWD$|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL|PRIVATE|CONNECTION_?STRING|AUTHORIZATION/i;
 /** Of the alphabet of tokens, with letters and digits (what begins like a path is one), or a key in a text's armour. */
 const secretValue = /^(?![./])(?=.*[A-Za-z])(?=.*\d)[\w+/=.~-]{16,}$|-----BEGIN /;
-/** A URL with a password in it. */
-const urlPassword = /^[a-z][\w+.-]*:\/\/[^\s/@]*:([^\s@]+)@/i;
+
+/** The password of a URL such as postgres://user:password@host. By hand: a pattern would try every colon to the end. */
+function urlPassword(value: string): string | undefined {
+  const scheme = /^[a-z][\w+.-]{0,50}:\/\//i.exec(value)?.[0];
+  if (scheme === undefined) return undefined;
+  const end = value.slice(scheme.length).search(/[\s@]/) + scheme.length;
+  if (value[end] !== "@") return undefined;
+  const login = value.slice(scheme.length, end);
+  const slash = login.indexOf("/");
+  const colon = login.lastIndexOf(":", slash === -1 ? undefined : slash);
+  return colon === -1 ? undefined : login.slice(colon + 1) || undefined;
+}
 
 /** The secrets among the variables that a job was given in its own environment. */
 export function secretsOfEnvironment(text: string): string[] {
   return Object.entries(parseEnvironment(text)).flatMap(([name, value]) => {
-    const password = urlPassword.exec(value)?.[1];
+    const password = urlPassword(value);
     if (password !== undefined) return [value, password];
     return secretName.test(name) || secretValue.test(value) ? [value] : [];
   });

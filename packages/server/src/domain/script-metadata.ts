@@ -1,5 +1,5 @@
 /** Inline script metadata (`# /// script`): fills what a request leaves empty. */
-import { invalid } from "@millrace/contract";
+import { fieldLimits, invalid } from "@millrace/contract";
 import { parse } from "smol-toml";
 
 export interface ScriptMetadata {
@@ -27,6 +27,7 @@ function metadataOf(query: string): string | undefined {
 export function readScriptMetadata(query: string): ScriptMetadata {
   const toml = metadataOf(query);
   if (toml === undefined) return {};
+  if (toml.length > fieldLimits.metadata) throw wrong(`at most ${fieldLimits.metadata} characters, got ${toml.length}`);
   let meta: Record<string, unknown>;
   try {
     meta = parse(toml);

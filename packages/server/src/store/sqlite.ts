@@ -138,6 +138,9 @@ interface Pending {
   reject: (error: unknown) => void;
 }
 
+/** How long writes may hold the event loop before others have a turn. */
+const turnMs = 20;
+
 /**
  * Writes that arrive together share one commit, so that they share one wait for the disk. Each runs in a savepoint
  * of its own: one that fails takes nothing else along.
@@ -168,24 +171,34 @@ class CommitBatcher {
     // Let the requests that are already readable join the first batch.
     await new Promise(setImmediate);
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, 128);
-      await this.#commit(batch);
+      await this.#commit(this.#waiting.splice(0, 128));
+      // The driver is synchronous: without this, writes that keep coming would let nobody else have a turn.
+      await new Promise(setImmediate);
     }
     this.#draining = undefined;
   }
 
+  /** Takes as many as fit into a turn; the others are the first of the next batch. */
   async #commit(batch: Pending[]): Promise<void> {
     const settle: (() => void)[] = [];
+    const taken: Pending[] = [];
+    const begun = performance.now();
     try {
       this.#undo();
       this.#connection.exec("begin immediate");
-      for (const pending of batch) settle.push(await this.#attempt(pending));
+      for (const pending of batch) {
+        taken.push(pending);
+        settle.push(await this.#attempt(pending));
+        if (performance.now() - begun > turnMs) break;
+      }
       this.#connection.exec("commit");
     } catch (error) {
       this.#undo();
-      for (const { reject } of batch) reject(error);
+      this.#waiting.unshift(...batch.slice(taken.length));
+      for (const { reject } of taken) reject(error);
       return;
     }
+    this.#waiting.unshift(...batch.slice(taken.length));
     for (const announce of settle) announce();
   }
 
