@@ -80,6 +80,7 @@ async function soak(duration: number, start: number, options: Parameters<typeof 
     assertWholeStore(subject);
     tell({
       jobs: jobs.made.length,
+      excused: jobs.excused,
       calls: load.calls,
       faults: timeline.summary(),
       firings,

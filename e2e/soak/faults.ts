@@ -52,6 +52,14 @@ const serverFaults: readonly Fault[] = [
     },
   },
   {
+    name: "clock two days back",
+    async run(subject, random) {
+      await subject.setClock("-2d");
+      await random.pause(2000, 5000);
+      await subject.setClock("+0");
+    },
+  },
+  {
     name: "clock an hour back",
     async run(subject, random) {
       await subject.setClock("-3600");
@@ -60,6 +68,9 @@ const serverFaults: readonly Fault[] = [
     },
   },
 ];
+
+/** While one of these holds, scripts meet a full disk. */
+export const diskFaults: readonly string[] = ["disk full", "disk full, server killed"];
 
 const databaseFaults: readonly Fault[] = [
   { name: "database restarted", run: async ({ cluster }) => cluster?.restart("fast") },

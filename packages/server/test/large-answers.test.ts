@@ -173,5 +173,12 @@ describe("answers", () => {
       names,
       all.map(({ name }) => name),
     );
+    // Neither of another team nor of nobody: where such a cursor lies would tell of names.
+    const unknown = await server.fetch("/api/datachain/datasets?team_name=main&cursor=999999");
+    assert.equal(unknown.status, 422);
+    await client.call(routes.createTeam, { body: { name: "others" } });
+    const own = (await client.call(routes.listDatasets, { query: { limit: 1 } }))[0]?.id;
+    const foreign = await server.fetch(`/api/datachain/datasets?team_name=others&cursor=${own}`);
+    assert.equal(foreign.status, 422);
   });
 });

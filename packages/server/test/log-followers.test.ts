@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import type { Client, LogPiece } from "@millrace/contract";
 import { WebSocket } from "ws";
 import { createJob, runJob, shell, waitForStatus } from "../../../e2e/support/jobs.ts";
-import { LogFrames } from "../src/logs/log-frames.ts";
+import { KeptFrames, LogFrames } from "../src/logs/log-frames.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 
 type Frame = { logs?: LogPiece[]; job?: { status: string } };
@@ -133,6 +133,8 @@ describe("the frames of a log", () => {
   const text = Array.from({ length: 50_000 }, (_, i) => `line ${i}\n`).join("");
   const bytes = Buffer.from(text);
 
+  const large = Buffer.from("0123456789abcde\n".repeat(160_000));
+
   function counted() {
     const count = { bytes: 0, reads: 0 };
     const read = async (offset: number, length: number) => {
@@ -160,6 +162,17 @@ describe("the frames of a log", () => {
     const all = await Promise.all(starts.map((start) => readAll(frames, start)));
     for (const [index, start] of starts.entries()) assert.equal(all[index], bytes.toString("utf8", start));
     assert.ok(count.bytes < bytes.length + starts.length * 128 * 1024, `${count.bytes} bytes read`);
+  });
+
+  it("of many logs are kept within one bound for all, and none of a log that nobody follows", async () => {
+    const kept = new KeptFrames();
+    const logs = [...Array(40)].map(
+      () => new LogFrames({ read: async (offset, length) => large.subarray(offset, offset + length) }, kept),
+    );
+    for (const log of logs) await readAll(log, 0);
+    assert.ok(kept.bytes > 0 && kept.bytes <= 64 * 1024 * 1024, `${kept.bytes} bytes`);
+    for (const log of logs) log.forget();
+    assert.equal(kept.bytes, 0);
   });
 
   it("where nothing was is read again only when the log has changed", async () => {

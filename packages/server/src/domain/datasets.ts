@@ -22,6 +22,7 @@ import {
   listDatasets,
   type PlacedDataset,
   placedDataset,
+  placeOf,
   updateDataset,
 } from "../store/datasets.ts";
 import type { Db } from "../store/store.ts";
@@ -117,6 +118,8 @@ interface DatasetTexts {
 /** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
 export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
   const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
+  if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
+    throw invalid("cursor", "the x-next-cursor of the page before", query.cursor);
   const list = new BoundedList();
   for (let after = query.cursor; ; ) {
     const datasets = await listDatasets(db, team.id, after, listPart);

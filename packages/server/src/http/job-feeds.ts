@@ -2,7 +2,7 @@
 import { isSettled } from "@millrace/contract";
 import { Signal } from "../domain/signals.ts";
 import { openJobLog } from "../job-log.ts";
-import { LogFrames } from "../logs/log-frames.ts";
+import { KeptFrames, LogFrames } from "../logs/log-frames.ts";
 import type { MaskedLog } from "../logs/masked-log.ts";
 import { getJobState } from "../store/jobs.ts";
 import { isUnavailable } from "../store/unavailable.ts";
@@ -28,6 +28,7 @@ interface Look {
 export class JobFeeds {
   readonly #context: FeedContext;
   readonly #feeds = new Map<string, JobFeed>();
+  readonly #kept = new KeptFrames();
 
   constructor(context: FeedContext) {
     this.#context = context;
@@ -36,7 +37,7 @@ export class JobFeeds {
   /** Whoever joins leaves again. */
   join(jobId: string, withLog: boolean): JobFeed {
     const known = this.#feeds.get(jobId);
-    const feed = known ?? new JobFeed(this.#context, jobId, () => this.#forget(jobId, feed));
+    const feed = known ?? new JobFeed(this.#context, jobId, this.#kept, () => this.#forget(jobId, feed));
     this.#feeds.set(jobId, feed);
     feed.enter(withLog);
     return feed;
@@ -57,6 +58,7 @@ interface OpenedLog {
 class JobFeed {
   readonly #context: FeedContext;
   readonly #jobId: string;
+  readonly #kept: KeptFrames;
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
@@ -68,9 +70,10 @@ class JobFeed {
   #look: Look = { version: 0, job: undefined, frames: undefined };
   #failure: unknown;
 
-  constructor(context: FeedContext, jobId: string, onEnd: () => void) {
+  constructor(context: FeedContext, jobId: string, kept: KeptFrames, onEnd: () => void) {
     this.#context = context;
     this.#jobId = jobId;
+    this.#kept = kept;
     this.#onEnd = onEnd;
     void this.#run();
   }
@@ -120,7 +123,10 @@ class JobFeed {
       this.#tell();
     } finally {
       stopListening();
-      for (const { log } of this.#logs) await log.close().catch(() => {});
+      for (const { log, frames } of this.#logs) {
+        frames.forget();
+        await log.close().catch(() => {});
+      }
     }
   }
 
@@ -164,13 +170,12 @@ class JobFeed {
     if (known?.attempt === attempt) return known;
     const { log } = await this.#untilReachable(() => openJobLog(this.#context, this.#jobId));
     const { logBytesRead } = this.#context.metrics;
-    const frames = new LogFrames({
-      async read(offset, length) {
-        const bytes = await log.read(offset, length);
-        logBytesRead.add({}, bytes.length);
-        return bytes;
-      },
-    });
+    const read = async (offset: number, length: number) => {
+      const bytes = await log.read(offset, length);
+      logBytesRead.add({}, bytes.length);
+      return bytes;
+    };
+    const frames = new LogFrames({ read }, this.#kept);
     const opened = { attempt, log, frames, size: 0 };
     this.#logs.push(opened);
     return opened;

@@ -6,8 +6,29 @@ import type { LogPiece } from "@millrace/contract";
 import { type ByteSource, readPieces } from "./read-pieces.ts";
 
 const grid = 64 * 1024;
-/** Bytes of frames that are kept for those who come a little later. */
+/** Bytes of frames that are kept for those who come a little later: of one log, and of all that are followed. */
 const keptBytes = 4 * 1024 * 1024;
+const keptOfAll = 64 * 1024 * 1024;
+
+/** What all logs keep together. Whoever kept something longest ago gives up its oldest first. */
+export class KeptFrames {
+  #bytes = 0;
+  readonly #logs = new Set<LogFrames>();
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  change(log: LogFrames, bytes: number): void {
+    this.#bytes += bytes;
+    this.#logs.delete(log);
+    if (log.keptBytes > 0) this.#logs.add(log);
+    for (const oldest of this.#logs) {
+      if (this.#bytes <= keptOfAll) return;
+      oldest.dropOldest();
+    }
+  }
+}
 
 export interface Frame {
   /** JSON text. */
@@ -23,10 +44,16 @@ export class LogFrames {
   readonly #reading = new Map<string, Promise<Frame | undefined>>();
   /** Where nothing was, since the log was last known to have changed. */
   #nothing = new Set<string>();
+  readonly #all: KeptFrames;
   #keptBytes = 0;
 
-  constructor(source: ByteSource) {
+  constructor(source: ByteSource, all = new KeptFrames()) {
     this.#source = source;
+    this.#all = all;
+  }
+
+  get keptBytes(): number {
+    return this.#keptBytes;
   }
 
   /** Undefined: nothing is there, for now. `ended` must have been true before the call. */
@@ -45,10 +72,22 @@ export class LogFrames {
     this.#nothing = new Set();
   }
 
-  /** The log was cut: what is kept is no longer what it holds. */
+  /** The log was cut, or nobody follows it: what is kept is of no use any more. */
   forget(): void {
     this.#kept.clear();
-    this.#keptBytes = 0;
+    this.#count(-this.#keptBytes);
+  }
+
+  dropOldest(): void {
+    for (const [offset, { text }] of this.#kept) {
+      this.#kept.delete(offset);
+      return this.#count(-text.length);
+    }
+  }
+
+  #count(bytes: number): void {
+    this.#keptBytes += bytes;
+    this.#all.change(this, bytes);
   }
 
   async #read(offset: number, ended: boolean): Promise<Frame | undefined> {
@@ -71,12 +110,9 @@ export class LogFrames {
   }
 
   #keep(offset: number, frame: Frame): void {
-    this.#keptBytes += frame.text.length - (this.#kept.get(offset)?.text.length ?? 0);
+    const before = this.#kept.get(offset)?.text.length ?? 0;
     this.#kept.set(offset, frame);
-    for (const [oldest, { text }] of this.#kept) {
-      if (this.#keptBytes <= keptBytes) return;
-      this.#kept.delete(oldest);
-      this.#keptBytes -= text.length;
-    }
+    this.#count(frame.text.length - before);
+    while (this.#keptBytes > keptBytes) this.dropOldest();
   }
 }

@@ -86,6 +86,10 @@ const toPlaced = (row: PlacedRow): PlacedDataset => {
   return { id, team_id, project_id, uuid, name, description, attrs, created_at, project, namespace };
 };
 
+/** Undefined: the team has no such dataset. */
+export const placeOf = (db: Db, teamId: number, id: number) =>
+  placed(db).where("datasets.id", "=", id).where("datasets.team_id", "=", teamId).executeTakeFirst();
+
 /** The first ones by their names in full, after the one with this id; what is said of them as far as lists show it. */
 export async function listDatasets(
   db: Db,
@@ -93,7 +97,7 @@ export async function listDatasets(
   after: number | undefined,
   limit: number,
 ): Promise<PlacedDataset[]> {
-  const cursor = after === undefined ? undefined : await placed(db).where("datasets.id", "=", after).executeTakeFirst();
+  const cursor = after === undefined ? undefined : await placeOf(db, teamId, after);
   let query = placed(db)
     .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
     .where("datasets.team_id", "=", teamId);
