@@ -111,6 +111,33 @@ fsspec.register_implementation("madeupfs", Losing)`);
     await storage.close();
   });
 
+  it("uses no connection again on which a read was broken off", async () => {
+    const closed = join(folder, "closed");
+    const storage = await opened(`
+import fsspec, io
+from fsspec.implementations.memory import MemoryFileSystem
+class OutOfStep(MemoryFileSystem):
+    is_reading = False
+    def info(self, path, **options):
+        if self.is_reading:
+            raise OSError("out of step")
+        return {"name": path, "size": 1 << 24, "type": "file"}
+    def open(self, path, mode="rb", **options):
+        self.is_reading = True
+        class Noted(io.BytesIO):
+            def close(self):
+                open(${JSON.stringify(closed)}, "w").close()
+                super().close()
+        return Noted(bytes(1 << 24))
+fsspec.register_implementation("madeupfs", OutOfStep)`);
+    const reader = storage.readStream("a").getReader();
+    await reader.read();
+    await reader.cancel();
+    await untilThere(closed);
+    for (let turn = 0; turn < 20; turn += 1) assert.equal((await storage.stat("a")).size, 2 ** 24);
+    await storage.close();
+  });
+
   it("does not take a connection that is lost for a file that is not there to be removed", async () => {
     const storage = await opened(`
 import fsspec
@@ -140,7 +167,7 @@ fsspec.register_implementation("madeupfs", Hanging)`);
     const stop = new AbortController();
     const writing = storage.write("a", randomBytes(3), { signal: stop.signal });
     const ended = assert.rejects(writing, /enough/);
-    while (!(await stat(hangs).catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 20));
+    await untilThere(hangs);
     stop.abort(new Error("enough"));
     await ended;
     assert.equal(await storage.exists("a"), false);
@@ -148,3 +175,7 @@ fsspec.register_implementation("madeupfs", Hanging)`);
     await storage.close();
   });
 });
+
+async function untilThere(file: string): Promise<void> {
+  while (!(await stat(file).catch(() => undefined))) await new Promise((resolve) => setTimeout(resolve, 20));
+}
