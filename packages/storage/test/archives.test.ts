@@ -1,11 +1,13 @@
 /** `zip://` and `tar://`: files in archives that other storages hold. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { createWriteStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
 import { after, before, describe, it } from "node:test";
-import { zstdCompressSync } from "node:zlib";
+import { createZstdCompress, zstdCompressSync } from "node:zlib";
 import { fromStorage, openStorage, registerScheme } from "@millrace/storage";
 import { open as openMemory } from "../src/schemes/memory/open.ts";
 import { memoryScheme } from "../src/schemes/memory/scheme.ts";
@@ -296,4 +298,46 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
     await writeFile(path, (await readFile(path)).subarray(0, 50_000));
     await rejectsWith("failed", openStorage(`tar://a::${path}`).read(""));
   });
+
+  it("refuses more files, or longer names, than a ZIP directory may have", async () => {
+    const length = 1024 * 1024;
+    const count = 257;
+    const path = newPath("tar");
+    const members = Array.from({ length: count }, (_, index) => index);
+    const archive = function* () {
+      for (const index of members) yield* [tarBlock("L", length), Buffer.alloc(length, `${index}-`), tarBlock("0", 0)];
+    };
+    await pipeline(archive, createZstdCompress(), createWriteStream(path));
+    await assert.rejects(openStorage(`tar://::${path}`).stat("a"), /has more files, or longer names, than can be kept/);
+    members.length = 3;
+    await pipeline(archive, createZstdCompress(), createWriteStream(path));
+    assert.equal((await pathsOf(openStorage(`tar://::${path}`).list())).length, 3);
+  });
+
+  it("refuses more than 1 MiB of extended headers before a file, in one or in many", async () => {
+    const remark = (name: string, length: number) => `${length} ${name}=`.padEnd(length - 1, "x").concat("\n");
+    const archiveWith = async (count: number) => {
+      const headers = Array.from({ length: count }, (_, index) => [
+        tarBlock("x", 16_384),
+        Buffer.from(remark(`name-${index}`, 16_384)),
+      ]);
+      const path = newPath("tar");
+      await writeFile(path, Buffer.concat([...headers.flat(), tarBlock("0", 0), tarBlock("x", 0), tarBlock("0", 0)]));
+      return openStorage(`tar://::${path}`);
+    };
+    assert.deepEqual(await pathsOf((await archiveWith(64)).list()), ["name"]);
+    await assert.rejects(pathsOf((await archiveWith(65)).list()), /the names before byte \d+ have over 1048576 bytes/);
+  });
 });
+
+/** A header of a tar archive. */
+function tarBlock(type: string, size: number): Buffer {
+  const block = Buffer.alloc(512);
+  block.write("name");
+  block.write(size.toString(8).padStart(11, "0"), 124);
+  block.write("        ", 148);
+  block.write(type, 156);
+  const sum = block.reduce((total, byte) => total + byte, 0);
+  block.write(`${sum.toString(8).padStart(6, "0")}\0`, 148);
+  return block;
+}

@@ -270,6 +270,7 @@ fsspec.register_implementation("faultyfs", Faulty)`,
       FileExistsError: "precondition",
       TimeoutError: "network",
       ConnectionResetError: "network",
+      EOFError: "network",
       NotImplementedError: "unsupported",
       RuntimeError: "failed",
     };

@@ -10,6 +10,12 @@ export interface Member {
   readonly refusal?: string | undefined;
 }
 
+/** Of its directory, which is kept in memory while the storage is open: a ZIP archive's as it is written. */
+export const longestDirectory = 256 * 1024 * 1024;
+
+/** What a file without a name has in a ZIP directory. Archives without a directory count so much for each, and its name. */
+export const memberCost = 46;
+
 /** By key, the order of which is that of the archive. */
 export type Members<M extends Member> = Map<string, M>;
 

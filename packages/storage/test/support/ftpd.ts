@@ -1,6 +1,8 @@
 /** FTP servers: pyftpdlib, with machine-readable lists and TLS, and vsftpd, with neither. */
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { chmod, chown, mkdir, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { skipUnless } from "./program.ts";
@@ -16,10 +18,15 @@ export interface FtpServer extends ServerProcess {
   readonly data: string;
 }
 
+export interface Pyftpdlib extends FtpServer {
+  /** Ends all connections: as it does with idle ones, which it tells so first, or without a word. */
+  endConnections(how: "told" | "silently"): Promise<void>;
+}
+
 export const ftpUser = { username: "user", password: "pass word" };
 
 /** A server of pyftpdlib; with TLS, its certificate is `cert.pem` in its folder. */
-export async function startPyftpdlib(options: { tls?: boolean } = {}): Promise<FtpServer> {
+export async function startPyftpdlib(options: { tls?: boolean } = {}): Promise<Pyftpdlib> {
   const server = await startServer("pyftpdlib", async (port, folder) => {
     await mkdir(join(folder, "data"));
     if (options.tls) await makeCertificate(folder);
@@ -27,11 +34,18 @@ export async function startPyftpdlib(options: { tls?: boolean } = {}): Promise<F
     const words = [join(folder, "server.py"), String(port), join(folder, "data")];
     return { program: pythonProgram("python"), words: options.tls ? [...words, join(folder, "cert.pem")] : words };
   });
-  return { ...server, root: "", data: join(server.folder, "data") };
+  const endConnections = async (how: "told" | "silently") => {
+    process.kill(server.pid as number, how === "told" ? "SIGUSR1" : "SIGUSR2");
+    // It has one thread, which heeds a signal before it greets whoever comes after that.
+    const witness = connect(server.port, "127.0.0.1");
+    await once(witness, "data");
+    witness.destroy();
+  };
+  return { ...server, root: "", data: join(server.folder, "data"), endConnections };
 }
 
 const pyftpdlibScript = `
-import sys
+import signal, sys
 from pyftpdlib.authorizers import DummyAuthorizer
 from pyftpdlib.handlers import FTPHandler, TLS_FTPHandler
 from pyftpdlib.servers import FTPServer
@@ -44,7 +58,14 @@ handler.auth_failed_timeout = 0
 if certificate:
     handler.certfile = certificate[0]
     handler.tls_control_required = handler.tls_data_required = True
-FTPServer(("127.0.0.1", port), handler).serve_forever()
+server = FTPServer(("127.0.0.1", port), handler)
+def end_connections(number, frame):
+    for each in list(server.ioloop.socket_map.values()):
+        if isinstance(each, FTPHandler):
+            each.handle_timeout() if number == signal.SIGUSR1 else each.close()
+signal.signal(signal.SIGUSR1, end_connections)
+signal.signal(signal.SIGUSR2, end_connections)
+server.serve_forever()
 `;
 
 async function makeCertificate(folder: string): Promise<void> {

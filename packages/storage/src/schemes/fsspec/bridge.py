@@ -14,11 +14,15 @@ writes_nothing = sys.dont_write_bytecode
 sys.path[:] = [here, *others]
 sys.dont_write_bytecode = True
 
-from bridge_files import ACTIONS, Place, close_connections  # noqa: E402
-from bridge_wire import ERROR, HEADER, LONGEST_FRAME, REQUEST, RESULT, Buffered, Call, Output  # noqa: E402
+from bridge_files import ACTIONS  # noqa: E402
+from bridge_place import Place  # noqa: E402
+from bridge_wire import ERROR, HEADER, LONGEST_FRAME, REQUEST, RESULT, Buffered, Call, Cancelled, Output  # noqa: E402
 
 sys.path[:] = others
 sys.dont_write_bytecode = writes_nothing
+
+# Answers of a store that is well: what told of them can go on.
+ABOUT_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 def describe(error):
@@ -81,9 +85,20 @@ class Bridge:
         place = self.places[request["place"]]
         fs = place.acquire()
         try:
-            return ACTIONS[action](place, fs, call, request)
-        finally:
+            result = ACTIONS[action](place, fs, call, request)
+        except ABOUT_FILES:
             place.release(fs)
+            raise
+        except Cancelled:
+            place.discard(fs)
+            raise
+        except BaseException:
+            # What broke this connection has most likely broken the idle ones: not every one need fail a call.
+            place.discard(fs)
+            place.close_idle()
+            raise
+        place.release(fs)
+        return result
 
     def open(self, request):
         place = Place(request["url"], request["config"], request["folders"])
@@ -92,9 +107,8 @@ class Bridge:
 
     def close(self, request):
         place = self.places.pop(request["place"], None)
-        if place and place.shared is None:
-            for fs in place.idle:
-                close_connections(fs)
+        if place:
+            place.close()
 
 
 def main():

@@ -1,49 +1,12 @@
 """What the bridge does with a file system of fsspec: one function for each action."""
 
 import datetime
-import threading
 
 from bridge_wire import DATA, HEAD, PAGE, PIECE, to_json
 
 PAGE_LENGTH = 500
 # A range up to this length is asked for at once: an opened file would read ahead.
 SHORT_RANGE = 1024 * 1024
-
-
-class Place:
-    """An opened URI. File systems that are not made for several threads get an instance for each call at a time."""
-
-    def __init__(self, url, config, folders):
-        self.url = url
-        self.config = config
-        self.folders = folders
-        self.lock = threading.Lock()
-        self.idle = []
-        fs, root = self.make()
-        self.root = root.rstrip("/") if root.strip("/") else root
-        self.shared = fs if getattr(fs, "async_impl", False) else None
-        self.idle.append(fs)
-
-    def make(self):
-        from fsspec.core import url_to_fs
-
-        return url_to_fs(self.url, **{**self.config, "skip_instance_cache": True})
-
-    def acquire(self):
-        if self.shared is not None:
-            return self.shared
-        # One after the other: servers refuse many logins at once.
-        with self.lock:
-            return self.idle.pop() if self.idle else self.make()[0]
-
-    def release(self, fs):
-        if self.shared is None:
-            self.idle.append(fs)
-
-    def path(self, key):
-        if key == "":
-            return self.root
-        return self.root + key if self.root == "" or self.root.endswith("/") else f"{self.root}/{key}"
 
 
 def time_of(info):
@@ -80,7 +43,6 @@ def entry_of(info):
     time = time_of(info)
     kind = "directory" if info.get("type") == "directory" else "file"
     return {"size": size, "time": time, "etag": etag_of(info, size, time), "type": kind}
-
 
 
 def do_info(place, fs, call, request):
@@ -286,9 +248,17 @@ def do_remove(place, fs, call, request):
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return
     except OSError:
-        fs.invalidate_cache()
-        if fs.isfile(path):
+        if is_file(fs, path):
             raise
+
+
+def is_file(fs, path):
+    """Not by `isfile`: that takes a lost connection for a file that is not there."""
+    fs.invalidate_cache()
+    try:
+        return fs.info(path)["type"] == "file"
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def do_remove_tree(place, fs, call, request):
@@ -325,14 +295,3 @@ ACTIONS = {
     "remove": do_remove,
     "remove_tree": do_remove_tree,
 }
-
-
-def close_connections(fs):
-    """fsspec has no call for it, and connections whose threads run are not collected as garbage."""
-    for owner in (getattr(fs, "ftp", None), getattr(fs, "client", None)):
-        close = getattr(owner, "close", None)
-        if callable(close):
-            try:
-                close()
-            except Exception:
-                pass

@@ -1,5 +1,9 @@
 /** One request to the Python of the bridge: what it answers, and what is streamed to it or from it. */
+import { setTimeout as pause } from "node:timers/promises";
 import { type Frame, kinds, pieceSize, windowSize } from "./frames.ts";
+
+/** Of what was cancelled, in milliseconds: long enough to remove a file from a server that is well. */
+const longestCleanup = 5000;
 
 /** How a call reaches the other side. */
 export interface Line {
@@ -128,11 +132,13 @@ export class Call {
     this.#wake();
   }
 
-  /** The same, and waits until the other side has cleaned up. */
+  /** The same, and waits until the other side has cleaned up; not for ever, as its server may never answer it. */
   async cancelled(): Promise<void> {
     this.#line.hold();
     this.cancel();
-    await this.answered;
+    const waiting = new AbortController();
+    await Promise.race([this.answered, pause(longestCleanup, undefined, { signal: waiting.signal }).catch(() => {})]);
+    waiting.abort();
     this.#line.release();
   }
 

@@ -12,6 +12,9 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   FileExistsError: "precondition",
   TimeoutError: "network",
   ConnectionError: "network",
+  EOFError: "network",
+  // What FTP servers call transient.
+  error_temp: "throttled",
   ClientConnectionError: "network",
   gaierror: "network",
   NotImplementedError: "unsupported",

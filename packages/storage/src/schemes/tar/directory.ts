@@ -1,5 +1,5 @@
 /** The files of a tar archive. It has no directory: its headers are gone through, one after the other. */
-import { type Member, type Members, memberKey } from "../../archive/member.ts";
+import { longestDirectory, type Member, type Members, memberCost, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { type Blocks, openBlocks } from "./blocks.ts";
 import { type Decompressor, findDecompressor } from "./compression.ts";
@@ -14,8 +14,8 @@ export interface TarMember extends Member {
 /** What a header says of the file after it, where its own fields do not suffice. */
 type Remarks = Partial<Record<string, string>>;
 
-/** Of names and remarks, which are in memory. */
-const longestRemark = 1024 * 1024;
+/** Of all remarks on a file, which are in memory. */
+const longestRemarks = 1024 * 1024;
 
 export async function readMembers(source: ArchiveSource): Promise<Members<TarMember>> {
   const decompressor = await findDecompressor(source);
@@ -32,6 +32,8 @@ export async function readMembers(source: ArchiveSource): Promise<Members<TarMem
 async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members<TarMember>> {
   const members: Members<TarMember> = new Map();
   let remarks: Remarks = {};
+  let remarked = 0;
+  let kept = 0;
   for (let at = 0; ; ) {
     const block = await readBlock(source, blocks, at);
     if (block.length === 0 || isEmptyBlock(block)) return members;
@@ -40,10 +42,16 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
     const size = sizeOf(header, remarks);
     if (!Number.isSafeInteger(size) || size < 0) throw source.damaged(`its header at byte ${at} is damaged`);
     const start = at + blockSize;
-    if (isRemark(header)) remarks = { ...remarks, ...(await readRemarks(source, blocks, header, start)) };
-    else {
-      addMember(members, header, remarks, start, size);
+    if (isRemark(header)) {
+      remarked += size;
+      if (remarked > longestRemarks)
+        throw source.damaged(`the names before byte ${start} have over ${longestRemarks} bytes`);
+      Object.assign(remarks, await readRemarks(blocks, header, start));
+    } else {
+      kept += addMember(members, header, remarks, start, size);
+      if (kept > longestDirectory) throw source.damaged("it has more files, or longer names, than can be kept");
       remarks = {};
+      remarked = 0;
     }
     at = start + Math.ceil(size / blockSize) * blockSize;
   }
@@ -64,13 +72,7 @@ const sizeOf = (header: TarHeader, remarks: Remarks) =>
 
 const isRemark = ({ type }: TarHeader) => ["L", "K", "x", "g"].includes(type);
 
-async function readRemarks(
-  source: ArchiveSource,
-  blocks: Blocks,
-  { type, size }: TarHeader,
-  at: number,
-): Promise<Remarks> {
-  if (size > longestRemark) throw source.damaged(`the name at byte ${at} has ${size} bytes`);
+async function readRemarks(blocks: Blocks, { type, size }: TarHeader, at: number): Promise<Remarks> {
   const bytes = await blocks.read(at, size);
   if (type === "L") return { path: textIn(bytes) };
   return type === "x" ? parseRemarks(bytes) : {};
@@ -89,18 +91,18 @@ function parseRemarks(bytes: Buffer): Remarks {
   return remarks;
 }
 
-/** Files only: links are left out, as what they lead to may lie outside of the archive. */
+/** Files only: links are left out, as what they lead to may lie outside of the archive. Returns what it costs to keep. */
 function addMember(
   members: Members<TarMember>,
   header: TarHeader,
   remarks: Remarks,
   start: number,
   size: number,
-): void {
+): number {
   const { type } = header;
   const name = remarks["path"] ?? header.name;
   const key = name.endsWith("/") ? undefined : memberKey(name);
-  if (key === undefined || !["0", "\0", "7", "S"].includes(type)) return;
+  if (key === undefined || !["0", "\0", "7", "S"].includes(type)) return 0;
   const seconds = Number(remarks["mtime"]);
   const modified = remarks["mtime"] === undefined || Number.isNaN(seconds) ? header.modified : new Date(seconds * 1000);
   const isSparse = type === "S" || Object.keys(remarks).some((remark) => remark.startsWith("GNU.sparse."));
@@ -108,4 +110,5 @@ function addMember(
   // Of two that have one name the later one counts.
   members.delete(key);
   members.set(key, { size, etag, modified, start, refusal: isSparse ? "it is sparse, which is not read" : undefined });
+  return memberCost + Buffer.byteLength(key);
 }

@@ -1,10 +1,7 @@
 /** The directory of a ZIP archive, which stands at its end: nothing else of the archive is read for it. */
-import { type Members, memberKey } from "../../archive/member.ts";
+import { longestDirectory, type Members, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
-
-/** It is kept in memory while the storage is open. */
-const longestDirectory = 256 * 1024 * 1024;
 
 /** The end record, with the longest comment, and the locator of ZIP64 before it. */
 const longestEnd = 22 + 65_535 + 20;
