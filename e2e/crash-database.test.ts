@@ -242,6 +242,8 @@ async function expectOutage(server: TestServer, probes: number): Promise<void> {
   const refused = await fetch(`${server.url}/api/datachain/jobs/`, { headers });
   assert.deepEqual([refused.status, refused.headers.get("retry-after")], [503, "2"]);
   assert.equal(((await refused.json()) as { code: string }).code, "unavailable");
+  const page = await fetch(server.url, { headers: { cookie: "millrace_session=nobody-knows" } });
+  assert.deepEqual([page.status, page.headers.get("retry-after")], [503, "2"]);
 }
 
 async function untilReady(server: TestServer): Promise<void> {

@@ -1,5 +1,8 @@
 /** One server writes to a database: whoever has lost the lock writes nothing, and the next begins after it. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer as createHttpServer, type IncomingMessage } from "node:http";
+import { type AddressInfo, createServer, Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -8,6 +11,7 @@ import type { DatabaseLock } from "../src/store/database-lock.ts";
 import { lockDatabase, openStore } from "../src/store/open-store.ts";
 import { isUnavailable, StoreUnavailable } from "../src/store/unavailable.ts";
 import { findUser, insertUser } from "../src/store/users.ts";
+import { head, openRaw } from "./support/raw-http.ts";
 
 describe("the lock on a database", { timeout: 120_000 }, () => {
   let postgres: OwnPostgres;
@@ -134,17 +138,14 @@ const user = (username: string) => ({
 describe("a store that cannot be reached is known by what the driver says", () => {
   const error = (properties: object, message = "") => Object.assign(new Error(message), properties);
   it("of sockets, of PostgreSQL, of SQLite; and nothing else is", () => {
-    for (const code of [
-      "ECONNREFUSED",
-      "ECONNRESET",
-      "ENOTFOUND",
-      "57P01",
-      "57P02",
-      "57P03",
-      "08006",
-      "53300",
-      "25006",
-    ])
+    for (const [code, syscall] of [
+      ["ECONNREFUSED", "connect"],
+      ["ECONNRESET", "read"],
+      ["EPIPE", "write"],
+      ["ENOTFOUND", "getaddrinfo"],
+    ] as const)
+      assert.ok(isUnavailable(error({ code, syscall })), code);
+    for (const code of ["57P01", "57P02", "57P03", "08006", "53300", "25006"])
       assert.ok(isUnavailable(error({ code })), code);
     for (const message of ["Connection terminated unexpectedly", "timeout exceeded when trying to connect"])
       assert.ok(isUnavailable(new Error(message)), message);
@@ -152,5 +153,48 @@ describe("a store that cannot be reached is known by what the driver says", () =
     for (const errcode of [13, 778, 19, 11]) assert.ok(!isUnavailable(error({ errcode })), String(errcode));
     for (const code of ["23505", "40001", "53100", "ENOSPC", "ENOENT", "22012"])
       assert.ok(!isUnavailable(error({ code })), code);
+  });
+
+  it("and a request whose caller breaks off its body says nothing about the store", async (t) => {
+    const server = createHttpServer().listen(0, "127.0.0.1");
+    t.after(() => server.close());
+    await once(server, "listening");
+    const { socket } = await openRaw(
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      `${head("POST /", { "content-length": 100 })}{`,
+    );
+    const [request] = (await once(server, "request")) as [IncomingMessage];
+    const failed = once(request.resume(), "error");
+    socket.destroy();
+    const [failure] = (await failed) as [NodeJS.ErrnoException];
+    assert.deepEqual([failure.code, isUnavailable(failure)], ["ECONNRESET", false]);
+  });
+
+  it("also where a name has several addresses, or the connection is lost before TLS is agreed on", async (t) => {
+    const failureOf = async (client: pg.Client): Promise<NodeJS.ErrnoException> => {
+      client.on("error", () => {});
+      const error = await client.connect().catch((error: Error) => error);
+      assert.ok(error instanceof Error);
+      return error;
+    };
+    const lookup = (_name: string, _options: object, done: (error: null, found: object[]) => void) =>
+      done(null, [
+        { address: "127.0.0.1", family: 4 },
+        { address: "127.0.0.2", family: 4 },
+      ]);
+    const stream = () => {
+      const socket = new Socket();
+      const connect = socket.connect.bind(socket) as (options: object) => Socket;
+      return Object.assign(socket, { connect: (port: number) => connect({ port, host: "several", lookup }) });
+    };
+    const several = await failureOf(new pg.Client({ host: "several", port: 1, stream }));
+    assert.ok(several instanceof AggregateError && isUnavailable(several), several.message);
+
+    const server = createServer((socket) => socket.once("data", () => socket.end("S"))).listen(0, "127.0.0.1");
+    t.after(() => server.close());
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const lost = await failureOf(new pg.Client({ host: "127.0.0.1", port, ssl: { rejectUnauthorized: false } }));
+    assert.deepEqual([lost.syscall, isUnavailable(lost)], [undefined, true], lost.message);
   });
 });

@@ -3,57 +3,67 @@ import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contrac
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { isDiskFull } from "../disk.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import { isUnavailable, StoreUnavailable } from "../store/unavailable.ts";
 import { tooLarge } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 
 export function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
-  if (error.retryAfter !== undefined) reply.header("retry-after", String(error.retryAfter));
+  setRefusal(reply, error);
   if (error.code === "unauthorized") reply.header("www-authenticate", "Bearer");
-  // What is left of the body is dropped; the framework would cut it off, and with it the answer.
-  if (!reply.request.raw.complete) reply.removeHeader("connection");
-  reply.code(error.status);
   if (reply.request.routeOptions?.config?.errorsAs === "application/msgpack")
     return reply.type("application/msgpack").send(messagePack(error.toBody()));
   return reply.type("application/json; charset=utf-8").send(JSON.stringify(error.toBody()));
 }
 
+/** What every refusal has, whatever its form. */
+export function setRefusal(reply: FastifyReply, { status, retryAfter }: ApiError): void {
+  reply.code(status);
+  if (retryAfter !== undefined) reply.header("retry-after", String(retryAfter));
+  // What is left of the body is dropped; the framework would cut it off, and with it the answer.
+  if (!reply.request.raw.complete) reply.removeHeader("connection");
+}
+
 export function installErrors(app: FastifyInstance): void {
-  app.setErrorHandler((error: FastifyError, request, reply) => {
-    const known = isUnavailable(error) ? unavailable(mayHaveWritten(request)) : toApiError(error, request);
-    if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
-    if (known) return sendError(reply, known);
-    request.log.error({ err: error }, "request failed");
-    return sendError(
-      reply,
-      new ApiError("internal", `The server failed; nothing was changed. Its log has the request id ${request.id}.`),
-    );
-  });
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(reply, refusalOf(error, request)));
   app.setNotFoundHandler((request, reply) => sendError(reply, nothingThere(request)));
+}
+
+/** What the caller is told of any failure, over the API and on pages. What the operator must know of is logged. */
+export function refusalOf(error: FastifyError, request: FastifyRequest): ApiError {
+  if (isUnavailable(error)) return unavailable(fateOf(error, request));
+  if (isDiskFull(error)) request.log.error({ err: error }, "a disk is full");
+  const known = toApiError(error, request);
+  if (known) return known;
+  request.log.error({ err: error }, "request failed");
+  return new ApiError("internal", `The server failed; nothing was changed. Its log has the request id ${request.id}.`);
 }
 
 /** In seconds: how soon it makes sense to ask again. */
 const retryAfter = 2;
 
-/** What is said while the store cannot be reached; the reason is in the server's log, once. */
-export const unavailable = (written: boolean) =>
-  new ApiError(
-    "unavailable",
-    written
-      ? "The server's database cannot be reached; running jobs go on. It is not known whether this request took effect: look before you repeat it, or repeat it with the same Idempotency-Key."
-      : "The server's database cannot be reached; running jobs go on. Nothing was changed: try again in a moment.",
-    { retryAfter },
-  );
+const nothingChanged = "Nothing was changed: try again in a moment.";
 
-/** Whoever is not known yet has changed nothing. */
-const mayHaveWritten = ({ method, principal, routeOptions }: FastifyRequest) =>
-  method !== "GET" && method !== "HEAD" && (principal !== null || routeOptions.config.access?.kind === "public");
+/** What is said while the store cannot be reached; the reason is in the server's log, once. */
+export const unavailable = (fate = nothingChanged) =>
+  new ApiError("unavailable", `The server's database cannot be reached; running jobs go on. ${fate}`, { retryAfter });
+
+/** What became of a request, and what to do now. A page has no key to repeat it with. */
+function fateOf(error: Error, request: FastifyRequest): string {
+  if (!mayHaveWritten(error, request)) return nothingChanged;
+  const key = request.routeOptions.config.routeId ? ", or repeat it with the same Idempotency-Key" : "";
+  return `It is not known whether this request took effect: look before you repeat it${key}.`;
+}
+
+/** Whoever is not known yet has changed nothing. A page that uses up a link is a GET. */
+const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
+  (error instanceof StoreUnavailable && error.changed === "unknown") ||
+  (method !== "GET" && method !== "HEAD" && (principal !== null || routeOptions.config.access?.kind === "public"));
 
 export const nothingThere = ({ method, url }: FastifyRequest) =>
   new ApiError("not_found", `There is nothing at ${method} ${url.split("?")[0]}. See /api/docs.`);
 
 /** Errors of the framework, by their status. */
-export function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiError | undefined {
+function toApiError(error: FastifyError, { routeOptions }: FastifyRequest): ApiError | undefined {
   if (error instanceof ApiError) return error;
   if (error.code === "FST_ERR_CTP_BODY_TOO_LARGE") return tooLarge(routeOptions.bodyLimit);
   if (isDiskFull(error))

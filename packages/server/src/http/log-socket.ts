@@ -100,7 +100,7 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
 
 /** 401 and 403 end the client's command; it tries again after anything else. */
 function refuse(socket: Socket, error: unknown): void {
-  const known = isUnavailable(error) ? unavailable(false) : error;
+  const known = isUnavailable(error) ? unavailable() : error;
   answerAndClose(socket, known instanceof ApiError ? known : new ApiError("internal", "The server failed."));
 }
 

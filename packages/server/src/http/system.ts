@@ -27,7 +27,7 @@ export function systemRoutes(app: FastifyInstance, context: HttpContext): void {
 
   register(app, context, routes.readyz, async () => {
     if (!context.ready()) throw new ApiError("unavailable", "The server is starting or stopping.");
-    if (!(await answers(context.store))) throw unavailable(false);
+    if (!(await answers(context.store))) throw unavailable();
     return { status: "ready" };
   });
 

@@ -32,9 +32,9 @@ const network = new Set([
  */
 const postgres = /^(08...|57P0[1235]|57014|25P03|53300|25006)$/;
 
-/** The driver has no codes for these. */
+/** What the driver says without a code; and a socket of TLS, or one that has been ended, without a system call. */
 const messages =
-  /^(Connection terminated|Client has encountered a connection error|Client was closed and is not queryable|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after calling end|driver has already been destroyed)/;
+  /^(Client network socket disconnected before secure TLS|This socket has been ended by the other party|Connection terminated|Client has encountered a connection error|Client was closed and is not queryable|timeout expired|timeout exceeded when trying to connect|Cannot use a pool after calling end|driver has already been destroyed)/;
 
 /** SQLite's: busy, locked, read-only, an error of the disk, a file that cannot be opened. */
 const sqlite = new Set([5, 6, 8, 10, 14]);
@@ -43,10 +43,12 @@ const sqlite = new Set([5, 6, 8, 10, 14]);
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof StoreUnavailable) return true;
   if (!(error instanceof Error)) return false;
-  const { code = "", errcode, syscall } = error as { code?: string; errcode?: number; syscall?: string };
+  // A name with several addresses: each has an error of its own.
+  if (error instanceof AggregateError) return error.errors.some(isUnavailable);
+  const { code = "", errcode, syscall = "" } = error as { code?: string; errcode?: number; syscall?: string };
   if (errcode !== undefined) return sqlite.has(errcode & 0xff) && !sqliteFull.has(errcode);
-  // Only what a socket or a look-up says: ECONNRESET of a request's own connection has no such call.
-  if (network.has(code)) return syscall === undefined || /^(connect|read|write|getaddrinfo)/.test(syscall);
+  // A request whose caller broke off has ECONNRESET, too, but no system call.
+  if (network.has(code) && /^(connect|read|write|getaddrinfo)/.test(syscall)) return true;
   return postgres.test(code) || messages.test(error.message);
 }
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@millrace/contract";
-import { pino } from "pino";
+import { type Logger, pino } from "pino";
 import { readConfig } from "../../src/config.ts";
 import { type AdminTokenOptions, createAdminToken } from "../../src/domain/tokens.ts";
 import { type RunningServer, startServer } from "../../src/server.ts";
@@ -17,7 +17,10 @@ export interface InProcessServer extends RunningServer {
   dispose(): Promise<void>;
 }
 
-export async function startInProcess(env: Record<string, string> = {}): Promise<InProcessServer> {
+export async function startInProcess(
+  env: Record<string, string> = {},
+  log: Logger = pino({ level: "silent" }),
+): Promise<InProcessServer> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-http-"));
   const settings = {
     PATH: process.env["PATH"],
@@ -28,7 +31,7 @@ export async function startInProcess(env: Record<string, string> = {}): Promise<
     MILLRACE_ISOLATION: "none",
     ...env,
   };
-  const server = await startServer(readConfig({}, settings), pino({ level: "silent" }));
+  const server = await startServer(readConfig({}, settings), log);
   const token = (options: AdminTokenOptions = {}) => createAdminToken(server.store, options, Date.now());
   const admin = await token();
   return {

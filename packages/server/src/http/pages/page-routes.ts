@@ -6,7 +6,7 @@ import type { Static, TSchema } from "typebox";
 import { type Principal, principalOfSession } from "../../domain/principals.ts";
 import { sessionCookieOf } from "../authenticate.ts";
 import type { HttpContext } from "../context.ts";
-import { toApiError, validationError } from "../errors.ts";
+import { refusalOf, setRefusal, validationError } from "../errors.ts";
 import { html, type Page, sendPage } from "./html.ts";
 import { signInPage } from "./sign-in-form.ts";
 
@@ -39,9 +39,9 @@ export function publicPage(
     // A HEAD would use up a sign-in link just like a GET.
     exposeHeadRoute: false,
     errorHandler: (error, request, reply) => {
-      const known = toApiError(error, request);
-      if (!known) request.log.error({ err: error }, "page failed");
-      void sendPage(reply, errorPage(known));
+      const refusal = refusalOf(error, request);
+      setRefusal(reply, refusal);
+      void sendPage(reply, errorPage(refusal));
     },
     onRequest: async (request, reply) => {
       if (route.method === "POST") refuseOtherSites(request);
@@ -111,10 +111,10 @@ export const field = (source: unknown, name: string): string => {
   return typeof value === "string" ? value : "";
 };
 
-function errorPage(known: ApiError | undefined): Page {
+function errorPage({ status, message }: ApiError): Page {
   return {
     title: "Error",
-    status: known?.status ?? 500,
-    body: html`<h1>That did not work</h1><p class="bad">${known?.message ?? "The server failed. Its log says why."}</p><p><a href="/">Back to the start</a></p>`,
+    status,
+    body: html`<h1>That did not work</h1><p class="bad">${message}</p><p><a href="/">Back to the start</a></p>`,
   };
 }
