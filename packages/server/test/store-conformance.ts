@@ -7,7 +7,7 @@ import { iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { mayQueue, roomToRun } from "../src/domain/quotas.ts";
-import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
+import { busySlots, closeAttempt, openAttempt, openAttempts, shareGrowth } from "../src/store/attempts.ts";
 import { insertAudit, listAudit } from "../src/store/audit.ts";
 import {
   defaultCredentialsOf,
@@ -682,6 +682,37 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       );
       assert.equal((await stepsFrom(store.db, [parent], "downstream", 2)).length, 2);
       assert.equal((await stepsFrom(store.db, children, "upstream", 10)).length, 6);
+    });
+
+    it("charges attempts with shares of what a store grows by beyond the largest size that each has seen", async () => {
+      const [first, second] = [await job("RUNNING"), await job("RUNNING")];
+      const at = { created_at: iso(now), signalled_at: null };
+      const held = { cluster_id: 9, slots: 1, server_id: "peaks", boot_id: "b", ...at };
+      const open = (job_id: string) =>
+        store.write((db) => openAttempt(db, { job_id, team_id: 1, attempt: 1, ...held }));
+      const shares = async () =>
+        new Map((await openAttempts(store.db, "peaks")).map(({ job_id, store_bytes }) => [job_id, store_bytes]));
+      const share = (jobs: string[], from: number, to: number) =>
+        store.write((db) => shareGrowth(db, jobs, { from, to }));
+      await open(first);
+      assert.equal(await share([first], 1000, 1400), true);
+      for (let i = 0; i < 5; i++) {
+        assert.equal(await share([first], 1400, 1000), false);
+        assert.equal(await share([first], 1000, 1400), false, "it was as large before");
+      }
+      assert.deepEqual(await shares(), new Map([[first, 400]]));
+      await open(second);
+      assert.equal(await share([first, second], 1000, 1601), true);
+      assert.deepEqual(
+        await shares(),
+        new Map([
+          [first, 500],
+          [second, 300],
+        ]),
+      );
+      await store.write(async (db) => {
+        for (const id of [first, second]) await closeAttempt(db, id, 1);
+      });
     });
 
     it("removes only files that no job took along", async () => {
