@@ -32,6 +32,7 @@ import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
 import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
+import { StoreMeasures } from "./loops/measure-stores.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
@@ -183,6 +184,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     uploads: config.teamUploads,
     logs: config.teamLogs,
   };
+  const measures = new StoreMeasures({ store, engine, teamStores, serverId, quotas });
   const shared = {
     config,
     store,
@@ -198,6 +200,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     disk,
     quotas,
     teamStores,
+    measures,
     exports,
   };
   const http: HttpContext = {
@@ -215,7 +218,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
-    countUsage({ ...shared, ...retention(config), serverId }),
+    countUsage({ ...shared, ...retention(config) }),
     fireTasks(shared),
     copyStores({ ...shared, ...storeKeeping(config) }),
     tidyStores({ ...shared, ...storeKeeping(config) }),

@@ -14,7 +14,9 @@ import { createJob, python, readLog, runJob, shell, waitForEnd, waitForStatus } 
 import { readConfig } from "../src/config.ts";
 import { Disk } from "../src/disk.ts";
 import { Signals } from "../src/domain/signals.ts";
+import type { Engine } from "../src/engines/engine.ts";
 import { copyStores, tidyStores } from "../src/loops/keep-stores.ts";
+import { StoreMeasures } from "../src/loops/measure-stores.ts";
 import { backup, restore } from "../src/main.ts";
 import { touchTeamStore } from "../src/store/team-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
@@ -42,11 +44,13 @@ describe("the dataset store of a team", { skip }, () => {
   });
   after(() => server.dispose());
 
+  const quotas = { datasets: 0, uploads: 0, logs: 0 };
   const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() };
   const context = () => ({
     ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), teamStores },
     ...{ storeCopies: 2, storeTidyHours: 24, storePauseDays: 7 },
     disk: new Disk(server.dataDir, 0, clock),
+    measures: new StoreMeasures({ store: server.store, teamStores, serverId: "", quotas, engine: {} as Engine }),
   });
   const row = () => server.store.db.selectFrom("team_stores").selectAll().executeTakeFirstOrThrow();
   const use = () => server.store.write((db) => touchTeamStore(db, 1, new Date(clock.now()).toISOString()));

@@ -14,13 +14,16 @@ import { cancelJob, createJob, type JobsContext } from "../src/domain/jobs.ts";
 import type { Principal, Team } from "../src/domain/principals.ts";
 import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
+import { acceptResults, type Result } from "../src/loops/end-attempt.ts";
 import { exportDatasets } from "../src/loops/export-datasets.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
+import { openAttempt, openAttempts } from "../src/store/attempts.ts";
 import { versionIdOf } from "../src/store/dataset-versions.ts";
 import { insertExport } from "../src/store/exports.ts";
 import { insertFile } from "../src/store/files.ts";
+import { moveJob } from "../src/store/jobs.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { insertTeam } from "../src/store/teams.ts";
@@ -104,6 +107,29 @@ describe("loops", () => {
     now += 24 * 3_600_000;
     await loop.runOnce();
     assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");
+  });
+
+  it("accept results that can be written, and say which: the folders of the others are still needed", async () => {
+    const ids = [(await create({})).id, (await create({})).id];
+    const at = { created_at: iso(now), signalled_at: null };
+    const held = { cluster_id: 1, slots: 1, server_id: "s", boot_id: "b", ...at };
+    const results = ids.map((id, index): Result => {
+      // No store takes an object for a text.
+      const changes = { error_stack: index === 0 ? ({} as string) : null };
+      return { fence: { id, attempt: 1 }, status: "COMPLETE", signalled: false, changes };
+    });
+    await store.write(async (db) => {
+      for (const id of ids) {
+        await moveJob(db, { id, from: ["CREATED"], to: "INIT", fence: 0, changes: { attempt: 1 } });
+        await openAttempt(db, { job_id: id, team_id: 1, attempt: 1, ...held });
+      }
+    });
+    const accepted = await acceptResults({ store, signals, clock, log, metrics }, results);
+    assert.deepEqual(accepted, [results[1]]);
+    assert.deepEqual(
+      (await openAttempts(store.db, "s")).map(({ job_id }) => job_id),
+      [ids[0]],
+    );
   });
 
   it("write files of exports for every team in turn, also where one has many and large ones", async () => {

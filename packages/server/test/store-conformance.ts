@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { ApiError, type JobStatus, jobStatuses } from "@millrace/contract";
+import type { KyselyPlugin } from "kysely";
 import { iso } from "../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { mayQueue, roomToRun } from "../src/domain/quotas.ts";
-import { busySlots, closeAttempt, openAttempt, openAttempts } from "../src/store/attempts.ts";
+import { busySlots, closeAttempt, openAttempt, openAttempts, shareGrowth } from "../src/store/attempts.ts";
 import { insertAudit, listAudit } from "../src/store/audit.ts";
 import {
   defaultCredentialsOf,
@@ -48,6 +49,7 @@ import { countPassedOver, dequeue, enqueue, headOfQueue, headOfQueueWithout } fr
 import { insertSignInLink, useSignInLink } from "../src/store/sessions.ts";
 import type { Store } from "../src/store/store.ts";
 import { advanceTask, dueTasks, insertTask } from "../src/store/tasks.ts";
+import { usageOf } from "../src/store/team-usage.ts";
 import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
@@ -682,6 +684,37 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.equal((await stepsFrom(store.db, children, "upstream", 10)).length, 6);
     });
 
+    it("charges attempts with shares of what a store grows by beyond the largest size that each has seen", async () => {
+      const [first, second] = [await job("RUNNING"), await job("RUNNING")];
+      const at = { created_at: iso(now), signalled_at: null };
+      const held = { cluster_id: 9, slots: 1, server_id: "peaks", boot_id: "b", ...at };
+      const open = (job_id: string) =>
+        store.write((db) => openAttempt(db, { job_id, team_id: 1, attempt: 1, ...held }));
+      const shares = async () =>
+        new Map((await openAttempts(store.db, "peaks")).map(({ job_id, store_bytes }) => [job_id, store_bytes]));
+      const share = (jobs: string[], from: number, to: number) =>
+        store.write((db) => shareGrowth(db, jobs, { from, to }));
+      await open(first);
+      assert.equal(await share([first], 1000, 1400), true);
+      for (let i = 0; i < 5; i++) {
+        assert.equal(await share([first], 1400, 1000), false);
+        assert.equal(await share([first], 1000, 1400), false, "it was as large before");
+      }
+      assert.deepEqual(await shares(), new Map([[first, 400]]));
+      await open(second);
+      assert.equal(await share([first, second], 1000, 1601), true);
+      assert.deepEqual(
+        await shares(),
+        new Map([
+          [first, 500],
+          [second, 300],
+        ]),
+      );
+      await store.write(async (db) => {
+        for (const id of [first, second]) await closeAttempt(db, id, 1);
+      });
+    });
+
     it("removes only files that no job took along", async () => {
       const file = {
         team_id: 1,
@@ -698,12 +731,36 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       ]);
       assert.notEqual(used, unused);
       await store.write((db) => markAttached(db, [used ?? 0], iso(now)));
-      assert.deepEqual(await store.write((db) => deleteUnusedFiles(db, iso(now))), []);
-      const removed = await store.write((db) => deleteUnusedFiles(db, iso(now + 1)));
+      assert.deepEqual(await store.write((db) => deleteUnusedFiles(db, iso(now), 9)), []);
+      const removed = await store.write((db) => deleteUnusedFiles(db, iso(now + 1), 9));
       assert.deepEqual(
         removed.map((row) => row.blob),
         ["unused"],
       );
+    });
+
+    it("removes unused files in batches, oldest first, with one change of the team's usage for each batch", async () => {
+      const file = { team_id: 1, user_id: 1, filename: "f", size: 5000, sha256: "s", attached_at: null };
+      await store.write(async (db) => {
+        for (let i = 0; i < 25; i++)
+          await insertFile(db, { ...file, blob: `old${String(i).padStart(2, "0")}`, created_at: iso(now - 100 + i) });
+      });
+      const uploads = async () => (await usageOf(store.db, 1)).uploads;
+      const before = await uploads();
+      let statements = 0;
+      const counter: KyselyPlugin = {
+        transformQuery: ({ node }) => node,
+        async transformResult({ result }) {
+          statements++;
+          return result;
+        },
+      };
+      const removed = await store.write((db) => deleteUnusedFiles(db.withPlugin(counter), iso(now), 20));
+      assert.deepEqual([removed.length, statements], [20, 2]);
+      assert.ok(removed.every(({ blob }) => blob < "old20"));
+      assert.equal(before - (await uploads()), 20 * 8192);
+      assert.equal((await store.write((db) => deleteUnusedFiles(db, iso(now), 20))).length, 5);
+      assert.equal(before - (await uploads()), 25 * 8192);
     });
 
     listConformance(() => store);

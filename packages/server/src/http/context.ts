@@ -25,6 +25,8 @@ export interface HttpContext extends JobsContext {
   readonly version: string;
   readonly disk: Disk;
   readonly teamStores: TeamStores;
+  /** Of what a team's store takes on disk. */
+  readonly measures: { measure(teamId: number): Promise<void> };
   readonly exports: ExportRules & { readonly path: (id: string, file: number) => string };
   readonly filePath: (blob: string) => string;
   /** False while starting and stopping. */

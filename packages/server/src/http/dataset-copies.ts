@@ -3,14 +3,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { chooseCopy, pauseTeam, recordRestored, requireIdle, resumeTeam, settling } from "../domain/dataset-copies.ts";
-import { setDatasetBytes } from "../store/team-usage.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import { StoreUnusable } from "../team-stores/team-stores.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, teamStores, signals } = context;
+  const { store, clock, teamStores, measures, signals } = context;
 
   register(app, context, routes.listDatasetCopies, async ({ team }) =>
     (await teamStores.copies(team.id)).map((created_at) => ({ created_at })),
@@ -24,8 +23,7 @@ export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): v
       await sleep(settling);
       await requireIdle(store.db, team);
       const uuids = await teamStores.restore(team.id, moment);
-      const bytes = await teamStores.bytes(team.id);
-      await store.write((db) => setDatasetBytes(db, team.id, bytes));
+      await measures.measure(team.id);
       const gone = await recordRestored(store, actor, team, { moment, uuids }, clock.now());
       const lost = gone === 0 ? "" : ` ${gone} versions that were made after it are gone.`;
       return { message: `The dataset store of the team ${team.name} is as it was at ${moment}.${lost}` };

@@ -5,7 +5,7 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { iso } from "../domain/clock.ts";
-import { diskQuota } from "../domain/quotas.ts";
+import { type DiskQuotas, diskQuota } from "../domain/quotas.ts";
 import { Signal } from "../domain/signals.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/jobs.ts";
@@ -13,10 +13,13 @@ import { allTeamStores } from "../store/team-stores.ts";
 import { allUsage } from "../store/team-usage.ts";
 import { allQuotas } from "../store/teams.ts";
 import type { Loop } from "./loop.ts";
-import { type MeasureContext, measureStore } from "./measure-stores.ts";
+import type { StoreMeasures } from "./measure-stores.ts";
 import { type RetentionContext, removeFolders } from "./retention.ts";
 
-export type CountContext = RetentionContext & MeasureContext;
+export interface CountContext extends RetentionContext {
+  readonly quotas: DiskQuotas;
+  readonly measures: StoreMeasures;
+}
 
 const batch = 500;
 const storesEvery = 300_000;
@@ -33,7 +36,7 @@ export function countUsage(context: CountContext): Loop {
       const now = context.clock.monotonic();
       if (now - measured < storesEvery) return;
       // Tidied, restored, changed by hand: what grows while a job works with it is measured while it does.
-      for (const { team_id } of await allTeamStores(context.store.db)) await measureStore(context, team_id);
+      for (const { team_id } of await allTeamStores(context.store.db)) await context.measures.measure(team_id);
       measured = now;
     },
   };

@@ -7,7 +7,7 @@ import type { Collected } from "../domain/found-versions.ts";
 import { queueRow } from "../domain/job-queue.ts";
 import { recordCollected } from "../domain/record-versions.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
-import { getJob, moveJob, statesBefore } from "../store/jobs.ts";
+import { getJob, type JobRow, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import type { Tables } from "../store/tables.ts";
@@ -15,7 +15,7 @@ import { isUnavailable } from "../store/unavailable.ts";
 import type { JobLoopContext } from "./loop.ts";
 import { isPassing } from "./passing.ts";
 
-type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics">;
+export type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
 /** One attempt of one job: the fence. */
 export interface Fence {
@@ -35,9 +35,13 @@ export interface Result {
   readonly collected?: Omit<Collected, "metrics"> & { readonly teamId: number };
 }
 
-/** Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest. */
-export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<void> {
+/**
+ * Accepts results, at most one per attempt, in one write; if that fails one by one, so that none holds up the rest.
+ * Returns those that were accepted, now or before.
+ */
+export async function acceptResults(context: EndContext, results: readonly Result[]): Promise<readonly Result[]> {
   const { store, signals } = context;
+  let accepted = results;
   const writing = store.write(async (db) => {
     const ends: (JobEnd | undefined)[] = [];
     for (const result of results) ends.push(await acceptResult(db, context, result));
@@ -52,19 +56,31 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     await writing.finally(() => {
       signals.enqueuing -= enqueues;
     });
-    for (const [index, end] of (await writing).entries()) announce(context, results[index] as Result, end);
+    for (const [index, end] of (await writing).entries()) {
+      const { fence, changes } = results[index] as Result;
+      if (end) announce(context, fence, changes.exit_code, end);
+    }
   } catch (error) {
     if (results.length === 1 || isUnavailable(error)) throw error;
-    for (const result of results) {
-      await acceptResults(context, [result]).catch((failure) =>
-        context.log[isPassing(failure) ? "debug" : "error"](
-          { err: failure, job: result.fence.id },
-          "the result could not be written; it is tried again",
-        ),
+    accepted = await acceptOneByOne(context, results);
+  }
+  signals.dispatch.wake();
+  return accepted;
+}
+
+async function acceptOneByOne(context: EndContext, results: readonly Result[]): Promise<Result[]> {
+  const accepted: Result[] = [];
+  for (const result of results) {
+    try {
+      accepted.push(...(await acceptResults(context, [result])));
+    } catch (error) {
+      context.log[isPassing(error) ? "debug" : "error"](
+        { err: error, job: result.fence.id },
+        "the result could not be written; it is tried again",
       );
     }
   }
-  signals.dispatch.wake();
+  return accepted;
 }
 
 /** What became of a job. */
@@ -74,13 +90,28 @@ interface JobEnd {
   readonly seconds: number;
 }
 
-function announce({ log, signals, metrics }: EndContext, { fence, changes }: Result, end: JobEnd | undefined): void {
-  if (end === undefined) return;
-  const { status, team, seconds } = end;
+function announce(
+  { log, signals, metrics }: EndContext,
+  fence: Fence,
+  exitCode: number | null | undefined,
+  { status, team, seconds }: JobEnd,
+): void {
   metrics.jobsEnded.add({ team, status });
   metrics.jobDuration.observe({ status }, seconds);
-  log.info({ job: fence.id, attempt: fence.attempt, status, exitCode: changes.exit_code }, "job ended");
+  log.info({ job: fence.id, attempt: fence.attempt, status, exitCode }, "job ended");
   signals.jobChanged(fence.id);
+}
+
+/** Tells of an end that was accepted by a commit whose answer was lost. */
+export async function announceFound(context: EndContext, fence: Fence): Promise<void> {
+  const job = await getJob(context.store.db, fence.id);
+  if (!job || job.attempt !== fence.attempt || job.finished_at === null) return;
+  announce(context, fence, job.exit_code, endOf(job.status, job, job.finished_at));
+}
+
+function endOf(status: JobStatus, job: JobRow | undefined, finishedAt: string | null | undefined): JobEnd {
+  const ran = Date.parse(finishedAt ?? "") - Date.parse(job?.started_at ?? "");
+  return { status, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
 }
 
 /** Undefined: its end was accepted before. */
@@ -96,8 +127,7 @@ async function acceptResult(
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
   const all = { finished_at: iso(clock.now()), ...changes, ...noteRefused(refused, changes), ...errors };
   await endJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all }, clock.now());
-  const ran = Date.parse(all.finished_at ?? "") - Date.parse(job?.started_at ?? "");
-  return { status: to, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
+  return endOf(to, job, all.finished_at);
 }
 
 /** Said on the job: its versions are in the team's store, and not where people look. */
@@ -107,8 +137,9 @@ function noteRefused(refused: readonly string[], { error_message }: Result["chan
   return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 
-export const failAttempt = (context: EndContext, fence: Fence, message: string) =>
-  acceptResults(context, [{ fence, status: "FAILED", signalled: true, changes: { error_message: message } }]);
+export async function failAttempt(context: EndContext, fence: Fence, message: string): Promise<void> {
+  await acceptResults(context, [{ fence, status: "FAILED", signalled: true, changes: { error_message: message } }]);
+}
 
 /** An attempt that was withdrawn before it began: the job waits again, with the next number, or is canceled. */
 export async function requeueAttempt(context: EndContext, { id, attempt: fence }: Fence): Promise<void> {

@@ -17,9 +17,9 @@ import {
   type TeamStoreRow,
   updateTeamStore,
 } from "../store/team-stores.ts";
-import { setDatasetBytes } from "../store/team-usage.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import type { Loop } from "./loop.ts";
+import type { StoreMeasures } from "./measure-stores.ts";
 
 export interface KeepStoresContext {
   readonly store: Store;
@@ -33,6 +33,10 @@ export interface KeepStoresContext {
   /** 0: never. */
   readonly storeTidyHours: number;
   readonly storePauseDays: number;
+}
+
+interface Measuring {
+  readonly measures: StoreMeasures;
 }
 
 const hour = 3_600_000;
@@ -67,7 +71,7 @@ async function copy(
   await store.write((db) => updateTeamStore(db, team, { backed_up_at }));
 }
 
-export function tidyStores(context: KeepStoresContext): Loop {
+export function tidyStores(context: KeepStoresContext & Measuring): Loop {
   /** Paused, or about to be. */
   const paused = new Set<number>();
   let first = true;
@@ -111,7 +115,10 @@ const isOverdue = ({ clock, storeTidyHours, storePauseDays }: KeepStoresContext,
   storePauseDays > 0 && clock.now() - Date.parse(tidied_at ?? "") >= storeTidyHours * hour + storePauseDays * day;
 
 /** False: jobs of the team still run. */
-async function tidy({ store, signals, clock, log, teamStores }: KeepStoresContext, team: number): Promise<boolean> {
+async function tidy(
+  { store, signals, clock, log, teamStores, measures }: KeepStoresContext & Measuring,
+  team: number,
+): Promise<boolean> {
   if (await isTeamBusy(store.db, team)) return false;
   try {
     const said = await teamStores.tidy(team);
@@ -120,11 +127,8 @@ async function tidy({ store, signals, clock, log, teamStores }: KeepStoresContex
   } catch (error) {
     log.error({ err: error, team }, "the team's dataset store could not be tidied");
   }
-  const bytes = await teamStores.bytes(team);
-  await store.write(async (db) => {
-    await setDatasetBytes(db, team, bytes);
-    await updateTeamStore(db, team, { paused_at: null, tidied_at: iso(clock.now()) });
-  });
+  await measures.measure(team);
+  await store.write((db) => updateTeamStore(db, team, { paused_at: null, tidied_at: iso(clock.now()) }));
   signals.dispatch.wake();
   return true;
 }

@@ -4,9 +4,9 @@
  */
 import { type DiskQuotas, diskQuota, overDatasets } from "../domain/quotas.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
-import { type OpenAttempt, openAttempts } from "../store/attempts.ts";
+import { type OpenAttempt, openAttempts, shareGrowth } from "../store/attempts.ts";
 import type { Store } from "../store/store.ts";
-import { addStoreBytes, setDatasetBytes } from "../store/team-usage.ts";
+import { setDatasetBytes } from "../store/team-usage.ts";
 import { quotasOf } from "../store/teams.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 
@@ -21,18 +21,16 @@ export interface MeasureContext {
 /** One that has not come so far has not touched it. */
 export const worksWithStore = ({ steps }: OpenAttempt) => steps?.includes('"datasets"') ?? false;
 
-export async function measureStore(context: MeasureContext, teamId: number): Promise<void> {
+async function measureStore(context: MeasureContext, teamId: number): Promise<void> {
   const { store, engine, teamStores, serverId, quotas } = context;
   const bytes = await teamStores.bytes(teamId);
-  const growth = await store.write(async (db) => {
-    const growth = await setDatasetBytes(db, teamId, bytes);
-    if (growth <= 0) return growth;
+  const hasGrown = await store.write(async (db) => {
+    const from = await setDatasetBytes(db, teamId, bytes);
     const jobs = (await workingWith(db, serverId, teamId)).map(({ job_id }) => job_id);
-    if (jobs.length > 0) await addStoreBytes(db, jobs, Math.ceil(growth / jobs.length));
-    return growth;
+    return jobs.length > 0 && (await shareGrowth(db, jobs, { from, to: bytes }));
   });
   const quota = diskQuota(await quotasOf(store.db, teamId), "datasets", quotas);
-  if (growth <= 0 || quota === 0 || bytes <= quota) return;
+  if (!hasGrown || quota === 0 || bytes <= quota) return;
   // Whoever made it grow has a share of all of it; others only of what it grew by while they ran.
   const most = (await workingWith(store.db, serverId, teamId)).reduce<OpenAttempt | undefined>(
     (found, one) => (found && found.store_bytes > one.store_bytes ? found : one),
@@ -50,19 +48,36 @@ const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>
 const measuringShare = 20;
 const shortestPauseMs = 1000;
 
-/** Measures each store as often as it is cheap to. */
+/** Measures stores, each one measurement after another: an older size never takes the place of a newer one. */
 export class StoreMeasures {
   readonly #context: MeasureContext;
+  readonly #underWay = new Map<number, Promise<void>>();
   readonly #next = new Map<number, number>();
 
   constructor(context: MeasureContext) {
     this.#context = context;
   }
 
-  async take(teamId: number): Promise<void> {
+  /** As it is now: one that is under way may have begun before. */
+  async measure(teamId: number): Promise<void> {
+    const before = this.#underWay.get(teamId) ?? Promise.resolve();
+    const measuring = before.catch(() => {}).then(() => this.#measure(teamId));
+    this.#underWay.set(teamId, measuring);
+    try {
+      await measuring;
+    } finally {
+      if (this.#underWay.get(teamId) === measuring) this.#underWay.delete(teamId);
+    }
+  }
+
+  /** As often as it is cheap to. */
+  async measureIfDue(teamId: number): Promise<void> {
+    const isDue = performance.now() >= (this.#next.get(teamId) ?? 0);
+    if (isDue && !this.#underWay.has(teamId)) await this.measure(teamId);
+  }
+
+  async #measure(teamId: number): Promise<void> {
     const begun = performance.now();
-    if (begun < (this.#next.get(teamId) ?? 0)) return;
-    this.#next.set(teamId, Number.POSITIVE_INFINITY);
     try {
       await measureStore(this.#context, teamId);
     } finally {

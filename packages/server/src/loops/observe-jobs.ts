@@ -7,6 +7,7 @@ import { maskMetrics } from "../job-log.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
 import { isUnavailable } from "../store/unavailable.ts";
+import { ClosedAttempts } from "./closed-attempts.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeExit, describeFailure } from "./failures.ts";
@@ -26,7 +27,12 @@ export interface ObserveContext extends CollectContext {
 const claimPatience = 30_000;
 const fullPassEvery = 1000;
 
-export function observeJobs(context: ObserveContext): Loop {
+interface Observing extends ObserveContext {
+  readonly closed: ClosedAttempts;
+}
+
+export function observeJobs(given: ObserveContext): Loop {
+  const context: Observing = { ...given, closed: new ClosedAttempts(given) };
   const begun = iso(context.clock.now());
   let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
@@ -39,10 +45,14 @@ export function observeJobs(context: ObserveContext): Loop {
       context.hints.clear();
       const full = now - lastFullPass >= fullPassEvery;
       if (full) lastFullPass = now;
+      // Asked before the rows are: one that is accepted in between would look open still.
+      const collected = new Set(context.collecting.keys());
+      const isEnding = (key: string) => collected.has(key) || context.collecting.has(key);
       const open = await openAttempts(context.store.db, context.serverId);
+      await context.closed.compare(open, isEnding);
       const due = open
         .filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING")
-        .filter((attempt) => !context.collecting.has(keyOf(attempt)));
+        .filter((attempt) => !isEnding(keyOf(attempt)));
       const ended: Ended[] = [];
       for (const attempt of due) {
         const end = await look(context, attempt, begun);
@@ -54,7 +64,7 @@ export function observeJobs(context: ObserveContext): Loop {
 }
 
 /** What has become of an attempt. One that cannot be looked at holds up no other. */
-async function look(context: ObserveContext, attempt: OpenAttempt, begun: string): Promise<Ended | undefined> {
+async function look(context: Observing, attempt: OpenAttempt, begun: string): Promise<Ended | undefined> {
   try {
     const observation = await context.engine.observe(keyOf(attempt), attempt.boot_id);
     if (observation.state === "EXITED" || observation.state === "LOST") return { attempt, observation };
@@ -74,7 +84,7 @@ async function look(context: ObserveContext, attempt: OpenAttempt, begun: string
 const keyOf = ({ job_id, attempt }: OpenAttempt) => attemptKey(job_id, attempt);
 
 async function progress(
-  context: ObserveContext,
+  context: Observing,
   attempt: OpenAttempt,
   observation: Observation,
   begun: string,
@@ -99,13 +109,13 @@ async function progress(
 }
 
 /** A start that was handed over by a server before this one, or too long ago, is taken back and tried again. */
-async function retryStart(context: ObserveContext, attempt: OpenAttempt, begun: string): Promise<void> {
+async function retryStart(context: Observing, attempt: OpenAttempt, begun: string): Promise<void> {
   const ours = attempt.created_at >= begun;
   const patient = ours && !hasPassed(context.clock, attempt.created_at, claimPatience);
   if (patient && attempt.status !== "CANCELING") return;
   if (!(await context.engine.withdraw(keyOf(attempt)))) return;
   await requeueAttempt(context, fenceOf(attempt));
-  await context.engine.cleanup(keyOf(attempt));
+  context.closed.clean(fenceOf(attempt));
 }
 
 /** An exit that was recorded before the first signal keeps its own result: that is looked at before this is called. */
@@ -122,32 +132,30 @@ interface Ended {
 }
 
 /** Nothing outlives its job: what is left is ended before the result is accepted, or the result waits. */
-async function finish(context: ObserveContext, all: readonly Ended[]): Promise<void> {
+async function finish(context: Observing, all: readonly Ended[]): Promise<void> {
   const alive = await context.engine.sweep(all.map(({ attempt }) => keyOf(attempt)));
   for (const attempt of alive) context.log.warn({ attempt }, "a process of an ended job cannot be killed yet");
   const ended = all.filter(({ attempt }) => !alive.includes(keyOf(attempt)));
   context.faults.pass("exit-observed");
   for (const end of ended.filter(usedDatasets)) collectLater(context, end);
   const others = ended.filter((end) => !usedDatasets(end));
-  await accept(context, others, await Promise.all(others.map((end) => resultOf(context, end))));
+  await accept(context, await Promise.all(others.map((end) => resultOf(context, end))));
 }
 
-async function accept(context: ObserveContext, ended: readonly Ended[], results: readonly Result[]): Promise<void> {
+/** Only what was accepted is cleaned: the rest is looked at again, and what the job said lies in its folder. */
+async function accept(context: Observing, results: readonly Result[]): Promise<void> {
   if (results.length === 0) return;
-  await acceptResults(context, results);
+  context.closed.expect(results.map(({ fence }) => fence));
+  const accepted = await acceptResults(context, results);
   context.faults.pass("result-committed");
-  for (const key of ended.map(({ attempt }) => keyOf(attempt))) {
-    context.engine
-      .cleanup(key)
-      .catch((error) => context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
-  }
+  for (const { fence } of accepted) context.closed.clean(fence);
 }
 
 /** A job that did not come so far has not touched them. */
 const usedDatasets = ({ observation }: Ended) => observation.steps.some(({ name }) => name === "datasets");
 
 /** Aside: other jobs' ends do not wait for it. */
-function collectLater(context: ObserveContext, end: Ended): void {
+function collectLater(context: Observing, end: Ended): void {
   const key = keyOf(end.attempt);
   const { job_id: jobId, team_id: teamId, created_at: startedAt } = end.attempt;
   const canceled = end.attempt.status === "CANCELING" && end.attempt.signalled_at !== null;
@@ -167,13 +175,13 @@ function collectLater(context: ObserveContext, end: Ended): void {
 }
 
 /** Datasets that cannot be written must not keep a job from ending: then it ends without them, and says so. */
-async function acceptCollected(context: ObserveContext, end: Ended, result: Result): Promise<void> {
+async function acceptCollected(context: Observing, end: Ended, result: Result): Promise<void> {
   try {
-    await accept(context, [end], [result]);
+    await accept(context, [result]);
   } catch (error) {
     if (!result.collected || isPassing(error)) throw error;
     context.log.error({ err: error, attempt: keyOf(end.attempt) }, "what the job made could not be written");
-    await accept(context, [end], [withoutDatasets(result)]);
+    await accept(context, [withoutDatasets(result)]);
   }
 }
 

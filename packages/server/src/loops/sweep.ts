@@ -24,6 +24,9 @@ export interface SweepContext extends RetentionContext, EnvironmentsContext, Old
   readonly filePath: (blob: string) => string;
 }
 
+/** Files that one write removes: others wait for it. */
+const batch = 500;
+
 export function sweep(context: SweepContext): Loop {
   const begun = context.clock.now();
   let first = true;
@@ -56,8 +59,12 @@ export function sweep(context: SweepContext): Loop {
 }
 
 async function sweepFiles({ store, clock, unusedFileDays, filePath }: SweepContext): Promise<void> {
-  const removed = await store.write((db) => deleteUnusedFiles(db, iso(clock.now() - unusedFileDays * day)));
-  for (const { blob } of removed) await rm(filePath(blob), { force: true });
+  const before = iso(clock.now() - unusedFileDays * day);
+  for (;;) {
+    const removed = await store.write((db) => deleteUnusedFiles(db, before, batch));
+    for (const { blob } of removed) await rm(filePath(blob), { force: true });
+    if (removed.length === 0) return;
+  }
 }
 
 /** Uploads that were cut short, and bytes whose row was never written. Younger ones may be under way. */

@@ -1,5 +1,5 @@
 /** Open attempts: jobs that hold slots. */
-import type { Insertable, Selectable } from "kysely";
+import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
@@ -112,3 +112,22 @@ export const markSignalled = (db: Db, jobId: string, attempt: number, at: string
     .where("attempt", "=", attempt)
     .where("signalled_at", "is", null)
     .execute();
+
+/**
+ * Shares what a team's store grew by among the jobs that work with it. An attempt is charged only for what goes beyond the
+ * largest size it has seen: files that come and go, as SQLite's do, count once. Returns whether any was charged.
+ */
+export async function shareGrowth(
+  db: Db,
+  jobs: readonly string[],
+  { from, to }: { from: number; to: number },
+): Promise<boolean> {
+  const attempts = db.updateTable("attempts").where("job_id", "in", jobs);
+  await attempts.set({ store_peak: from }).where("store_peak", "is", null).execute();
+  const share = sql<number>`cast((${to} - store_peak) / ${jobs.length} as bigint)`;
+  const charged = await attempts
+    .set((eb) => ({ store_bytes: eb("store_bytes", "+", share), store_peak: to }))
+    .where("store_peak", "<", to)
+    .executeTakeFirst();
+  return charged.numUpdatedRows > 0n;
+}

@@ -20,15 +20,25 @@ export const filesByIds = (db: Db, ids: readonly number[]) =>
 export const markAttached = (db: Db, ids: readonly number[], now: string) =>
   db.updateTable("files").set({ attached_at: now }).where("id", "in", ids).where("attached_at", "is", null).execute();
 
-/** Removes rows of files that no job took along; their bytes are the caller's to remove. */
-export async function deleteUnusedFiles(db: Db, before: string): Promise<{ blob: string }[]> {
-  const removed = await db
-    .deleteFrom("files")
+/** Removes rows of files that no job took along, at most so many; their bytes are the caller's to remove. */
+export async function deleteUnusedFiles(db: Db, before: string, limit: number): Promise<{ blob: string }[]> {
+  const unused = db
+    .selectFrom("files")
+    .select("id")
     .where("attached_at", "is", null)
     .where("created_at", "<", before)
+    .orderBy("created_at")
+    .limit(limit);
+  const removed = await db
+    .deleteFrom("files")
+    .where("id", "in", unused)
+    // Said again: a job may take one along in between.
+    .where("attached_at", "is", null)
     .returning(["blob", "team_id", "size"])
     .execute();
-  for (const { team_id, size } of removed) await addUsage(db, team_id, "uploads", -uploadBytes(size));
+  const bytes = new Map<number, number>();
+  for (const { team_id, size } of removed) bytes.set(team_id, (bytes.get(team_id) ?? 0) + uploadBytes(size));
+  for (const [team, freed] of bytes) await addUsage(db, team, "uploads", -freed);
   return removed.map(({ blob }) => ({ blob }));
 }
 

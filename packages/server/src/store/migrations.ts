@@ -13,7 +13,15 @@ type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
 /** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
 export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
-const migrations: readonly Migration[] = [first, manyTeams, datasets, largeSpecs, signInsAndClocks, teamUsage];
+const migrations: readonly Migration[] = [
+  first,
+  manyTeams,
+  datasets,
+  largeSpecs,
+  signInsAndClocks,
+  teamUsage,
+  storePeaks,
+];
 
 /** The version of the schema that this program writes. */
 export const schemaVersion = migrations.length;
@@ -166,6 +174,11 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
     `create index jobs_with_uncounted_logs on jobs (finished_at, id) where log_bytes is null and log_removed_at is null and finished_at is not null`,
     `create index jobs_with_logs on jobs (team_id, finished_at, id) where log_bytes > 0 and log_removed_at is null`,
   ]);
+}
+
+/** What each attempt was charged up to. Those that are open begin with the size that was measured last. */
+async function storePeaks(db: Kysely<Tables>): Promise<void> {
+  await run(db, [`alter table attempts add column store_peak bigint`]);
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

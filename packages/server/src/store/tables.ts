@@ -241,6 +241,8 @@ interface AttemptsTable {
   signalled_at: string | null;
   /** Its share of what the team's dataset store grew by while it ran. */
   store_bytes: Generated<number>;
+  /** The largest size of that store while it worked with it; null: it has not been measured since. */
+  store_peak: Generated<number | null>;
 }
 
 interface NamespacesTable {

@@ -21,16 +21,16 @@ export const usageOf = async (db: Db, teamId: number): Promise<UsageRow> => {
 export const allUsage = async (db: Db): Promise<UsageRow[]> =>
   (await db.selectFrom("team_usage").selectAll().execute()).map((row) => ({ ...row, datasets: row.datasets ?? 0 }));
 
-/** Returns by how much it grew; nothing where it was never measured before. */
+/** Returns what it was before; the same where it was never measured. */
 export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Promise<number> {
   const { datasets } = await foundOrNothing(db, teamId);
-  if (datasets === bytes) return 0;
+  if (datasets === bytes) return bytes;
   await db
     .insertInto("team_usage")
     .values({ ...nothing, team_id: teamId, datasets: bytes })
     .onConflict((c) => c.column("team_id").doUpdateSet({ datasets: bytes }))
     .execute();
-  return bytes - (datasets ?? bytes);
+  return datasets ?? bytes;
 }
 
 /** More, or with a negative number less. */
@@ -46,11 +46,3 @@ export async function addUsage(db: Db, teamId: number, kind: "uploads" | "logs",
     )
     .execute();
 }
-
-/** Shares of a store's growth, by the jobs that ran meanwhile. */
-export const addStoreBytes = (db: Db, jobs: readonly string[], bytes: number) =>
-  db
-    .updateTable("attempts")
-    .set((eb) => ({ store_bytes: eb("store_bytes", "+", bytes) }))
-    .where("job_id", "in", jobs)
-    .execute();

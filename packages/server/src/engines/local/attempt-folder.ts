@@ -275,6 +275,8 @@ export class AttemptFolder {
 
   /** Everything but the log and the records. */
   async clean(): Promise<void> {
+    // An attempt that ended before it was handed over has none.
+    if (!existsSync(this.path)) return;
     const left = (await readdir(this.path)).filter((name) => !kept.test(name));
     await Promise.all(left.map((name) => removeTree(this.file(name))));
   }
