@@ -26,6 +26,7 @@ import type { Store } from "../src/store/store.ts";
 import { touchTeamStore, updateTeamStore } from "../src/store/team-stores.ts";
 import type { TeamStores } from "../src/team-stores/team-stores.ts";
 import { keyRing } from "./support/keys.ts";
+import { ScheduledYear } from "./support/scheduled-year.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -142,6 +143,68 @@ describe("a clock that was wrong", () => {
       assert.equal(new Set(ticks).size, ticks.length, ticks.join(" "));
       assert.deepEqual(ticks.slice(0, before.length), before);
       assert.ok(ticks.length > before.length, "and it goes on");
+    });
+
+    for (const behind of [day, 109 * minute])
+      for (const isStarted of [true, false])
+        it(`no tick twice where it is ${behind / minute} minutes behind for a while, ${isStarted ? "at the start of a server" : "while a server runs"}`, async () => {
+          const { id } = await task("0 * * * *");
+          const running = tasks();
+          await run(running, 25 * hour);
+          const before = await firings(id);
+          assert.equal(before.length, 25);
+          wrong = -behind;
+          const loop = isStarted ? tasks() : running;
+          await run(loop, 5 * minute);
+          assert.equal((await nextRun(id))?.slice(0, 16), "2030-01-02T02:00", "it waits for the tick that it waited for");
+          wrong = 0;
+          await run(loop, 2 * hour);
+          assert.deepEqual(await firings(id), [...before, "2030-01-02T02:00", "2030-01-02T03:00"]);
+        });
+
+    it("no tick of a schedule twice, where every missed one is made up for", async () => {
+      const year = new ScheduledYear(dataDir, start);
+      const plan = { expression: "0 * * * *", timezone: "UTC", overlap: "allow", catch_up: "all", takes: 0 } as const;
+      const [id] = (await year.prepare(store, [plan])) as [number];
+      const pass = async (server: { runOnce(): Promise<void> }, duration: number) => {
+        for (const end = year.now + duration; year.now < end; year.now += minute / 2) await server.runOnce();
+      };
+      await pass(year.server(store), 25 * hour);
+      assert.equal((await year.firings(store, id)).length, 25);
+      year.wrong = -day;
+      const server = year.server(store);
+      await pass(server, 5 * minute);
+      year.wrong = 0;
+      await pass(server, 2 * hour);
+      year.close();
+      assert.equal((await year.firings(store, id)).length, 27);
+    });
+
+    it("again after a day where it stays behind a time that was believed", async () => {
+      const { id } = await task("0 * * * *");
+      const loop = tasks();
+      await run(loop, 10 * minute);
+      wrong = 400 * day;
+      await run(loop, 26 * hour);
+      wrong = 0;
+      await run(loop, 23 * hour);
+      const isReal = (time: string) => time < "2031";
+      assert.deepEqual((await firings(id)).filter(isReal), []);
+      await run(loop, 3 * hour);
+      assert.deepEqual((await firings(id)).filter(isReal), ["2030-01-03T03:00", "2030-01-03T04:00"]);
+    });
+
+    it("also after an outage of some hours with it ahead for minutes at the start", async () => {
+      const { id } = await task("0 * * * *");
+      await run(tasks(), 90 * minute);
+      passed += 5 * hour;
+      wrong = 3 * day;
+      const loop = tasks();
+      await run(loop, 5 * minute);
+      wrong = 0;
+      await run(loop, 2 * hour);
+      const real = (await firings(id)).filter((time) => time < "2030-01-02");
+      assert.deepEqual(real, ["2030-01-01T01:00", "2030-01-01T07:00", "2030-01-01T08:00"]);
     });
   });
 
