@@ -1,11 +1,13 @@
 /** A clock that was wrong for a while: what it moved comes back, nothing is lost, doubled or deleted by it. */
 import assert from "node:assert/strict";
-import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, beforeEach, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { takeBackup } from "../src/backup/backup.ts";
 import { Disk } from "../src/disk.ts";
 import { operator } from "../src/domain/audit.ts";
 import { day, iso } from "../src/domain/clock.ts";
@@ -24,7 +26,8 @@ import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { touchTeamStore, updateTeamStore } from "../src/store/team-stores.ts";
-import type { TeamStores } from "../src/team-stores/team-stores.ts";
+import { makeRoomFor } from "../src/team-stores/copy-names.ts";
+import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { keyRing } from "./support/keys.ts";
 import { ScheduledYear } from "./support/scheduled-year.ts";
 
@@ -156,7 +159,11 @@ describe("a clock that was wrong", () => {
           wrong = -behind;
           const loop = isStarted ? tasks() : running;
           await run(loop, 5 * minute);
-          assert.equal((await nextRun(id))?.slice(0, 16), "2030-01-02T02:00", "it waits for the tick that it waited for");
+          assert.equal(
+            (await nextRun(id))?.slice(0, 16),
+            "2030-01-02T02:00",
+            "it waits for the tick that it waited for",
+          );
           wrong = 0;
           await run(loop, 2 * hour);
           assert.deepEqual(await firings(id), [...before, "2030-01-02T02:00", "2030-01-02T03:00"]);
@@ -322,6 +329,86 @@ describe("a clock that was wrong", () => {
       passed += 2 * day;
       await sweeper().runOnce();
       assert.equal(await exists(file), false);
+    });
+  });
+
+  describe("copies stores of teams", () => {
+    const keeping = { storeTidyHours: 0, storePauseDays: 0 };
+    const files = ["metadata.db", "rows.db"];
+    /** A store that tells which day it is. */
+    async function storeOf(teamStores: TeamStores, text: string): Promise<void> {
+      const { metadata, rows } = teamStores.use(1);
+      for (const path of [metadata, rows]) {
+        const db = new DatabaseSync(path);
+        db.exec("create table if not exists days (day text)");
+        db.prepare("insert into days values (?)").run(text);
+        db.close();
+      }
+      await store.write((db) => touchTeamStore(db, 1, iso(clock.now())));
+    }
+    const newestDay = (folder: string) => {
+      const db = new DatabaseSync(join(folder, files[1] as string), { readOnly: true });
+      const row = db.prepare("select day from days order by rowid desc limit 1").get();
+      db.close();
+      return row?.["day"];
+    };
+    const copyAt = (moment: string) => join(dataDir, "team-stores/1/copies", moment);
+
+    for (const storeCopies of [1, 2])
+      it(`in order when it was ahead for a while: of ${storeCopies} the newest is the last made, and a backup takes it`, async () => {
+        const teamStores = new TeamStores(dataDir, () => []);
+        const disk = new Disk(dataDir, 0, clock);
+        const loop = copyStores({ store, signals, clock, log, disk, teamStores, storeCopies, ...keeping });
+        const copyDay = async (text: string) => {
+          await storeOf(teamStores, text);
+          await run(loop, 2 * minute);
+          passed += day;
+        };
+        try {
+          await copyDay("first");
+          wrong = 400 * day;
+          await storeOf(teamStores, "ahead");
+          await loop.runOnce();
+          assert.equal((await teamStores.copies(1)).length, 1, "none while it has just been set");
+          await run(loop, 2 * minute);
+          assert.match((await teamStores.copies(1))[0] ?? "", /^2031/);
+          wrong = 0;
+          for (const text of ["second", "third"]) {
+            await copyDay(text);
+            const copies = await teamStores.copies(1);
+            assert.equal(copies.length, storeCopies);
+            assert.deepEqual(copies.toSorted().reverse(), copies);
+            assert.ok(
+              copies.every((moment) => moment < iso(clock.now())),
+              copies.join(" "),
+            );
+            assert.equal(newestDay(copyAt(copies[0] as string)), text);
+            if (storeCopies > 1)
+              assert.equal(newestDay(copyAt(copies[1] as string)), text === "second" ? "ahead" : "second");
+            const backup = join(dataDir, `backup ${text}`);
+            const options = { keyFile: undefined, onProgress: () => {}, now: clock.now };
+            await takeBackup({ dataDir, databaseUrl: "" }, backup, options);
+            const [taken] = await readdir(join(backup, "team-stores/1/copies"));
+            assert.equal(newestDay(join(backup, "team-stores/1/copies", taken as string)), text);
+          }
+        } finally {
+          teamStores.close();
+        }
+      });
+
+    it("that have names of the same moment and of later ones, without losing any", async () => {
+      const folder = join(dataDir, "copies");
+      const at = (time: string) => `2030-01-01T00:00:${time}Z`;
+      const before = [at("10.997"), at("10.999"), at("11.000"), "2031-01-01T00:00:00.000Z", "2032-01-01T00:00:00.000Z"];
+      for (const [index, name] of before.entries()) {
+        await mkdir(join(folder, name), { recursive: true });
+        await writeFile(join(folder, name, "age"), String(index));
+      }
+      makeRoomFor(at("11.000"), folder);
+      const names = (await readdir(folder)).sort();
+      assert.deepEqual(names, [at("10.995"), at("10.996"), at("10.997"), at("10.998"), at("10.999")]);
+      const ages = await Promise.all(names.map((name) => readFile(join(folder, name, "age"), "utf8")));
+      assert.deepEqual(ages, ["0", "1", "2", "3", "4"]);
     });
   });
 
