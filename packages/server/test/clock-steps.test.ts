@@ -187,6 +187,27 @@ describe("a clock that was wrong", () => {
       assert.equal((await year.firings(store, id)).length, 27);
     });
 
+    it("at most once a minute, and again within two, where it is wrong for seconds again and again", async () => {
+      const { id } = await task("* * * * *");
+      let loop = tasks();
+      const go = async (duration: number) => {
+        for (const end = passed + duration; passed < end; passed += 500) await loop.runOnce();
+      };
+      for (const fault of [400 * day, -hour, -day, 400 * day, -hour]) {
+        await go(70_000);
+        wrong = fault;
+        await go(4500);
+        wrong = 0;
+        await go(70_000);
+        loop = tasks();
+      }
+      const ticks = await firings(id);
+      assert.equal(new Set(ticks).size, ticks.length, ticks.join(" "));
+      const moments = [start, ...ticks.map((tick) => Date.parse(`${tick}Z`)), clock.now()];
+      const gaps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? 0));
+      assert.ok(Math.max(...gaps) <= 2 * minute, ticks.join(" "));
+    });
+
     it("again after a day where it stays behind a time that was believed", async () => {
       const { id } = await task("0 * * * *");
       const loop = tasks();
