@@ -1,11 +1,13 @@
 /** A clock that was wrong for a while: what it moved comes back, nothing is lost, doubled or deleted by it. */
 import assert from "node:assert/strict";
-import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, beforeEach, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { takeBackup } from "../src/backup/backup.ts";
 import { Disk } from "../src/disk.ts";
 import { operator } from "../src/domain/audit.ts";
 import { day, iso } from "../src/domain/clock.ts";
@@ -24,8 +26,10 @@ import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { touchTeamStore, updateTeamStore } from "../src/store/team-stores.ts";
-import type { TeamStores } from "../src/team-stores/team-stores.ts";
+import { makeRoomFor } from "../src/team-stores/copy-names.ts";
+import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { keyRing } from "./support/keys.ts";
+import { ScheduledYear } from "./support/scheduled-year.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -143,6 +147,93 @@ describe("a clock that was wrong", () => {
       assert.deepEqual(ticks.slice(0, before.length), before);
       assert.ok(ticks.length > before.length, "and it goes on");
     });
+
+    for (const behind of [day, 109 * minute])
+      for (const isStarted of [true, false])
+        it(`no tick twice where it is ${behind / minute} minutes behind for a while, ${isStarted ? "at the start of a server" : "while a server runs"}`, async () => {
+          const { id } = await task("0 * * * *");
+          const running = tasks();
+          await run(running, 25 * hour);
+          const before = await firings(id);
+          assert.equal(before.length, 25);
+          wrong = -behind;
+          const loop = isStarted ? tasks() : running;
+          await run(loop, 5 * minute);
+          assert.equal(
+            (await nextRun(id))?.slice(0, 16),
+            "2030-01-02T02:00",
+            "it waits for the tick that it waited for",
+          );
+          wrong = 0;
+          await run(loop, 2 * hour);
+          assert.deepEqual(await firings(id), [...before, "2030-01-02T02:00", "2030-01-02T03:00"]);
+        });
+
+    it("no tick of a schedule twice, where every missed one is made up for", async () => {
+      const year = new ScheduledYear(dataDir, start);
+      const plan = { expression: "0 * * * *", timezone: "UTC", overlap: "allow", catch_up: "all", takes: 0 } as const;
+      const [id] = (await year.prepare(store, [plan])) as [number];
+      const pass = async (server: { runOnce(): Promise<void> }, duration: number) => {
+        for (const end = year.now + duration; year.now < end; year.now += minute / 2) await server.runOnce();
+      };
+      await pass(year.server(store), 25 * hour);
+      assert.equal((await year.firings(store, id)).length, 25);
+      year.wrong = -day;
+      const server = year.server(store);
+      await pass(server, 5 * minute);
+      year.wrong = 0;
+      await pass(server, 2 * hour);
+      year.close();
+      assert.equal((await year.firings(store, id)).length, 27);
+    });
+
+    it("at most once a minute, and again within two, where it is wrong for seconds again and again", async () => {
+      const { id } = await task("* * * * *");
+      let loop = tasks();
+      const go = async (duration: number) => {
+        for (const end = passed + duration; passed < end; passed += 500) await loop.runOnce();
+      };
+      for (const fault of [400 * day, -hour, -day, 400 * day, -hour]) {
+        await go(70_000);
+        wrong = fault;
+        await go(4500);
+        wrong = 0;
+        await go(70_000);
+        loop = tasks();
+      }
+      const ticks = await firings(id);
+      assert.equal(new Set(ticks).size, ticks.length, ticks.join(" "));
+      const moments = [start, ...ticks.map((tick) => Date.parse(`${tick}Z`)), clock.now()];
+      const gaps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? 0));
+      assert.ok(Math.max(...gaps) <= 2 * minute, ticks.join(" "));
+    });
+
+    it("again after a day where it stays behind a time that was believed", async () => {
+      const { id } = await task("0 * * * *");
+      const loop = tasks();
+      await run(loop, 10 * minute);
+      wrong = 400 * day;
+      await run(loop, 26 * hour);
+      wrong = 0;
+      await run(loop, 23 * hour);
+      const isReal = (time: string) => time < "2031";
+      assert.deepEqual((await firings(id)).filter(isReal), []);
+      await run(loop, 3 * hour);
+      assert.deepEqual((await firings(id)).filter(isReal), ["2030-01-03T03:00", "2030-01-03T04:00"]);
+    });
+
+    it("also after an outage of some hours with it ahead for minutes at the start", async () => {
+      const { id } = await task("0 * * * *");
+      await run(tasks(), 90 * minute);
+      passed += 5 * hour;
+      wrong = 3 * day;
+      const loop = tasks();
+      await run(loop, 5 * minute);
+      wrong = 0;
+      await run(loop, 2 * hour);
+      const real = (await firings(id)).filter((time) => time < "2030-01-02");
+      assert.deepEqual(real, ["2030-01-01T01:00", "2030-01-01T07:00", "2030-01-01T08:00"]);
+    });
   });
 
   describe("leaves a run that is right as it is", () => {
@@ -259,6 +350,86 @@ describe("a clock that was wrong", () => {
       passed += 2 * day;
       await sweeper().runOnce();
       assert.equal(await exists(file), false);
+    });
+  });
+
+  describe("copies stores of teams", () => {
+    const keeping = { storeTidyHours: 0, storePauseDays: 0 };
+    const files = ["metadata.db", "rows.db"];
+    /** A store that tells which day it is. */
+    async function storeOf(teamStores: TeamStores, text: string): Promise<void> {
+      const { metadata, rows } = teamStores.use(1);
+      for (const path of [metadata, rows]) {
+        const db = new DatabaseSync(path);
+        db.exec("create table if not exists days (day text)");
+        db.prepare("insert into days values (?)").run(text);
+        db.close();
+      }
+      await store.write((db) => touchTeamStore(db, 1, iso(clock.now())));
+    }
+    const newestDay = (folder: string) => {
+      const db = new DatabaseSync(join(folder, files[1] as string), { readOnly: true });
+      const row = db.prepare("select day from days order by rowid desc limit 1").get();
+      db.close();
+      return row?.["day"];
+    };
+    const copyAt = (moment: string) => join(dataDir, "team-stores/1/copies", moment);
+
+    for (const storeCopies of [1, 2])
+      it(`in order when it was ahead for a while: of ${storeCopies} the newest is the last made, and a backup takes it`, async () => {
+        const teamStores = new TeamStores(dataDir, () => []);
+        const disk = new Disk(dataDir, 0, clock);
+        const loop = copyStores({ store, signals, clock, log, disk, teamStores, storeCopies, ...keeping });
+        const copyDay = async (text: string) => {
+          await storeOf(teamStores, text);
+          await run(loop, 2 * minute);
+          passed += day;
+        };
+        try {
+          await copyDay("first");
+          wrong = 400 * day;
+          await storeOf(teamStores, "ahead");
+          await loop.runOnce();
+          assert.equal((await teamStores.copies(1)).length, 1, "none while it has just been set");
+          await run(loop, 2 * minute);
+          assert.match((await teamStores.copies(1))[0] ?? "", /^2031/);
+          wrong = 0;
+          for (const text of ["second", "third"]) {
+            await copyDay(text);
+            const copies = await teamStores.copies(1);
+            assert.equal(copies.length, storeCopies);
+            assert.deepEqual(copies.toSorted().reverse(), copies);
+            assert.ok(
+              copies.every((moment) => moment < iso(clock.now())),
+              copies.join(" "),
+            );
+            assert.equal(newestDay(copyAt(copies[0] as string)), text);
+            if (storeCopies > 1)
+              assert.equal(newestDay(copyAt(copies[1] as string)), text === "second" ? "ahead" : "second");
+            const backup = join(dataDir, `backup ${text}`);
+            const options = { keyFile: undefined, onProgress: () => {}, now: clock.now };
+            await takeBackup({ dataDir, databaseUrl: "" }, backup, options);
+            const [taken] = await readdir(join(backup, "team-stores/1/copies"));
+            assert.equal(newestDay(join(backup, "team-stores/1/copies", taken as string)), text);
+          }
+        } finally {
+          teamStores.close();
+        }
+      });
+
+    it("that have names of the same moment and of later ones, without losing any", async () => {
+      const folder = join(dataDir, "copies");
+      const at = (time: string) => `2030-01-01T00:00:${time}Z`;
+      const before = [at("10.997"), at("10.999"), at("11.000"), "2031-01-01T00:00:00.000Z", "2032-01-01T00:00:00.000Z"];
+      for (const [index, name] of before.entries()) {
+        await mkdir(join(folder, name), { recursive: true });
+        await writeFile(join(folder, name, "age"), String(index));
+      }
+      makeRoomFor(at("11.000"), folder);
+      const names = (await readdir(folder)).sort();
+      assert.deepEqual(names, [at("10.995"), at("10.996"), at("10.997"), at("10.998"), at("10.999")]);
+      const ages = await Promise.all(names.map((name) => readFile(join(folder, name, "age"), "utf8")));
+      assert.deepEqual(ages, ["0", "1", "2", "3", "4"]);
     });
   });
 

@@ -3,7 +3,7 @@ import { ApiError } from "@millrace/contract";
 import { iso } from "../domain/clock.ts";
 import { type Firing, type FiringContext, fireTick, fireWaiting, recordFailure } from "../domain/schedule-firings.ts";
 import { type DueSchedule, dueSchedules, readySchedules } from "../store/schedules.ts";
-import { clockAdvice } from "./clock-care.ts";
+import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendSchedules } from "./mend-times.ts";
 import { isPassing } from "./passing.ts";
@@ -21,7 +21,7 @@ const mostTries = 5;
 export function fireSchedules(context: SchedulesContext): Loop {
   const { store, signals } = context;
   const fire = firing(context);
-  const advice = clockAdvice(context.clock);
+  const advice = new ClockAdvice(context);
   return {
     name: "fire-schedules",
     signal: signals.schedules,
@@ -29,11 +29,9 @@ export function fireSchedules(context: SchedulesContext): Loop {
     async runOnce() {
       // Ticks that pass meanwhile count as missed when there is room again.
       if (await context.disk.isLow()) return;
-      const said = advice();
-      if (said === "wait") return;
-      if (said === "mend") await mendSchedules(context);
+      if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;
       await Promise.all((await readySchedules(store.db, page)).map((id) => fire(id)));
-      if (await fireDue(context, fire)) signals.schedules.wake();
+      if (await fireDue(context, advice, fire)) signals.schedules.wake();
     },
   };
 }
@@ -45,15 +43,17 @@ type Fire = (id: number, tick?: string) => Promise<boolean>;
  * What is due now, once around: one that stays due, whatever the reason, holds up nobody. Returns whether anything
  * happened: then another tick of the same schedule may be due too.
  */
-async function fireDue({ store, clock }: SchedulesContext, fire: Fire): Promise<boolean> {
+async function fireDue({ store, clock }: SchedulesContext, advice: ClockAdvice, fire: Fire): Promise<boolean> {
   const now = iso(clock.now());
   let happened = false;
   for (let last: DueSchedule | undefined; ; ) {
     const due: DueSchedule[] = await dueSchedules(store.db, now, last, page);
+    const newest = due.at(-1);
+    if (newest) await advice.note(newest.next_run);
     const results = await Promise.all(due.map(({ id, next_run }) => fire(id, next_run)));
     happened ||= results.includes(true);
     if (due.length < page) return happened;
-    last = due.at(-1);
+    last = newest;
   }
 }
 

@@ -8,7 +8,7 @@ import { nextTick } from "../domain/ticks.ts";
 import { getJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.ts";
-import { clockAdvice } from "./clock-care.ts";
+import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendTasks } from "./mend-times.ts";
 import { isPassing } from "./passing.ts";
@@ -23,7 +23,7 @@ const patience = 60_000;
 
 export function fireTasks(context: TasksContext): Loop {
   const { store, signals, clock, log } = context;
-  const advice = clockAdvice(clock);
+  const advice = new ClockAdvice(context);
   return {
     name: "fire-tasks",
     signal: signals.tasks,
@@ -31,12 +31,12 @@ export function fireTasks(context: TasksContext): Loop {
     async runOnce() {
       // Ticks that pass meanwhile are fired once when there is room again.
       if (await context.disk.isLow()) return;
-      const said = advice();
-      if (said === "wait") return;
-      if (said === "mend") await mendTasks(context);
+      if (!(await advice.mayAct((time) => mendTasks(context, time)))) return;
       const now = clock.now();
       const due = await dueTasks(store.db, iso(now), 100);
-      if (due.length === 0) return;
+      const newest = due.at(-1);
+      if (!newest) return;
+      await advice.note(newest.next_run);
       for (const { job_id, next_run } of due) {
         await store
           .write((db) => fire(db, context, job_id, next_run, now))

@@ -18,6 +18,7 @@ import {
   updateTeamStore,
 } from "../store/team-stores.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
+import { ClockAdvice } from "./clock-advice.ts";
 import type { Loop } from "./loop.ts";
 import type { StoreMeasures } from "./measure-stores.ts";
 
@@ -44,16 +45,19 @@ const hour = 3_600_000;
 /** Times before the first are long ago; those after the second were written by a clock that was wrong. */
 const span = (clock: Clock, age: number) => [iso(clock.now() - age), iso(clock.now() + hour)] as const;
 
-export const copyStores = (context: KeepStoresContext): Loop => ({
-  name: "copy-stores",
-  signal: context.signals.stores,
-  interval: 60_000,
-  async runOnce() {
-    const { store, clock, storeCopies } = context;
-    if (storeCopies === 0) return;
-    for (const { team_id } of await storesToCopy(store.db, ...span(clock, day))) await copy(context, team_id);
-  },
-});
+export function copyStores(context: KeepStoresContext): Loop {
+  const advice = new ClockAdvice(context);
+  return {
+    name: "copy-stores",
+    signal: context.signals.stores,
+    interval: 60_000,
+    async runOnce() {
+      const { store, clock, storeCopies } = context;
+      if (storeCopies === 0 || !(await advice.mayAct())) return;
+      for (const { team_id } of await storesToCopy(store.db, ...span(clock, day))) await copy(context, team_id);
+    },
+  };
+}
 
 async function copy(
   { store, clock, log, disk, teamStores, storeCopies }: KeepStoresContext,

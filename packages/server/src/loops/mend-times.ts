@@ -11,8 +11,7 @@ export type MendContext = Pick<JobLoopContext, "store" | "clock" | "log">;
 
 const page = 200;
 
-export async function mendSchedules({ store, clock, log }: MendContext): Promise<void> {
-  const now = clock.now();
+export async function mendSchedules({ store, clock, log }: MendContext, now = clock.now()): Promise<void> {
   for (let last = 0; ; ) {
     const rows = await schedulesAfter(store.db, iso(doubtfulFrom(now)), last, page);
     for (const row of rows) {
@@ -25,8 +24,7 @@ export async function mendSchedules({ store, clock, log }: MendContext): Promise
   }
 }
 
-export async function mendTasks({ store, clock, log }: MendContext): Promise<void> {
-  const now = clock.now();
+export async function mendTasks({ store, clock, log }: MendContext, now = clock.now()): Promise<void> {
   for (let last = ""; ; ) {
     const rows = await tasksAfter(store.db, iso(doubtfulFrom(now)), last, page);
     for (const { job_id: id, next_run } of rows) {

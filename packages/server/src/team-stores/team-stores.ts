@@ -13,6 +13,7 @@ import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
+import { makeRoomFor } from "./copy-names.ts";
 import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
 import type { EditRequest } from "./programs/edit-dataset.ts";
@@ -101,7 +102,7 @@ export class TeamStores {
     return sizes.reduce((sum, size) => sum + size, 0);
   }
 
-  /** Under the name of its moment; the oldest go. */
+  /** Under the name of its moment, as the newest; the oldest go. */
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
@@ -109,6 +110,7 @@ export class TeamStores {
     try {
       await this.#keeper.ask(folder, task);
       mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
+      makeRoomFor(moment, folder.file("copies"));
       renameSync(scratch, join(folder.file("copies"), moment));
     } finally {
       await rm(scratch, { recursive: true, force: true });
