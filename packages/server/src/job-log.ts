@@ -5,7 +5,7 @@ import { tokensOfJob } from "./domain/job-tokens.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
 import { secretsOfEnvironment, spellings } from "./domain/log-secrets.ts";
 import { attemptKey, type Engine } from "./engines/engine.ts";
-import { MaskedLog, maskBytes } from "./logs/masked-log.ts";
+import { MaskedLog } from "./logs/masked-log.ts";
 import { searchFor } from "./logs/secret-search.ts";
 import { getJobSecrets, type JobSecretsRow } from "./store/jobs.ts";
 import type { Store } from "./store/store.ts";

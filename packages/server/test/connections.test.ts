@@ -104,6 +104,11 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
 describe("a connection that the server gives up", { timeout }, () => {
   for (const [what, text] of Object.entries({
     "after what is no HTTP": "nonsense\r\n\r\n",
+    "after an upgrade with a body that does not come": head("GET /api/logs/follow/", {
+      connection: "Upgrade, close",
+      upgrade: "websocket",
+      "content-length": 100,
+    }),
     "after an upgrade without a token": head("GET /api/logs/follow/", { connection: "Upgrade", upgrade: "websocket" }),
   }))
     it(`${what} is closed on both sides, whatever the caller does with its own`, async () => {

@@ -31,6 +31,11 @@ describe("the dataset store of a team", { skip }, () => {
   let client: Client;
   let teamStores: TeamStores;
   let ahead = 0;
+  let passed = 0;
+  const pass = (time: number) => {
+    ahead += time;
+    passed += time;
+  };
   before(async () => {
     // The server's own loop keeps still: a loop of the test, with a clock of its own, takes its place.
     server = await startInProcess({
@@ -45,7 +50,7 @@ describe("the dataset store of a team", { skip }, () => {
   after(() => server.dispose());
 
   const quotas = { datasets: 0, uploads: 0, logs: 0 };
-  const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() };
+  const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() + passed };
   const context = () => ({
     ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), teamStores },
     ...{ storeCopies: 2, storeTidyHours: 24, storePauseDays: 7 },
@@ -73,7 +78,7 @@ describe("the dataset store of a team", { skip }, () => {
     await copyStores(context()).runOnce();
     assert.equal((await teamStores.copies(1)).length, 1, "once a day");
     for (let day = 1; day <= 3; day++) {
-      ahead += 25 * hour;
+      pass(25 * hour);
       await use();
       await copyStores(context()).runOnce();
     }
@@ -90,7 +95,7 @@ describe("the dataset store of a team", { skip }, () => {
     const db = new DatabaseSync(data("rows.db"));
     db.exec("create table tmp_abcdef (sys__id integer primary key)");
     db.close();
-    ahead += 25 * hour;
+    pass(25 * hour);
     await use();
     await tidyStores(context()).runOnce();
     assert.ok(!tables().includes("tmp_abcdef"));
@@ -106,7 +111,7 @@ describe("the dataset store of a team", { skip }, () => {
     db.close();
     const size = async () => (await stat(data("rows.db"))).size;
     assert.ok((await size()) > 20_000_000);
-    ahead += 25 * hour;
+    pass(25 * hour);
     await use();
     await tidyStores(context()).runOnce();
     assert.ok((await size()) < 2_000_000, `${await size()} bytes are left`);
@@ -121,11 +126,11 @@ describe("the dataset store of a team", { skip }, () => {
     await waitForStatus(client, running.id, ["RUNNING"]);
     const keeping = tidyStores(context());
     const before = (await row()).tidied_at;
-    ahead += 25 * hour;
+    pass(25 * hour);
     await use();
     await keeping.runOnce();
     assert.equal((await row()).paused_at, null, "not yet");
-    ahead += 7 * 24 * hour;
+    pass(7 * 24 * hour);
     await keeping.runOnce();
     assert.notEqual((await row()).paused_at, null);
     const waiting = await createJob(client, shell("true"));
@@ -136,6 +141,24 @@ describe("the dataset store of a team", { skip }, () => {
     await keeping.runOnce();
     assert.notEqual((await row()).tidied_at, before);
     assert.equal((await waitForEnd(client, waiting.id)).status, "COMPLETE");
+    await rm(join(gate, ".."), { recursive: true });
+  });
+
+  it("of a busy team is not paused because the clock was ahead for a moment", async () => {
+    const gate = join(await mkdtemp(join(tmpdir(), "millrace-gate-")), "open");
+    const running = await createJob(client, shell(`while [ ! -e ${gate} ] && [ -e job.sh ]; do sleep 0.05; done`));
+    await waitForStatus(client, running.id, ["RUNNING"]);
+    const keeping = tidyStores(context());
+    await keeping.runOnce();
+    ahead += 400 * 24 * hour;
+    await use();
+    await keeping.runOnce();
+    assert.equal((await row()).paused_at, null, "a clock that has just been set decides nothing");
+    ahead -= 400 * 24 * hour;
+    await keeping.runOnce();
+    assert.equal((await row()).paused_at, null, "it goes on when the clock is right");
+    await writeFile(gate, "");
+    await waitForEnd(client, running.id);
     await rm(join(gate, ".."), { recursive: true });
   });
 

@@ -1,4 +1,5 @@
 /** The HTTP server: everything it serves, put together. */
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
@@ -51,9 +52,8 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     bodyLimit: context.config.bodyLimit,
     trustProxy: isTrusted(context.config.trustProxy),
     forceCloseConnections: "idle",
-    // Only a WebSocket: other protocols are offered by clients that are content with plain HTTP.
     http: {
-      shouldUpgradeCallback: (request) => /^websocket$/i.test(request.headers.upgrade ?? ""),
+      shouldUpgradeCallback: asksForSocket,
       headersTimeout: context.config.requestSeconds * 1000,
       connectionsCheckingInterval: Math.min(5000, context.config.requestSeconds * 250),
     },
@@ -112,6 +112,12 @@ function pages(app: FastifyInstance, context: HttpContext): void {
   jobPages(app, context);
   referencePage(app);
 }
+
+/** Only a WebSocket, and without a body: other protocols are offered by clients that are content with plain HTTP. */
+const asksForSocket = ({ headers }: IncomingMessage) =>
+  /^websocket$/i.test(headers.upgrade ?? "") &&
+  headers["transfer-encoding"] === undefined &&
+  !Number(headers["content-length"] ?? 0);
 
 /** What is not even HTTP, or not yet when the time for its headers is over, is answered in the one shape too. */
 const answerBrokenRequest =

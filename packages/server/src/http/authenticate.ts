@@ -14,13 +14,14 @@ function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 export async function authenticate(
   context: HttpContext,
   headers: IncomingHttpHeaders,
-  address: string,
+  /** Undefined where the caller has gone. */
+  address: string | undefined,
 ): Promise<Principal> {
   const { store, keys, clock, limits } = context;
   try {
     return await principalOfToken(store, keys, tokenOf(headers), clock.now());
   } catch (error) {
-    if (error instanceof ApiError && tokenOf(headers)) limits.badTokens.take(networkOf(address));
+    if (error instanceof ApiError && tokenOf(headers)) limits.badTokens.take(networkOf(address ?? ""));
     throw error;
   }
 }

@@ -9,8 +9,8 @@ import { networkOf } from "./ip-addresses.ts";
 import { type PeerUser, PeerUsers } from "./peer-users.ts";
 
 interface Request {
-  /** As told by proxies that are trusted. */
-  readonly ip: string;
+  /** As told by proxies that are trusted; undefined where the caller has gone. */
+  readonly ip: string | undefined;
   readonly socket: Socket;
 }
 
@@ -27,7 +27,7 @@ export class Callers {
   async keyOf({ ip, socket }: Request): Promise<string> {
     const user = isOnThisMachine(socket) ? await this.#peer(socket) : undefined;
     // A job that pretends to be a proxy is still a job; so is what cannot be told any more.
-    if (user === "gone") return "nobody";
+    if (user === "gone" || ip === undefined) return "nobody";
     if (user !== undefined && (this.#isJob(user) || ip === socket.remoteAddress)) return `user ${user}`;
     return networkOf(ip);
   }

@@ -46,14 +46,20 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   };
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
-    enter(request).then(
-      (call) =>
-        sockets.handleUpgrade(request, socket, head, (client) => {
-          const ping = keepAlive(client, () => accept(context, request));
-          void serve(following, client, call).finally(() => clearInterval(ping));
-        }),
-      (error: unknown) => refuse(socket as Socket, error),
-    );
+    enter(request)
+      .then(
+        (call) =>
+          sockets.handleUpgrade(request, socket, head, (client) => {
+            const ping = keepAlive(client, () => accept(context, request));
+            void serve(following, client, call).finally(() => clearInterval(ping));
+          }),
+        (error: unknown) => refuse(socket, error),
+      )
+      // Nothing that a stranger sends may end the server.
+      .catch((error: unknown) => {
+        context.log.error({ err: error }, "an upgrade failed");
+        socket.destroy();
+      });
   });
   app.addHook("onClose", async () => {
     for (const client of sockets.clients) client.close(1001);
@@ -99,7 +105,7 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
 }
 
 /** 401 and 403 end the client's command; it tries again after anything else. */
-function refuse(socket: Socket, error: unknown): void {
+function refuse(socket: Duplex, error: unknown): void {
   const known = isUnavailable(error) ? unavailable() : error;
   answerAndClose(socket, known instanceof ApiError ? known : new ApiError("internal", "The server failed."));
 }

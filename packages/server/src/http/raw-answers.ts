@@ -1,10 +1,10 @@
 /** Answers on connections where the framework has no say: what is no HTTP, upgrades, and requests that take too long. */
 import { STATUS_CODES } from "node:http";
-import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { ApiError } from "@millrace/contract";
 
 /** The last answer of a connection. Both sides are closed: a caller that never ends its own would keep the other half. */
-export function answerAndClose(socket: Socket, error: ApiError): void {
+export function answerAndClose(socket: Duplex, error: ApiError): void {
   if (!socket.writable) return void socket.destroy();
   const body = JSON.stringify(error.toBody());
   const head = [
@@ -14,6 +14,6 @@ export function answerAndClose(socket: Socket, error: ApiError): void {
     ...(error.retryAfter === undefined ? [] : [`Retry-After: ${error.retryAfter}`]),
     "Connection: close",
   ];
-  socket.write(`${head.join("\r\n")}\r\n\r\n${body}`);
-  socket.destroySoon();
+  // An upgrade need not come over a socket: where the request has a body, it is a stream around one.
+  socket.end(`${head.join("\r\n")}\r\n\r\n${body}`, () => socket.destroy());
 }

@@ -13,7 +13,7 @@ export interface SecretSearch {
 }
 
 /** Up to this length a secret is looked for whole. What begins like a longer one for so many bytes is taken for it. */
-export const wholeBytes = 250;
+const wholeBytes = 250;
 
 /** The platform's search is linear for short patterns, and faster than ours while there are only a few of them. */
 const few = 16;

@@ -77,8 +77,17 @@ async function copy(
 
 export function tidyStores(context: KeepStoresContext & Measuring): Loop {
   /** Paused, or about to be. */
-  const paused = new Set<number>();
+  const paused = new Map<number, TeamStoreRow>();
+  const advice = new ClockAdvice(context);
   let first = true;
+  /** Decided anew each time: the clock may have been wrong when it was, and the database may not have taken it. */
+  const goOn = async (row: TeamStoreRow, wasPaused: boolean) => {
+    const { team_id: team } = row;
+    const isPaused = await pause(context, row);
+    if (isPaused) await sleep(settling);
+    else if (wasPaused) await resume(context, team);
+    if (!isPaused || (await tidy(context, team))) paused.delete(team);
+  };
   return {
     name: "tidy-stores",
     signal: new Signal(),
@@ -87,21 +96,14 @@ export function tidyStores(context: KeepStoresContext & Measuring): Loop {
       const { store, clock, storeTidyHours } = context;
       if (first) await store.write(resumeTeams);
       first = false;
-      for (const team of paused) {
-        // Said again: the database may have gone away before it took it.
-        await store.write((db) => updateTeamStore(db, team, { paused_at: iso(clock.now()) }));
-        if (await tidy(context, team)) paused.delete(team);
-      }
-      if (storeTidyHours === 0) return;
+      for (const row of paused.values()) await goOn(row, true);
+      if (storeTidyHours === 0 || !(await advice.mayAct())) return;
       // One team after another: none waits while another's store is tidied.
       for (const row of await storesToTidy(store.db, ...span(clock, storeTidyHours * hour))) {
-        const { team_id: team } = row;
-        if (paused.has(team)) continue;
+        if (paused.has(row.team_id)) continue;
         // Noted first: whatever fails in between, the team is resumed in the end.
-        paused.add(team);
-        const isPaused = await pause(context, row);
-        if (isPaused) await sleep(settling);
-        if (!isPaused || (await tidy(context, team))) paused.delete(team);
+        paused.set(row.team_id, row);
+        await goOn(row, false);
       }
     },
   };
@@ -115,19 +117,22 @@ const pause = (context: KeepStoresContext, row: TeamStoreRow): Promise<boolean> 
     return true;
   });
 
+async function resume({ store, signals }: KeepStoresContext, team: number): Promise<void> {
+  await store.write((db) => updateTeamStore(db, team, { paused_at: null }));
+  signals.dispatch.wake();
+}
+
 const isOverdue = ({ clock, storeTidyHours, storePauseDays }: KeepStoresContext, { tidied_at }: TeamStoreRow) =>
   storePauseDays > 0 && clock.now() - Date.parse(tidied_at ?? "") >= storeTidyHours * hour + storePauseDays * day;
 
 /** False: jobs of the team still run. */
-async function tidy(
-  { store, signals, clock, log, teamStores, measures }: KeepStoresContext & Measuring,
-  team: number,
-): Promise<boolean> {
+async function tidy(context: KeepStoresContext & Measuring, team: number): Promise<boolean> {
+  const { store, signals, clock, log, teamStores, measures } = context;
   if (await isTeamBusy(store.db, team)) return false;
   try {
     const said = await teamStores.tidy(team);
-    await teamStores.compact(team);
     log.info({ team, said }, "the team's dataset store was tidied");
+    await compact(context, team);
   } catch (error) {
     log.error({ err: error, team }, "the team's dataset store could not be tidied");
   }
@@ -135,4 +140,19 @@ async function tidy(
   await store.write((db) => updateTeamStore(db, team, { paused_at: null, tidied_at: iso(clock.now()) }));
   signals.dispatch.wake();
   return true;
+}
+
+/** A store that is larger cannot be written anew in the time that its team may stand still for it. */
+const mostCompacted = 50 * 1024 ** 3;
+
+/** Gives the space of removed versions back. The store is written anew twice for that: as a copy, and as a log of it. */
+async function compact({ log, disk, teamStores }: KeepStoresContext, team: number): Promise<void> {
+  const bytes = teamStores.length(team);
+  if (bytes > mostCompacted || (await disk.isLow(2 * bytes)))
+    return log.warn({ team, bytes }, "the space of removed versions is not given back: the store is too large for it");
+  try {
+    await teamStores.compact(team);
+  } catch (error) {
+    log.error({ err: error, team }, "the space of removed versions could not be given back");
+  }
 }

@@ -52,7 +52,8 @@ export class DiskWatch {
     if (limits.disk === 0 || this.#counting.has(folder.key) || now < (this.#next.get(folder.key) ?? 0)) return;
     this.#counting.add(folder.key);
     try {
-      const used = await diskUsage([folder.work, folder.file("tmp"), folder.file("build")]);
+      // What cannot be counted now is counted next time.
+      const used = await diskUsage([folder.work, folder.file("tmp"), folder.file("build")]).catch(() => 0);
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
       if (used + elsewhere <= limits.disk) return undefined;

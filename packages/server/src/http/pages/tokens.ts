@@ -29,7 +29,8 @@ async function change({ store, clock }: HttpContext, request: FastifyRequest, pr
   const text = (name: string) => field(request.body, name).trim();
   const actor = actorOf(principal, request.ip);
   if (text("revoke") !== "") {
-    await endToken(store, principal, actor, Number(text("revoke")) || 0, clock.now());
+    const id = /^\d{1,9}$/.test(text("revoke")) ? Number(text("revoke")) : 0;
+    await endToken(store, principal, actor, id, clock.now());
     return html`<p class="good" role="status">The token is revoked.</p>`;
   }
   const days = text("expires_in_days");
