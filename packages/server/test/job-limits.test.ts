@@ -111,6 +111,21 @@ describe("limits of a job", () => {
       assert.match(await refusedJob(shell(":", input)), expected);
     });
 
+  it("requirements with an end of a line that cannot be seen are refused, wherever they come from", async () => {
+    const unseen = ["\v", "\f", "\x1b", "\x1c", "\x1d", "\x1e", "\x7f", "\x85", "\u2028", "\u2029"];
+    for (const end of unseen) {
+      const code = end.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+      const expected = `requirements: expected text without control characters, got U+${code} in line 2. Remove it; only tabs and ends of lines are taken.`;
+      const requirements = `numpy\n# pinned${end}-r /tmp/list.txt`;
+      assert.equal(await refusedJob(shell(":", { requirements })), expected);
+      const escaped = `\\u${code.padStart(4, "0")}`;
+      const metadata = `# /// script\n# dependencies = ["numpy", "# pinned${escaped}-r /tmp/list.txt"]\n# ///\n`;
+      assert.equal(await refusedJob(python(metadata)), expected);
+    }
+    const { id } = await createJob(client, shell(":", { requirements: "# a\tb\r\n# c" }));
+    await waitForEnd(client, id);
+  });
+
   it("script metadata in the query has the limits of the fields that it fills", async () => {
     const metadata = (lines: string[]) => `# /// script\n${lines.map((line) => `# ${line}\n`).join("")}# ///\n`;
     const dependencies = metadata([`dependencies = [${`"${"d".repeat(60_000)}",`.repeat(5)}]`]);
