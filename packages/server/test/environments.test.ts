@@ -255,6 +255,27 @@ while time.time() < end:
     }
   });
 
+  // At bwrap a job does not see the place.
+  const hidden = level === "uid" ? it : it.skip;
+  hidden("hand a colleague nothing of a list on the machine that is gone, however it is spelled", async () => {
+    const place = await mkdtemp(join(folder, "gone-"));
+    await chmod(place, 0o755);
+    const list = join(place, "list.txt");
+    const attacks = [`-r file://${list}`, `# pinned\f-r ${list}`];
+    const there = await wheel("planted", "PLANTED CODE RUNS");
+    await writeFile(list, `${there.path}\n`);
+    const job = (requirements: string) => ({ requirements, query: "import planted" });
+    for (const attack of attacks) {
+      const built = await start(job(attack));
+      assert.match(built, /Building virtualenv[\s\S]*PLANTED CODE RUNS/, "the builder itself asked for it");
+    }
+    await rm(list);
+    for (const attack of attacks) {
+      const log = await start(job(attack));
+      assert.doesNotMatch(log, /Using cached virtualenv|PLANTED CODE RUNS/, attack);
+    }
+  });
+
   it("of a job with secrets of a person are that person's; others share the team's", async () => {
     const requirements = "# whose is it";
     const first = async (rest: Partial<JobSpec>) => /Building/.test(await start({ requirements, ...rest }));

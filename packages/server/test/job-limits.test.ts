@@ -116,6 +116,21 @@ describe("limits of a job", () => {
       assert.match(await refusedJob(shell(":", input)), expected);
     });
 
+  it("requirements with an end of a line that cannot be seen are refused, wherever they come from", async () => {
+    const unseen = ["\v", "\f", "\x1b", "\x1c", "\x1d", "\x1e", "\x7f", "\x85", "\u2028", "\u2029"];
+    for (const end of unseen) {
+      const code = end.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+      const expected = `requirements: expected text without control characters, got U+${code} in line 2. Remove it; only tabs and ends of lines are taken.`;
+      const requirements = `numpy\n# pinned${end}-r /tmp/list.txt`;
+      assert.equal(await refusedJob(shell(":", { requirements })), expected);
+      const escaped = `\\u${code.padStart(4, "0")}`;
+      const metadata = `# /// script\n# dependencies = ["numpy", "# pinned${escaped}-r /tmp/list.txt"]\n# ///\n`;
+      assert.equal(await refusedJob(python(metadata)), expected);
+    }
+    const taken = { requirements: "# a\tb\r\n# c", start_after: "2100-01-01T00:00:00Z" };
+    assert.ok((await createJob(client, shell(":", taken))).id);
+  });
+
   it("script metadata in the query is not read beyond its limit", async () => {
     const script = `# /// script\n${"# [[a]]\n".repeat(20_000)}# ///\n`;
     assert.match(

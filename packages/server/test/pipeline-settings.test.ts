@@ -136,6 +136,10 @@ describe("settings of a pipeline", () => {
     const { name } = await trigger(client, ["checked"], true);
     const wrong: [UpdatePipelineSettingsInput, RegExp][] = [
       [{ python_version: "three" }, /python_version: expected a version such as/],
+      [
+        { requirements: "# six\f-r /tmp/list.txt" },
+        /requirements: expected text without control characters, got U\+000C in line 1/,
+      ],
       [{ repository: "nonsense" }, /repository: expected a git URL/],
       [{ repository: "file:///etc" }, /MILLRACE_JOB_PATHS/],
       [{ workers: 3 }, /workers: expected at most 2/],

@@ -18,6 +18,9 @@ export function checkParams<T extends object>(params: T): T {
   throw tooLong("params", most, bytes, "Attach what is long as a file.");
 }
 
+/** Python ends a line at some of these, where others see none: a path could hide behind a comment. */
+const unseen = /(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}]/u;
+
 /** The script may bring its own, which no schema has seen. */
 export function checkRequirements(text: string | null): string | null {
   const instead = "Attach a requirements file and name it with `-r FILE`.";
@@ -27,6 +30,15 @@ export function checkRequirements(text: string | null): string | null {
   const longest = text.split("\n").reduce((most, line) => Math.max(most, Buffer.byteLength(line)), 0);
   if (longest > processLimits.requirementsLine)
     throw tooLong("requirements", `${processLimits.requirementsLine} bytes in a line`, longest, instead);
+  const found = unseen.exec(text);
+  if (found) {
+    const code = `U+${found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+    const line = text.slice(0, found.index).split("\n").length;
+    throw new ApiError(
+      "invalid",
+      `requirements: expected text without control characters, got ${code} in line ${line}. Remove it; only tabs and ends of lines are taken.`,
+    );
+  }
   return text;
 }
 

@@ -11,5 +11,5 @@ if [ -n "$uv" ]; then
     "$uv" pip install --python "$venv/bin/python" --requirement "$requirements"
 else
   "$python" -I -m venv "$venv" &&
-    "$venv/bin/python" -I -m pip install --requirement "$requirements"
+    "$venv/bin/python" -I -X utf8 -m pip install --requirement "$requirements"
 fi

@@ -16,33 +16,46 @@ export const buildSettings = (operator: Readonly<Record<string, string>>, { envi
   ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
 });
 
+/** An index that is a folder, or a `file:` URL, has contents that no key tells. */
+export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boolean =>
+  Object.entries(environment)
+    .filter(([name]) => indexVariable.test(name) && /INDEX(_URL)?$/.test(name) && !name.endsWith("NO_INDEX"))
+    .some(([, value]) => value.split(/\s+/).some((word) => word !== "" && !/^([\w-]+=)?https?:\/\//.test(word)));
+
 /**
  * Lines that name packages and indexes, and no file of ours or folder. What is anything else is looked at more closely,
- * inside: requirements may come with the repository.
+ * inside (stage.py): requirements may come with the repository.
  */
 const plainLines = [
-  /^(#.*)?$/,
+  // pip reads a file in the encoding that its first comment declares.
+  /^(#(?!.*coding[:=]).*)?$/,
   /^--(pre|prefer-binary|require-hashes|no-index)$/,
-  /^(-i|--index-url|--extra-index-url|-f|--find-links)[ =]https?:\/\/\S+$/,
-  /^--(no-binary|only-binary|trusted-host|use-feature)[ =][\w.,:-]+$/,
+  /^(-[if] |--(index-url|extra-index-url|find-links)[ =])https?:\/\/[\w./:@%?&=+~,-]+$/,
+  /^--(no-binary|only-binary|trusted-host|use-feature)[ =][A-Za-z0-9:][\w.,:-]*$/,
   // A name with extras and versions, a marker, a comment.
-  /^[A-Za-z0-9][\w .,<>=!~*+()[\]-]*(;[^/\\#]*)?( #.*)?$/,
-  /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/\S+$/,
+  /^[A-Za-z0-9][\w .,<>=!~*+()[\]-]*(;[\w .,<>=!~*+()'"-]*)?( #.*)?$/,
+  /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/[\w./:@%?=+~,-]+$/,
 ];
 const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
+/** Options behind a name, and a line that goes on in the next. */
+const goesOn = /^[^#]*\s-|\\$/;
+/** More ends of lines than one can see: to pip a comment ends at each of them. */
+const unseen = /\r(?!\n)|(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}\ufeff]/u;
 
 export const namesFiles = (requirements: string): boolean =>
+  unseen.test(requirements) ||
   requirements.split("\n").some((line) => {
     const text = line.trim();
-    return !plainLines.some((plain) => plain.test(text)) || (archive.test(text) && !text.includes("://"));
+    if (!plainLines.some((plain) => plain.test(text)) || goesOn.test(text)) return true;
+    return archive.test(text) && !text.includes("://");
   });
 
 export function environmentPhase(input: PlanInput): string {
-  const { folder, tools, isolation, requirements = "" } = input;
+  const { folder, tools, isolation, spec, requirements = "" } = input;
   const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
   return [
     `  envs=${quote(tools.envsDir)} key=${keyOf(input)}`,
-    `  named=${namesFiles(requirements) ? "yes" : ""} owner=${owner}`,
+    `  named=${namesFiles(requirements) || indexIsLocal(spec) ? "yes" : ""} owner=${owner}`,
     `  evict() { ${isolation.evict(folder)}; }`,
     `  . ${quote(tools.environmentScript)}`,
   ].join("\n");
@@ -59,7 +72,7 @@ function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings
 
 /** What environment.sh calls. */
 export function environmentFunctions(input: PlanInput): Record<string, string> {
-  const { isolation, folder, interpreter, tools } = input;
+  const { isolation, folder, interpreter, tools, spec } = input;
   const readable = [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])];
   const python = interpreter?.path ?? "";
   const script = (name: string) => folder.file(`input/${name}`);
@@ -68,7 +81,9 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
     const command = `/bin/sh ${quote(script("build.sh"))} "$MILLRACE_VENV" ${rest}`;
     return isolation.enter({ folder, readable, building, writable: ['"$MILLRACE_VENV"'], command });
   };
-  const stage = words(python, "-I", script("stage.py"), script("requirements.txt"), folder.file("build/files"));
+  const settled = indexIsLocal(spec) ? ["own"] : [];
+  const staged = [script("requirements.txt"), folder.file("build/files"), ...settled];
+  const stage = words(python, "-I", script("stage.py"), ...staged);
   return {
     stage: isolation.enter({ folder, readable, building: "work", command: stage }),
     build_shared: build("files", ".millrace-requirements.txt"),
