@@ -50,7 +50,7 @@ async function runInside(
   readable: readonly string[],
 ): Promise<void> {
   const folder = new AttemptFolder(join(root, "jobs"), `bare.${++counter}`);
-  const uid = isolation.takeUser(folder);
+  const uid = await isolation.takeUser(folder);
   folder.make();
   folder.makeInside(uid, true);
   folder.writeInput("env", "", uid);

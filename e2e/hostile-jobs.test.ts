@@ -144,7 +144,12 @@ while time.time() < end:
     except OSError: pass
     time.sleep(0.0003)
 `;
-    await run(shell(`cat > chain.py <<'EOF'\n${chain}EOF\nexec python3 chain.py`));
+    const { job } = await run(shell(`cat > chain.py <<'EOF'\n${chain}EOF\nexec python3 chain.py`));
+    // With the job its file goes; a chain that goes on makes another.
+    const folder = join(server.dataDir, "jobs", `${job.id}.1`);
+    for (const deadline = Date.now() + 30_000; (await readdir(folder)).includes("work"); await sleep(50)) {
+      assert.ok(Date.now() < deadline, "its folder is still there");
+    }
     const size = async () => (await stat(beat).catch(() => ({ size: 0 }))).size;
     const before = await size();
     await sleep(500);

@@ -119,7 +119,7 @@ async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel;
     const { level } = isolation;
     if (level === "bwrap") return { level, finding: { level: "ok", topic, message: "bwrap: each job in a sandbox" } };
     if (level === "uid") {
-      const message = `uid: each job as a user of its own. ${missing.join(" ")}`;
+      const message = `uid: each job as a user of its own. ${[...missing, ...isolation.warnings].join(" ")}`;
       return { level, finding: { level: "ok", topic, message } };
     }
     const message = `none: jobs run as the user of the server. ${missing.join(" ")}`;

@@ -168,6 +168,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const collecting = new Map<string, Promise<void>>();
   const { isolation } = engine.capabilities;
   log.info({ isolation }, "jobs are isolated at this level");
+  for (const warning of engine.warnings) log.warn(warning);
   for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
   const filesDir = join(config.dataDir, "files");
   const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);

@@ -113,34 +113,34 @@ describe("users of jobs", () => {
       registry: join(folder, "registry.db"),
     });
 
-  it("are given to one attempt at a time, and back by that attempt only; the last is nobody's", () => {
+  it("are given to one attempt at a time, and back by that attempt only; the last is nobody's", async () => {
     const users = open("one");
-    const taken = ["a", "b", "c"].map((key) => users.take(key));
+    const taken = await Promise.all(["a", "b", "c"].map((key) => users.take(key)));
     assert.deepEqual(taken, [58_000, 58_001, 58_002]);
-    assert.throws(() => users.take("d"), /All user ids from 58000 to 58003 are in use/);
+    await assert.rejects(users.take("d"), /All user ids from 58000 to 58003 are in use/);
     users.give(58_001, "somebody else");
-    assert.throws(() => users.take("d"), /in use/);
+    await assert.rejects(users.take("d"), /in use/);
     users.give(58_001, "b");
     users.give(58_001, "b");
-    assert.equal(users.take("d"), 58_001);
-    assert.throws(() => users.take("e"), /in use/);
+    assert.equal(await users.take("d"), 58_001);
+    await assert.rejects(users.take("e"), /in use/);
     users.close();
   });
 
   it("that folders of an earlier life need are not given away, though the registry was lost", async () => {
     await rm(join(folder, "registry.db"), { force: true });
     const users = open("one", [[58_000, "old"]]);
-    assert.deepEqual([users.take("a"), users.take("b")], [58_001, 58_002]);
+    assert.deepEqual([await users.take("a"), await users.take("b")], [58_001, 58_002]);
     users.give(58_000, "old");
-    assert.equal(users.take("c"), 58_000);
+    assert.equal(await users.take("c"), 58_000);
     users.close();
   });
 
   it("of a living server are nobody else's", async () => {
     await rm(join(folder, "registry.db"), { force: true });
     const [one, two] = [open("one"), open("two")];
-    const taken = [one.take("a"), one.take("b"), one.take("c")];
-    assert.throws(() => two.take("x"), /in use/);
+    const taken = [await one.take("a"), await one.take("b"), await one.take("c")];
+    await assert.rejects(two.take("x"), /in use/);
     assert.equal(new Set(taken).size, 3);
     one.close();
     two.close();

@@ -37,8 +37,10 @@ interface StoreAccess {
 
 export interface Isolation {
   readonly level: IsolationLevel;
+  /** What the operator should know though it works. */
+  readonly warnings: readonly string[];
   /** The user of a new attempt; undefined: the server's own. */
-  takeUser(folder: AttemptFolder): number | undefined;
+  takeUser(folder: AttemptFolder): Promise<number | undefined>;
   /** A command in front of another that runs it with a job's rights, to see what jobs can reach; empty: they see what we see. */
   readonly asJob: readonly string[];
   /** Words in front of the program that starts all jobs. */
@@ -71,6 +73,7 @@ export interface Programs {
   readonly setpriv: string | undefined;
   readonly prlimit: string | undefined;
   readonly ipcrm: string | undefined;
+  readonly find: string | undefined;
 }
 
 /** Where a command runs, in the attempt's folder; where its variables are there; and the way back from the one to the other. */
@@ -92,6 +95,7 @@ const activate = "VIRTUAL_ENV=$MILLRACE_VENV PATH=$MILLRACE_VENV/bin:$PATH; expo
 /** Own session, clean environment, nothing else: the job is the server's user. */
 export class NoIsolation implements Isolation {
   readonly level = "none";
+  readonly warnings = [];
   readonly asJob = [];
   readonly startWith = [];
   readonly #programs: Programs;
@@ -100,7 +104,7 @@ export class NoIsolation implements Isolation {
     this.#programs = programs;
   }
 
-  takeUser(): undefined {}
+  async takeUser(): Promise<undefined> {}
   async clearUser(): Promise<void> {}
   freeUser(): void {}
   async endUser(): Promise<void> {}
@@ -168,6 +172,7 @@ export interface UserOptions {
 export interface UserIsolationOptions extends UserOptions {
   readonly prlimit: string;
   readonly places: SharedPlaces;
+  readonly warnings: readonly string[];
 }
 
 /** A user of its own for every running job. */
@@ -193,7 +198,11 @@ export class UserIsolation implements Isolation {
     return becoming(programs.setpriv, range.last);
   }
 
-  takeUser(folder: AttemptFolder): number {
+  get warnings(): readonly string[] {
+    return this.#options.warnings;
+  }
+
+  takeUser(folder: AttemptFolder): Promise<number> {
     return this.#options.users.take(folder.key);
   }
 
@@ -255,6 +264,7 @@ export interface SandboxIsolationOptions {
 /** Namespaces of its own, in which little of the machine is to be seen; as a user of its own where the server is root. */
 export class SandboxIsolation implements Isolation {
   readonly level = "bwrap";
+  readonly warnings = [];
   readonly asJob = [];
   readonly startWith = [];
   readonly #options: SandboxIsolationOptions;
@@ -263,7 +273,7 @@ export class SandboxIsolation implements Isolation {
     this.#options = options;
   }
 
-  takeUser(folder: AttemptFolder): number | undefined {
+  async takeUser(folder: AttemptFolder): Promise<number | undefined> {
     return this.#options.users?.users.take(folder.key);
   }
 

@@ -51,6 +51,7 @@ export class LocalEngine implements Engine {
   readonly interpreters: Interpreters;
   /** Why each stronger level of isolation does not work here. */
   readonly missing: readonly string[];
+  readonly warnings: readonly string[];
   readonly #options: LocalEngineOptions;
   readonly #jobsDir: string;
   readonly #tools: Toolbox;
@@ -66,6 +67,7 @@ export class LocalEngine implements Engine {
   readonly #sampled = new Map<string, number>();
   readonly #ages = new Ages();
   readonly #logs = new LogMarks();
+  readonly #uncleaned = new Set<string>();
   readonly #scripts = new Map<string, string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
@@ -87,6 +89,7 @@ export class LocalEngine implements Engine {
     this.#isolation = isolation;
     this.#processes = new AttemptProcesses((folder) => isolation.holdsUser(folder));
     this.missing = missing;
+    this.warnings = isolation.warnings;
     this.capabilities = { isolation: isolation.level };
     const groups = readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []);
     this.#cgroups = Cgroups.open(options.dataDir, options.limits, new Set(groups));
@@ -112,9 +115,14 @@ export class LocalEngine implements Engine {
     // An interpreter that has the library, and nothing more is asked for: no environment is needed.
     const requirements = wanted === `datachain==${interpreter?.library}` ? undefined : wanted;
     folder.make();
-    // Finding the interpreter took a moment: the attempt may have been withdrawn meanwhile.
-    if (folder.claim() !== "none") return;
-    if (folder.owner() === -1) this.#prepare(spec, folder, interpreter, requirements);
+    const isNew = folder.owner() === -1;
+    const uid = isNew ? await this.#isolation.takeUser(folder) : undefined;
+    // All that took a moment: the attempt may have been withdrawn meanwhile.
+    if (folder.claim() !== "none") {
+      if (uid !== undefined) this.#isolation.freeUser(uid, folder);
+      return;
+    }
+    if (isNew) this.#prepare(spec, folder, uid, interpreter, requirements);
     this.#starter.start(folder.path);
   }
 
@@ -122,10 +130,11 @@ export class LocalEngine implements Engine {
   #prepare(
     spec: JobSpec,
     folder: AttemptFolder,
+    uid: number | undefined,
     interpreter: Interpreter | undefined,
     requirements: string | undefined,
   ): void {
-    const uid = this.#takeUser(folder);
+    this.#makeInside(folder, uid);
     if (spec.store && interpreter) folder.writePython(interpreter);
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
@@ -160,11 +169,10 @@ export class LocalEngine implements Engine {
     return this.#cgroups?.entries(group) ?? [];
   }
 
-  #takeUser(folder: AttemptFolder): number | undefined {
-    const uid = this.#isolation.takeUser(folder);
+  /** From here on the folder says whose it is. */
+  #makeInside(folder: AttemptFolder, uid: number | undefined): void {
     try {
       folder.makeInside(uid, this.#isolation.temporary(folder) !== undefined);
-      return uid;
     } catch (error) {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
       throw error;
@@ -416,8 +424,26 @@ export class LocalEngine implements Engine {
     return readdir(this.#jobsDir);
   }
 
-  /** The user is free when its files are gone: the next to have it must not find them. */
+  /** What could not be cleaned is tried again whenever something else could. */
   async cleanup(key: string): Promise<void> {
+    await this.#cleanOrKeep(key);
+    const again = [...this.#uncleaned];
+    this.#uncleaned.clear();
+    // Told when it failed first.
+    for (const other of again) this.#cleanOrKeep(other).catch(() => {});
+  }
+
+  async #cleanOrKeep(key: string): Promise<void> {
+    try {
+      await this.#clean(key);
+    } catch (error) {
+      this.#uncleaned.add(key);
+      throw error;
+    }
+  }
+
+  /** The user is free when its files are gone: the next to have it must not find them. */
+  async #clean(key: string): Promise<void> {
     const folder = this.#folder(key);
     const uid = folder.owner();
     const group = folder.group();

@@ -18,8 +18,8 @@ import { findProgram } from "./programs.ts";
 import { closedFolder } from "./reveal.ts";
 import { type JobPath, Sandbox } from "./sandbox.ts";
 import { callFilter } from "./seccomp.ts";
-import { SharedPlaces } from "./shared-places.ts";
-import { JobUsers, type UserRange } from "./users.ts";
+import { LeftBehind, SharedPlaces } from "./shared-places.ts";
+import { JobUsers, NoFreeUser, type UserRange } from "./users.ts";
 
 export interface IsolationOptions {
   readonly wanted: IsolationLevel | "auto";
@@ -47,12 +47,17 @@ export async function openIsolation(options: IsolationOptions, programs: Program
     try {
       return { isolation: await open(level, options, programs), missing };
     } catch (error) {
+      // The level works here: what is in its way now must not lead to a weaker one.
+      if (error instanceof NoFreeUser || error instanceof CannotClear) throw error;
       missing.push(`${level}: ${(error as Error).message}`);
     }
   }
   if (options.wanted === "auto" || options.wanted === "none") return { isolation: new NoIsolation(programs), missing };
   throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work here. ${missing.join(" ")}`);
 }
+
+/** What jobs of an earlier life left cannot even be looked for. */
+class CannotClear extends Error {}
 
 const isRoot = process.getuid?.() === 0;
 
@@ -75,27 +80,50 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
       `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
     );
   }
-  const [setpriv, prlimit, ipcrm] = (["setpriv", "prlimit", "ipcrm"] as const).map((name) => needed(programs, name));
+  const [setpriv = "", prlimit = "", ipcrm = "", find = ""] = (["setpriv", "prlimit", "ipcrm", "find"] as const).map(
+    (name) => needed(programs, name),
+  );
   const { users: range, dataDir, jobPaths } = options;
   const kept = [realpathSync(dataDir), ...jobPaths.map(({ path }) => path)];
-  const become = (uid: number) => becoming(setpriv as string, uid);
-  const places = new SharedPlaces({ range, kept, become, ipcrm: ipcrm as string });
+  const become = (uid: number) => becoming(setpriv, uid);
+  const inUse = () => opened.users.inUse();
+  const places = new SharedPlaces({ range, kept, become, ipcrm, find, inUse });
   // Of a server that is gone for good: nobody looks after what its jobs left, so nobody gets their users.
-  const opened = userOptions(options, programs, () => places.owners() ?? new Set());
-  await places.clear(opened.users.free());
-  return new UserIsolation({ ...opened, prlimit: prlimit as string, places });
+  const opened: UserOptions = userOptions(options, programs, (users) => places.owners(users));
+  try {
+    return new UserIsolation({ ...opened, prlimit, places, warnings: await clearFree(places, opened.users) });
+  } catch (error) {
+    opened.users.close();
+    throw error;
+  }
 }
 
-function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm"): string {
+/** Users whose things cannot be removed are not used; the next start tries again. */
+async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[]> {
+  try {
+    await places.clear(users.free());
+    return [];
+  } catch (error) {
+    const { message } = error as Error;
+    if (!(error instanceof LeftBehind)) {
+      throw new CannotClear(`Jobs cannot be given users of their own: ${message} Mend that and start again.`);
+    }
+    users.withhold(error.users);
+    return [`${message} These user ids are not used until the files are gone and the server is restarted.`];
+  }
+}
+
+function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm" | "find"): string {
   const path = programs[name];
-  if (!path) throw new Error(`The program ${name} is missing: install util-linux.`);
+  const provider = name === "find" ? "findutils" : "util-linux";
+  if (!path) throw new Error(`The program ${name} is missing: install ${provider}.`);
   return path;
 }
 
 function userOptions(
   { users: range, dataDir }: IsolationOptions,
   programs: Programs,
-  avoid?: () => ReadonlySet<number>,
+  avoid?: (users: readonly number[]) => Promise<ReadonlySet<number>>,
 ): UserOptions {
   const setpriv = needed(programs, "setpriv");
   const users = new JobUsers({ range, dataDir, inUse: usersInUse(dataDir), avoid });
@@ -167,7 +195,7 @@ function accountFiles(dataDir: string) {
 /** Starts a command inside, exactly as for a job. */
 async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
   const folder = new AttemptFolder(dataDir, `try-out.${process.pid}`);
-  const uid = isolation.takeUser(folder);
+  const uid = await isolation.takeUser(folder);
   try {
     folder.make();
     folder.makeInside(uid, true);

@@ -22,8 +22,8 @@ export async function findPrograms(jobEnvironment: Readonly<Record<string, strin
   const setsid = await findProgram("setsid", path);
   const env = await findProgram("env", path);
   if (!setsid || !env) throw new Error("The programs setsid (util-linux) and env (coreutils) are needed to run jobs.");
-  const [setpriv, prlimit, ipcrm] = await Promise.all(
-    ["setpriv", "prlimit", "ipcrm"].map((name) => findProgram(name, path)),
+  const [setpriv, prlimit, ipcrm, find] = await Promise.all(
+    ["setpriv", "prlimit", "ipcrm", "find"].map((name) => findProgram(name, path)),
   );
-  return { setsid, env, setpriv, prlimit, ipcrm };
+  return { setsid, env, setpriv, prlimit, ipcrm, find };
 }

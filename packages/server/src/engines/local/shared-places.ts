@@ -2,32 +2,55 @@
  * What jobs leave where everybody may write: files in temporary folders and in memory, and System V IPC. At the level
  * `uid` nothing but its owner ties it to its job, so it goes with the job, before anybody else gets that user.
  */
-import { execFile } from "node:child_process";
-import { type Dir, lstatSync, opendirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-import { promisify } from "node:util";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { lstatSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { removeSegments, segmentUsers } from "./segments.ts";
 import type { UserRange } from "./users.ts";
 
 export interface SharedPlacesOptions {
   readonly range: UserRange;
   /** Folders that may lie in these places and hold what jobs are to leave: the data folder, the operator's for jobs. */
   readonly kept: readonly string[];
+  /** Absolute paths of programs. */
+  readonly find: string;
   readonly ipcrm: string;
   /** Words in front of a command that run it as this user: then it can remove nothing of anybody else's. */
   readonly become: (uid: number) => readonly string[];
+  /** Users that attempts have. */
+  readonly inUse: () => Iterable<number>;
   readonly folders?: readonly string[];
 }
 
 const temporaryFolders = ["/tmp", "/var/tmp", "/dev/shm", "/run/lock"];
 
-/** As many entries are looked at in this process; where there are more, a program does it. */
-const mostEntries = 2000;
+/** Somebody else may still be putting files into a folder of theirs, or move folders while we look. */
+const removals = 3;
+
+/** Something of these users stays. */
+export class LeftBehind extends Error {
+  readonly users: readonly number[];
+
+  constructor(users: readonly number[], folders: readonly string[], why: string) {
+    super(`What jobs of the users ${users.join(", ")} left in ${folders.join(", ")} cannot be removed: ${why}.`);
+    this.users = users;
+  }
+}
+
+interface Left {
+  readonly users: ReadonlySet<number>;
+  readonly why: string;
+}
 
 export class SharedPlaces {
   readonly #options: SharedPlacesOptions;
   readonly #folders: readonly string[];
-  /** One removal at a time: each looks through everything. */
-  #removing: Promise<unknown> = Promise.resolve();
+  /** One pass at a time: each looks through everything. */
+  #running: Promise<unknown> = Promise.resolve();
+  /** Whoever comes while a pass runs joins the next. */
+  #next: { readonly users: Set<number>; readonly left: Promise<Left> } | undefined;
 
   constructor(options: SharedPlacesOptions) {
     this.#options = options;
@@ -35,116 +58,118 @@ export class SharedPlaces {
     this.#folders = folders.filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
   }
 
-  /** Users of jobs that own something here; undefined: there is too much to look through. */
-  owners(): Set<number> | undefined {
-    const users = new Set(segments().flatMap(({ uid, cuid }) => [uid, cuid].filter((user) => this.#isJob(user))));
-    const folders = [...this.#folders];
-    let seen = 0;
-    for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-      for (const path of entries(folder)) {
-        if (++seen > mostEntries) return undefined;
-        const found = lstatSync(path, { throwIfNoEntry: false });
-        if (!found) continue;
-        if (this.#isJob(found.uid)) users.add(found.uid);
-        const open = (found.mode & 0o002) !== 0 || this.#isJob(found.uid);
-        if (found.isDirectory() && open && !this.#options.kept.includes(path)) folders.push(path);
-      }
-    }
-    return users;
-  }
-
   /** Removes whatever these users own here; throws where something stays. None of their processes is left. */
   async clear(users: readonly number[]): Promise<void> {
-    const owners = users.length === 0 ? new Set<number>() : this.owners();
-    const dirty = owners ? users.filter((user) => owners.has(user)) : [...users];
-    if (dirty.length === 0) return;
-    const removed = this.#removing.then(() => this.#remove(dirty));
-    this.#removing = removed.catch(() => {});
-    return removed;
+    if (users.length === 0) return;
+    const left = await this.#join(users);
+    const own = users.filter((user) => left.users.has(user));
+    if (own.length > 0) throw new LeftBehind(own, this.#folders, left.why);
   }
 
-  async #remove(users: readonly number[]): Promise<void> {
-    for (const user of users) await this.#removeSegments(user);
-    // Somebody else may still be putting files into a folder of theirs.
-    for (let attempt = 0; attempt < 3; attempt++) {
-      // Seen from the folder that each lies in: no name on the way there can be exchanged for a link.
-      await this.#find(users, ["-execdir", "rm", "-rf", "--one-file-system", "--", "{}", "+"]).catch(() => "");
-      if ((await this.#find(users, ["-print", "-quit"])) === "") return;
+  /** Those of these users that own something here. */
+  async owners(users: readonly number[]): Promise<Set<number>> {
+    const asked = new Set(users);
+    const found = (await segmentUsers()).intersection(asked);
+    if (asked.size === found.size || this.#folders.length === 0) return found;
+    const fault = await this.#find(asked, ["-printf", "%U\\n", "-false"], (user) => {
+      found.add(Number(user));
+      return found.size === asked.size;
+    });
+    if (fault !== undefined) throw new Error(`What jobs left in ${this.#folders.join(", ")} is not known: ${fault}`);
+    return found;
+  }
+
+  #join(users: readonly number[]): Promise<Left> {
+    if (!this.#next) {
+      const waiting = new Set<number>();
+      const left = this.#running.then(() => {
+        this.#next = undefined;
+        return this.#pass([...waiting]);
+      });
+      this.#next = { users: waiting, left };
+      this.#running = left.catch(() => {});
     }
-    throw new Error(`What jobs left in ${this.#folders.join(", ")} cannot be removed (users ${users.join(", ")}).`);
+    for (const user of users) this.#next.users.add(user);
+    return this.#next.left;
   }
 
-  /** Follows no link, stays out of what no job can write to, and takes what these users own as a whole. */
-  async #find(users: readonly number[], action: readonly string[]): Promise<string> {
-    const { kept, range } = this.#options;
+  /** Where one user's things cannot be removed, the others are clean all the same. */
+  async #pass(users: readonly number[]): Promise<Left> {
+    let why = "they are made anew all the time";
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const left = await this.owners(users);
+        if (left.size === 0 || attempt === removals) return { users: left, why };
+        why = (await this.#remove(left)) ?? why;
+      } catch (error) {
+        if (attempt === removals) throw error;
+      }
+    }
+  }
+
+  /** Returns what went wrong; what it left is looked for afterwards. */
+  async #remove(users: ReadonlySet<number>): Promise<string | undefined> {
+    const { ipcrm, become } = this.#options;
+    let why: string | undefined;
+    await removeSegments([...users], ipcrm, become).catch((error: Error) => {
+      why = error.message.trim();
+    });
+    if (this.#folders.length === 0) return why;
+    // Seen from the folder that each lies in: no name on the way there can be exchanged for a link.
+    const action = ["-prune", "-execdir", "rm", "-rf", "--one-file-system", "--", "{}", "+"];
+    return (await this.#find(users, action)) ?? why;
+  }
+
+  /**
+   * Follows no link and stays out of what no job can write to, and of what a running job keeps for itself: that goes as
+   * a whole when its job ends. The action is for what these users own; `until` gets the
+   * lines that it prints and says when they are enough. Returns what kept it from looking at everything.
+   */
+  async #find(
+    users: ReadonlySet<number>,
+    action: readonly string[],
+    until: (line: string) => boolean = () => false,
+  ): Promise<string | undefined> {
+    const { kept, range, find, inUse } = this.#options;
     const aside = kept.flatMap((path) => ["-path", path.replace(/[*?[\\]/g, "\\$&"), "-prune", "-o"]);
-    const owned = users.flatMap((user, index) => [...(index === 0 ? [] : ["-o"]), "-uid", String(user)]);
     const jobs = ["-uid", `+${range.first - 1}`, "-uid", `-${range.last + 1}`];
     const closed = ["-type", "d", "!", "-perm", "-0002", "!", "(", ...jobs, ")", "-prune"];
-    const expression = [...aside, "(", ...owned, ")", "-prune", ...action, "-o", ...closed];
-    const words = ["-P", ...this.#folders, "-xdev", "-mindepth", "1", ...expression];
-    const { stdout } = await promisify(execFile)("find", words, {
-      env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
-      cwd: "/",
-    })
-      // Files that vanish meanwhile are no fault.
-      .catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? "" }));
-    return stdout;
-  }
-
-  async #removeSegments(user: number): Promise<void> {
-    const { ipcrm, become } = this.#options;
-    const words = segments()
-      .filter(({ uid, cuid }) => uid === user || cuid === user)
-      .flatMap(({ flag, id }) => [flag, id]);
-    if (words.length === 0) return;
-    const [program = "", ...rest] = [...become(user), ipcrm, ...words];
-    await promisify(execFile)(program, rest, { env: { PATH: "/usr/bin:/bin" } });
-  }
-
-  #isJob(uid: number): boolean {
-    return uid >= this.#options.range.first && uid <= this.#options.range.last;
+    const others = new Set(inUse()).difference(users);
+    const own = ["-type", "d", "!", "-perm", "/0077", "(", ...ownedBy(others), ")", "-prune"];
+    const apart = others.size === 0 ? closed : [...closed, "-o", ...own];
+    const expression = [...aside, "(", ...ownedBy(users), ")", ...action, "-o", ...apart];
+    const words = ["-P", ...this.#folders, "-ignore_readdir_race", "-xdev", "-mindepth", "1", ...expression];
+    const env = { PATH: "/usr/bin:/bin", LC_ALL: "C" };
+    const child = spawn(find, words, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });
+    let fault: string | undefined;
+    let explained = false;
+    const [[status, signal], enough] = await Promise.all([
+      once(child, "close"),
+      readLines(child.stdout, (line) => until(line) && child.kill("SIGKILL")),
+      readLines(child.stderr, (line) => {
+        explained = true;
+        if (isFault(line)) fault ??= line.slice(0, 500);
+        return false;
+      }),
+    ]);
+    if (enough || fault !== undefined) return fault;
+    if (signal !== null) return `find was ended by ${signal}`;
+    return status === 0 || explained ? undefined : `find ended with status ${status}`;
   }
 }
 
-/** As many as are asked for, of a folder of any size. */
-function* entries(folder: string): Generator<string> {
-  let opened: Dir;
-  try {
-    opened = opendirSync(folder, { bufferSize: 256 });
-  } catch {
-    return;
-  }
-  try {
-    for (let entry = opened.readSync(); entry; entry = opened.readSync()) yield join(folder, entry.name);
-  } finally {
-    opened.closeSync();
-  }
+const ownedBy = (users: ReadonlySet<number>) =>
+  [...users].flatMap((user, index) => [...(index === 0 ? [] : ["-o"]), "-uid", String(user)]);
+
+/** Whether `enough` said so of one. Where a program cannot be started there may be no stream. */
+async function readLines(stream: Readable | undefined, enough: (line: string) => boolean): Promise<boolean> {
+  if (!stream) return false;
+  let isEnough = false;
+  for await (const line of createInterface({ input: stream })) isEnough ||= enough(line);
+  return isEnough;
 }
 
-interface Segment {
-  readonly flag: string;
-  readonly id: string;
-  readonly uid: number;
-  readonly cuid: number;
-}
-
-const kinds = { shm: "-m", sem: "-s", msg: "-q" };
-
-/** System V shared memory, semaphores and queues of this machine. */
-function segments(): Segment[] {
-  return Object.entries(kinds).flatMap(([kind, flag]) => {
-    const [header = [], ...rows] = table(`/proc/sysvipc/${kind}`);
-    const [uid, cuid] = [header.indexOf("uid"), header.indexOf("cuid")];
-    return rows.map((row) => ({ flag, id: row[1] ?? "", uid: Number(row[uid]), cuid: Number(row[cuid]) }));
-  });
-}
-
-function table(file: string): string[][] {
-  try {
-    const lines = readFileSync(file, "latin1").trim().split("\n");
-    return lines.map((line) => line.trim().split(/\s+/));
-  } catch {
-    return [];
-  }
-}
+/** What running jobs remove or exchange meanwhile is none, nor is a mount that keeps root out: jobs can make none here. */
+const changed = /: (No such file or directory|Not a directory|Too many levels of symbolic links|Permission denied)$/;
+const brokenOff = /^find: (failed to read file names|fts_read)/;
+const isFault = (line: string) => brokenOff.test(line) || !changed.test(line);

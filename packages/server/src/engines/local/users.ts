@@ -28,22 +28,26 @@ export interface JobUsersOptions {
   readonly dataDir: string;
   /** Users of attempts that an earlier life of this server left, by their keys. */
   readonly inUse: ReadonlyMap<number, string>;
-  /** Users that are not to be taken from others: something of theirs is still there. */
-  readonly avoid?: (() => ReadonlySet<number>) | undefined;
+  /** Which of these are not to be taken from others: something of theirs is still there. */
+  readonly avoid?: ((users: readonly number[]) => Promise<ReadonlySet<number>>) | undefined;
   readonly registry?: string;
 }
 
+/** All are in use, for now. */
+export class NoFreeUser extends Error {}
+
 export class JobUsers {
   readonly #range: UserRange;
-  readonly #avoid: () => ReadonlySet<number>;
+  readonly #avoid: (users: readonly number[]) => Promise<ReadonlySet<number>>;
   readonly #folder: string;
   readonly #registry: DatabaseSync;
   readonly #free: number[];
   /** Which attempt has which. */
   readonly #holders: Map<number, string>;
+  #refilling: Promise<void> | undefined;
 
-  constructor({ range, dataDir, inUse, avoid = () => new Set(), registry: file = registryFile }: JobUsersOptions) {
-    this.#avoid = avoid;
+  constructor({ range, dataDir, inUse, avoid, registry: file = registryFile }: JobUsersOptions) {
+    this.#avoid = avoid ?? (async () => new Set());
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     this.#range = range;
     this.#folder = realpathSync(dataDir);
@@ -60,16 +64,18 @@ export class JobUsers {
     this.#free = own.filter((uid) => !inUse.has(uid));
   }
 
-  take(key: string): number {
-    if (this.#free.length === 0) this.#free.push(...this.#claim());
-    const uid = this.#free.shift();
-    if (uid !== undefined) {
-      this.#holders.set(uid, key);
-      return uid;
+  async take(key: string): Promise<number> {
+    for (;;) {
+      const uid = this.#free.shift();
+      if (uid !== undefined) {
+        this.#holders.set(uid, key);
+        return uid;
+      }
+      this.#refilling ??= this.#refill().finally(() => {
+        this.#refilling = undefined;
+      });
+      await this.#refilling;
     }
-    throw new Error(
-      `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): by running jobs of this and other servers on this machine.`,
-    );
   }
 
   /** Nothing of this user is left. Only for the attempt that has it: it may have passed to another meanwhile. */
@@ -82,6 +88,17 @@ export class JobUsers {
   /** Those that no attempt has. */
   free(): readonly number[] {
     return this.#free;
+  }
+
+  /** Those that attempts have. */
+  inUse(): Iterable<number> {
+    return this.#holders.keys();
+  }
+
+  /** These are not given to anybody in this life of the server. */
+  withhold(users: readonly number[]): void {
+    const kept = this.#free.filter((uid) => !users.includes(uid));
+    this.#free.splice(0, this.#free.length, ...kept);
   }
 
   /** Whether it is this attempt's: another server may have got it after a restart of the machine. */
@@ -109,23 +126,56 @@ export class JobUsers {
     return rows.map(({ uid }) => uid).filter((uid) => this.#inRange(uid));
   }
 
+  /** Adds some to the free ones, or throws. */
+  async #refill(): Promise<void> {
+    const avoided = new Set<number>();
+    for (;;) {
+      const candidates = this.#candidates(avoided);
+      // Some may have been given back while we looked.
+      if (candidates.length === 0 && this.#free.length > 0) return;
+      if (candidates.length === 0) {
+        throw new NoFreeUser(
+          `All user ids from ${this.#range.first} to ${this.#range.last} are in use (MILLRACE_JOB_UIDS): by running jobs of this and other servers on this machine, or by files that jobs left and nobody could remove.`,
+        );
+      }
+      // Looked at before they are ours: their server may come back, and has to find them in the registry as they were.
+      for (const uid of await this.#avoid(candidates)) avoided.add(uid);
+      const claimed = this.#claim(candidates.filter((uid) => !avoided.has(uid)));
+      this.#free.push(...claimed);
+      if (claimed.length > 0) return;
+    }
+  }
+
+  #rows(): Row[] {
+    return this.#registry.prepare("select * from users").all() as unknown as Row[];
+  }
+
   /** Some that nobody has; where there are none, some whose server is gone and that no process has. */
-  #claim(): number[] {
-    const avoid = this.#avoid();
+  #candidates(avoided: ReadonlySet<number>): number[] {
+    const rows = this.#rows();
+    const taken = new Set(rows.map(({ uid }) => uid));
+    const unknown: number[] = [];
+    for (let uid = this.#range.first; uid < this.#range.last && unknown.length < batch; uid++) {
+      if (!taken.has(uid) && !avoided.has(uid)) unknown.push(uid);
+    }
+    if (unknown.length > 0) return unknown;
+    return this.#abandoned(rows)
+      .filter((uid) => !avoided.has(uid))
+      .slice(0, batch);
+  }
+
+  /** Those of them that nobody else took meanwhile. */
+  #claim(candidates: readonly number[]): number[] {
     this.#registry.exec("begin immediate");
     try {
-      const rows = this.#registry.prepare("select * from users").all() as unknown as Row[];
-      const taken = new Map(rows.map((row) => [row.uid, row]));
-      const wanted: number[] = [];
-      for (let uid = this.#range.first; uid < this.#range.last && wanted.length < batch; uid++) {
-        if (!taken.has(uid) && !avoid.has(uid)) wanted.push(uid);
-      }
-      const abandoned = wanted.length === 0 ? this.#abandoned(rows).filter((uid) => !avoid.has(uid)) : [];
-      wanted.push(...abandoned.slice(0, batch));
+      const rows = this.#rows().filter(({ uid }) => candidates.includes(uid));
+      const abandoned = new Set(rows.length === 0 ? [] : this.#abandoned(rows));
+      const taken = new Set(rows.map(({ uid }) => uid)).difference(abandoned);
+      const claimed = candidates.filter((uid) => !taken.has(uid));
       const insert = this.#registry.prepare("insert or replace into users values (?, ?, ?, ?)");
-      for (const uid of wanted) insert.run(uid, ...this.#self());
+      for (const uid of claimed) insert.run(uid, ...this.#self());
       this.#registry.exec("commit");
-      return wanted;
+      return claimed;
     } catch (error) {
       this.#registry.exec("rollback");
       throw error;
