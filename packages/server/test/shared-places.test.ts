@@ -42,14 +42,13 @@ describe("what jobs leave in shared places", { skip }, () => {
     return path;
   }
   const passes = async () => (await readFile(calls, "utf8")).split("\n").length - 1;
-  const open = async (find?: string, inUse: readonly number[] = []) =>
+  const open = async (find?: string) =>
     new SharedPlaces({
       range,
       kept: [],
       find: find ?? (await counted()),
       ipcrm: "/usr/bin/ipcrm",
       become: (uid) => becoming("/usr/bin/setpriv", uid),
-      inUse: () => inUse,
       folders: [place],
     });
   async function leave(user: number): Promise<void> {
@@ -99,32 +98,6 @@ describe("what jobs leave in shared places", { skip }, () => {
     for (const user of users.slice(0, 2)) await leave(user);
     await (await open()).clear([users[0] as number]);
     assert.deepEqual(await readdir(place), [`of-${users[1]}`]);
-  });
-
-  it("is not looked for in what a running job keeps for itself, which goes as a whole with that job", async () => {
-    const [ended = 0, running = 0] = users;
-    await leave(running);
-    const inside = join(place, `of-${running}`, "file");
-    await chown(inside, ended, ended);
-    await chmod(join(place, `of-${running}`), 0o700);
-    const places = await open(undefined, [ended, running]);
-    await places.clear([ended]);
-    assert.deepEqual(await readdir(place), [`of-${running}`]);
-    assert.equal(await readFile(inside, "utf8"), "left");
-    await places.clear([running]);
-    assert.deepEqual(await readdir(place), []);
-  });
-
-  it("is looked for in what a running job keeps open, and in what no running job has", async () => {
-    const [ended = 0, running = 0, gone = 0] = users;
-    for (const user of [running, gone]) {
-      await leave(user);
-      await chown(join(place, `of-${user}`, "file"), ended, ended);
-    }
-    await chmod(join(place, `of-${running}`), 0o701);
-    await chmod(join(place, `of-${gone}`), 0o700);
-    await (await open(undefined, [ended, running])).clear([ended]);
-    for (const user of [running, gone]) assert.deepEqual(await readdir(join(place, `of-${user}`)), []);
   });
 
   it("and cannot be removed keeps that user, and nobody else's", async () => {

@@ -86,10 +86,9 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   const { users: range, dataDir, jobPaths } = options;
   const kept = [realpathSync(dataDir), ...jobPaths.map(({ path }) => path)];
   const become = (uid: number) => becoming(setpriv, uid);
-  const inUse = () => opened.users.inUse();
-  const places = new SharedPlaces({ range, kept, become, ipcrm, find, inUse });
+  const places = new SharedPlaces({ range, kept, become, ipcrm, find });
   // Of a server that is gone for good: nobody looks after what its jobs left, so nobody gets their users.
-  const opened: UserOptions = userOptions(options, programs, (users) => places.owners(users));
+  const opened = userOptions(options, programs, (users) => places.owners(users));
   try {
     return new UserIsolation({ ...opened, prlimit, places, warnings: await clearFree(places, opened.users) });
   } catch (error) {

@@ -19,8 +19,6 @@ export interface SharedPlacesOptions {
   readonly ipcrm: string;
   /** Words in front of a command that run it as this user: then it can remove nothing of anybody else's. */
   readonly become: (uid: number) => readonly string[];
-  /** Users that attempts have. */
-  readonly inUse: () => Iterable<number>;
   readonly folders?: readonly string[];
 }
 
@@ -121,8 +119,7 @@ export class SharedPlaces {
   }
 
   /**
-   * Follows no link and stays out of what no job can write to, and of what a running job keeps for itself: that goes as
-   * a whole when its job ends. The action is for what these users own; `until` gets the
+   * Follows no link and stays out of what no job can write to. The action is for what these users own; `until` gets the
    * lines that it prints and says when they are enough. Returns what kept it from looking at everything.
    */
   async #find(
@@ -130,14 +127,11 @@ export class SharedPlaces {
     action: readonly string[],
     until: (line: string) => boolean = () => false,
   ): Promise<string | undefined> {
-    const { kept, range, find, inUse } = this.#options;
+    const { kept, range, find } = this.#options;
     const aside = kept.flatMap((path) => ["-path", path.replace(/[*?[\\]/g, "\\$&"), "-prune", "-o"]);
     const jobs = ["-uid", `+${range.first - 1}`, "-uid", `-${range.last + 1}`];
     const closed = ["-type", "d", "!", "-perm", "-0002", "!", "(", ...jobs, ")", "-prune"];
-    const others = new Set(inUse()).difference(users);
-    const own = ["-type", "d", "!", "-perm", "/0077", "(", ...ownedBy(others), ")", "-prune"];
-    const apart = others.size === 0 ? closed : [...closed, "-o", ...own];
-    const expression = [...aside, "(", ...ownedBy(users), ")", ...action, "-o", ...apart];
+    const expression = [...aside, "(", ...ownedBy(users), ")", ...action, "-o", ...closed];
     const words = ["-P", ...this.#folders, "-ignore_readdir_race", "-xdev", "-mindepth", "1", ...expression];
     const env = { PATH: "/usr/bin:/bin", LC_ALL: "C" };
     const child = spawn(find, words, { env, cwd: "/", stdio: ["ignore", "pipe", "pipe"] });

@@ -90,11 +90,6 @@ export class JobUsers {
     return this.#free;
   }
 
-  /** Those that attempts have. */
-  inUse(): Iterable<number> {
-    return this.#holders.keys();
-  }
-
   /** These are not given to anybody in this life of the server. */
   withhold(users: readonly number[]): void {
     const kept = this.#free.filter((uid) => !users.includes(uid));
