@@ -1,7 +1,7 @@
 /** The starter: one small shell that forks supervisors, replaced when it dies. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { createInterface } from "node:readline";
 
 const jobNiceness = 5;
@@ -68,7 +68,8 @@ export class Starter {
     });
     closeSync(nothing);
     // Jobs step back a little, so that the server answers however busy they keep the machine.
-    if (child.pid !== undefined) setPriority(child.pid, jobNiceness);
+    // Only root may raise what is lower already: a server that was started with less is polite enough.
+    if (child.pid !== undefined && getPriority() < jobNiceness) setPriority(child.pid, jobNiceness);
     const forget = () => {
       if (this.#child === child) this.#child = undefined;
     };
