@@ -74,6 +74,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   installErrors(app);
   readBodies(app);
   checkRequests(app, context);
+  boundMemory(app, context);
   logRequests(app, context);
   jobRoutes(app, context);
   pipelineRoutes(app, context);
@@ -148,6 +149,14 @@ function checkRequests(app: FastifyInstance, { config }: HttpContext): void {
     checkHost(request.raw.headers.host);
     if (request.is404) throw nothingThere(request);
     done();
+  });
+}
+
+/** Of answers that wait. */
+function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
+  app.addHook("onSend", (_request, _reply, payload, done) => {
+    if (typeof payload === "string" || Buffer.isBuffer(payload)) connections.expectAnswer(payload.length);
+    done(null, payload);
   });
 }
 

@@ -86,7 +86,7 @@ export function register<R extends Route>(
     onRequest: async (request) => {
       if (route.access.kind !== "public") {
         request.principal = await authenticate(context, request.headers, request.ip);
-        context.connections.know(request.raw.socket);
+        context.connections.know(request.raw.socket, request.principal);
       }
       if (route.rateLimit) context.limits[route.rateLimit].take(await context.callers.keyOf(request));
     },
