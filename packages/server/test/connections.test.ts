@@ -310,3 +310,27 @@ describe("answers that nobody takes", { timeout }, () => {
     });
   });
 });
+
+describe("where all connections are taken", { timeout }, () => {
+  it("an idle one of whoever has most makes room for the next", async () => {
+    // 20 connections: 5 of a user, and up to 15 of strangers on this machine.
+    const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
+    const server = await TestServer.start({ ulimit: "-n 1024", env });
+    const opened: RawConnection[] = [];
+    try {
+      const authorization = `Bearer ${await server.token()}`;
+      for (let index = 0; index < 25; index++) {
+        const raw = await openRaw(server.url, head("GET /api/whoami", index < 5 ? { authorization } : {}));
+        await raw.until(/HTTP\/1.1 (200|401)/);
+        opened.push(raw);
+      }
+      const answer = await openRaw(server.url, head("GET /readyz"));
+      await answer.until(/"ready"/);
+      answer.socket.destroy();
+      assert.ok(opened.filter(({ socket }) => !socket.closed).length < 20);
+    } finally {
+      for (const { socket } of opened) socket.destroy();
+      await server.dispose();
+    }
+  });
+});
