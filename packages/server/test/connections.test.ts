@@ -174,20 +174,20 @@ describe("connections of one address", { timeout }, () => {
   });
 
   const skip = process.getuid?.() === 0 ? false : "needs root";
-  it("on this machine are those of one user: a job that takes all it can get keeps nobody out", { skip }, async () => {
+  it("on this machine are those of one user: a job that takes all it can get keeps nobody out", { skip }, async (t) => {
     await withServer({ MILLRACE_ADDRESS_CONNECTIONS: "20" }, async (server) => {
       const script = `const { connect } = require("node:net"); let open = 0;
         for (let i = 0; i < 100; i++) connect(${new URL(server.url).port}, "127.0.0.1", function () {
           this.write(${JSON.stringify(half)}); if (++open === 100) console.log("all") }).on("error", () => {});
         setInterval(() => {}, 1000)`;
       const job = spawn(process.execPath, ["-e", script], { uid: 54_321, gid: 54_321, cwd: "/" });
+      t.after(() => job.kill("SIGKILL"));
       await once(job.stdout, "data");
       await delay(300);
       const own = await openMany(server.url, 15);
       for (const raw of own) await healthy(raw);
       assert.equal((await server.fetch("/api/whoami")).status, 200);
       await close(own);
-      job.kill("SIGKILL");
     });
   });
 
