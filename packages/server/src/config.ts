@@ -179,7 +179,7 @@ export const settings = {
     env: "MILLRACE_ADDRESS_CONNECTIONS",
     fallback: "1000",
     description:
-      "connections of one address over which no good token or session was shown; those of trusted proxies are not counted",
+      "connections of one address (on this machine: of one of its users) over which no good token or session was shown; those of trusted proxies are not counted",
     parse: integer(1, 1_000_000),
   }),
   reservedFiles: setting({

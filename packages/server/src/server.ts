@@ -204,15 +204,16 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     measures,
     exports,
   };
+  const callers = new Callers(config.jobUsers);
   const http: HttpContext = {
     ...shared,
     version,
     timezone: config.timezone,
     jobPaths: config.jobPaths.map(({ path }) => path),
     ready: () => ready,
-    connections: new Connections(connectionRules(config)),
+    connections: new Connections(connectionRules(config, callers)),
     stopping: stopping.signal,
-    callers: new Callers(config.jobUsers),
+    callers,
     limits: signInLimits(config, clock),
   };
   const loops = [
@@ -257,14 +258,16 @@ function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"
   };
 }
 
-/** One address has at most half of all connections: somebody else must be able to come in. */
-function connectionRules({ reservedFiles, addressConnections, requestSeconds, trustProxy }: Config) {
+/** One address has at most half of all connections, one user a quarter: somebody else must be able to come in. */
+function connectionRules({ reservedFiles, addressConnections, requestSeconds, trustProxy }: Config, callers: Callers) {
   const total = connectionsWithin(openFilesLimit(), reservedFiles);
   const trusts = isTrusted(trustProxy);
   return {
     total,
     perAddress: Math.min(addressConnections, Math.ceil(total / 2)),
+    perUser: Math.ceil(total / 4),
     seconds: requestSeconds,
+    callers,
     isProxy: (address: string) => trusts(address, 0),
   };
 }

@@ -3,8 +3,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { bodyLimitOf, invalid, type Route, routes } from "@millrace/contract";
+import { BodiesUnderWay, bodyBudgets } from "../src/http/bodies-under-way.ts";
 import { maxValues, readJson } from "../src/http/json-bodies.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { addPerson } from "./support/people.ts";
 import { head, openRaw } from "./support/raw-http.ts";
 
 const all = Object.values(routes) as Route[];
@@ -143,6 +145,43 @@ describe("a body", () => {
     const site = { "sec-fetch-site": "same-origin" };
     assert.match(String(await askFor(server.url, "POST /auth/account", { ...headers, ...site })), / 401 /);
     assert.match(String(await askFor(server.url, "POST /auth/sign-in", headers)), / 403 /);
+  });
+
+  it("that is large, of somebody who has the role in no team, is not waited for", { timeout: 60_000 }, async () => {
+    const { token } = await addPerson(server, "vi", { team: "main", role: "viewer" });
+    const headers = { authorization: `Bearer ${token}`, ...json, "content-length": 1000 };
+    for (const route of all.filter((r) => r.bodyLimit === "large"))
+      assert.equal(await askFor(server.url, lineOf(route), headers), "HTTP/1.1 403 Forbidden", route.id);
+  });
+
+  it("counts to a budget until its request is answered: beyond, a 429 before it is read", {
+    timeout: 60_000,
+  }, async () => {
+    const wide = await startInProcess({ MILLRACE_BODY_LIMIT: "32MiB" });
+    const authorization = `Bearer ${await wide.token()}`;
+    const large = head("POST /api/datachain/jobs/", { authorization, ...json, "content-length": 32 * mebibyte });
+    const first = await Promise.all([1, 2].map(() => openRaw(wide.url, large)));
+    const post = (bytes: number) =>
+      wide.fetch("/api/datachain/jobs/", { method: "POST", headers: json, body: `{"x":"${"x".repeat(bytes)}"}` });
+    let refused = await post(mebibyte);
+    for (let tries = 0; refused.status !== 429 && tries < 100; tries++) refused = await post(mebibyte);
+    assert.deepEqual([refused.headers.get("retry-after")], ["2"]);
+    assert.match(((await refused.json()) as { message: string }).message, /bodies that you are sending/);
+    assert.equal((await post(1000)).status, 422);
+    // Also of requests whose turn to be answered never came.
+    for (const { socket } of first) socket.destroy();
+    while ((await post(mebibyte)).status !== 422);
+    await wide.dispose();
+  });
+
+  it("of all callers together count to a budget too, in which small ones find room", () => {
+    const bodies = new BodiesUnderWay();
+    const [each, many] = [bodyBudgets.own, bodyBudgets.total / bodyBudgets.own];
+    const ends = Array.from({ length: many }, (_, index) => bodies.begin(`user ${index}`, each));
+    assert.throws(() => bodies.begin("another", each), /bodies that callers are sending/);
+    bodies.begin("another", bodyBudgets.small);
+    ends[0]?.();
+    bodies.begin("another", each);
   });
 
   it("of a request for nothing is not waited for", { timeout: 60_000 }, async () => {

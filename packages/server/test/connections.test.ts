@@ -1,10 +1,15 @@
 /** Connections: how long each may keep the server waiting, and how many one address may have. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
+import { createJob, shell } from "../../../e2e/support/jobs.ts";
+import { TestServer } from "../../../e2e/support/server.ts";
 import { leastBytes } from "../src/http/connections.ts";
+import { mostWaiting } from "../src/http/waiting-answers.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { addPerson } from "./support/people.ts";
 import { head, openRaw, type RawConnection } from "./support/raw-http.ts";
 
 /** A connection that never ends would otherwise hold up the tests for ever. */
@@ -87,18 +92,23 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
     });
   });
 
-  it("and an answer that a stranger does not take is given up", async () => {
-    await withServer(brief, async ({ url }) => {
-      const raw = await openRaw(url);
-      raw.socket.pause();
-      const asked = 5000;
-      raw.socket.write(head("GET /api/openapi.json").repeat(asked));
-      // The server's end is seen by writing: nothing is read here.
-      const writing = setInterval(() => raw.socket.write(head("GET /healthz")), 100);
-      await raw.closed();
-      clearInterval(writing);
+  for (const who of ["a stranger", "a known caller"])
+    it(`and an answer that ${who} does not take is given up`, async () => {
+      await withServer(brief, async (server) => {
+        const raw = await openRaw(server.url);
+        if (who === "a known caller") {
+          raw.socket.write(head("GET /api/whoami", { authorization: `Bearer ${await server.token()}` }));
+          await raw.until(/"username"/);
+        }
+        raw.socket.pause();
+        const asked = 200;
+        raw.socket.write(head("GET /api/openapi.json").repeat(asked));
+        // The server's end is seen by writing: nothing is read here.
+        const writing = setInterval(() => raw.socket.write(head("GET /healthz")), 100);
+        await raw.closed();
+        clearInterval(writing);
+      });
     });
-  });
 });
 
 describe("a connection that the server gives up", { timeout }, () => {
@@ -138,21 +148,55 @@ describe("connections of one address", { timeout }, () => {
     for (const { socket } of connections) socket.destroy();
   };
 
-  it("are limited until somebody shows a good token: beyond, a 429", async () => {
+  const stillOpen = async (opened: RawConnection[]) => {
+    await delay(100);
+    return opened.filter(({ socket }) => !socket.closed).length;
+  };
+  const untilOpen = async (opened: RawConnection[], count: number) => {
+    while ((await stillOpen(opened)) > count);
+  };
+  /** Of the address and, as this is one machine, of the user who calls. */
+  const most = 2 + 3;
+  const half = head("POST /api/device-login", { ...json, "content-length": 9 });
+
+  it("are limited until somebody shows a good token: beyond, the one that was idle for longest is closed", async () => {
     await withServer(few, async ({ url }) => {
-      const opened = await openMany(url, 3);
-      for (const raw of opened) await healthy(raw);
-      assert.match(await (await openRaw(url)).closed(), /^HTTP\/1.1 429 [\s\S]*retry-after: 1[\s\S]*connections/i);
-      opened.pop()?.socket.destroy();
-      await delay(100);
-      const [next] = await openMany(url, 1);
-      assert.ok(next);
-      await healthy(next);
-      await close([...opened, next]);
+      const opened = await openMany(url, 30);
+      await untilOpen(opened, most);
+      await healthy(opened.at(-1) as RawConnection);
+      await close(opened);
     });
   });
 
-  it("that are known are not counted: by a token, or by following a log", async () => {
+  it("over all of which an answer is waited for are no more than the limit: beyond, a 429", async () => {
+    await withServer(few, async ({ url }) => {
+      const opened = await openMany(url, most, half);
+      await delay(200);
+      assert.match(await (await openRaw(url)).closed(), /^HTTP\/1.1 429 [\s\S]*retry-after: 1[\s\S]*connections/i);
+      assert.equal(await stillOpen(opened), most);
+      await close(opened);
+    });
+  });
+
+  const skip = process.getuid?.() === 0 ? false : "needs root";
+  it("on this machine are those of one user: a job that takes all it can get keeps nobody out", { skip }, async (t) => {
+    await withServer({ MILLRACE_ADDRESS_CONNECTIONS: "20" }, async (server) => {
+      const script = `const { connect } = require("node:net"); let open = 0;
+        for (let i = 0; i < 100; i++) connect(${new URL(server.url).port}, "127.0.0.1", function () {
+          this.write(${JSON.stringify(half)}); if (++open === 100) console.log("all") }).on("error", () => {});
+        setInterval(() => {}, 1000)`;
+      const job = spawn(process.execPath, ["-e", script], { uid: 54_321, gid: 54_321, cwd: "/" });
+      t.after(() => job.kill("SIGKILL"));
+      await once(job.stdout, "data");
+      await delay(300);
+      const own = await openMany(server.url, 15);
+      for (const raw of own) await healthy(raw);
+      assert.equal((await server.fetch("/api/whoami")).status, 200);
+      await close(own);
+    });
+  });
+
+  it("that are known are not counted to it: by a token, or by following a log", async () => {
     await withServer(few, async (server) => {
       const authorization = `Bearer ${await server.token()}`;
       const known: RawConnection[] = [];
@@ -171,15 +215,15 @@ describe("connections of one address", { timeout }, () => {
       }
       const strangers = await openMany(server.url, 3);
       for (const raw of strangers) await healthy(raw);
+      assert.equal(await stillOpen([...known, ...strangers]), 23);
       await close([...known, ...strangers]);
     });
   });
 
   it("that show a bad token are counted", async () => {
     await withServer(few, async ({ url }) => {
-      const opened = await openMany(url, 3, head("GET /api/whoami", { authorization: "Bearer isat_bad" }));
-      for (const raw of opened) await raw.until(/ 401 /);
-      assert.match(await (await openRaw(url)).closed(), /^HTTP\/1.1 429 /);
+      const opened = await openMany(url, 30, head("GET /api/whoami", { authorization: "Bearer isat_bad" }));
+      await untilOpen(opened, most);
       await close(opened);
     });
   });
@@ -188,7 +232,110 @@ describe("connections of one address", { timeout }, () => {
     await withServer({ ...few, MILLRACE_TRUST_PROXY: "loopback" }, async ({ url }) => {
       const opened = await openMany(url, 10);
       for (const raw of opened) await healthy(raw);
+      assert.equal(await stillOpen(opened), 10);
       await close(opened);
     });
+  });
+});
+
+describe("connections of one user", { timeout }, () => {
+  it("are at most a quarter of all, so that one user cannot take all of them", async () => {
+    // 384 connections: whoever is idle for longest makes room for the next.
+    const server = await TestServer.start({ ulimit: "-n 1024", env: { MILLRACE_ISOLATION: "none" } });
+    const opened: RawConnection[] = [];
+    try {
+      const authorization = `Bearer ${await server.token()}`;
+      for (let index = 0; index < 400; index++) {
+        const raw = await openRaw(server.url, head("GET /api/whoami", { authorization }));
+        await raw.until(/"username"/);
+        opened.push(raw);
+      }
+      await delay(100);
+      const open = opened.filter(({ socket }) => !socket.closed);
+      assert.ok(open.length <= 384 / 4, `${open.length} are open`);
+      assert.equal(open.at(-1), opened.at(-1));
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    } finally {
+      for (const { socket } of opened) socket.destroy();
+      await server.dispose();
+    }
+  });
+
+  it("over which answers are waited for are refused beyond the limit, and those of others are let in", async () => {
+    const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
+    const server = await TestServer.start({ ulimit: "-n 1024", env });
+    const opened: RawConnection[] = [];
+    try {
+      // 20 connections, so 5 of a user.
+      const authorization = `Bearer ${await server.token()}`;
+      const upload = { authorization, ...json, "content-length": 1000 };
+      for (let index = 0; index < 8; index++) {
+        opened.push(await openRaw(server.url, head("POST /api/datachain/jobs/", upload)));
+        await delay(100);
+      }
+      const refused = await Promise.race(opened.slice(5).map((raw) => raw.until(/\r\n\r\n[\s\S]*}/)));
+      assert.match(refused, /^HTTP\/1.1 429 [\s\S]*retry-after: 1[\s\S]*5 connections of yours are busy/i);
+      assert.equal((await fetch(`${server.url}/readyz`)).status, 200);
+    } finally {
+      for (const { socket } of opened) socket.destroy();
+      await server.dispose();
+    }
+  });
+});
+
+describe("answers that nobody takes", { timeout }, () => {
+  it("are at most 256 MiB together: beyond, the largest of whoever has most are given up", async () => {
+    await withServer({}, async (server) => {
+      const client = await server.client();
+      const { id } = await createJob(
+        client,
+        shell("\u0001".repeat(1_000_000), { start_after: "2040-01-01T00:00:00Z" }),
+      );
+      const path = `GET /api/datachain/jobs/?team_name=main&job_id=${id}`;
+      const ask = async (token: string) => {
+        const raw = await openRaw(server.url);
+        raw.socket.pause();
+        raw.socket.write(head(path, { authorization: `Bearer ${token}` }));
+        return raw;
+      };
+      const vi = await ask((await addPerson(server, "vi", { team: "main", role: "viewer" })).token);
+      const token = await server.token();
+      const [asked, bytes] = [60, 6_000_000];
+      const greedy: RawConnection[] = [];
+      for (let index = 0; index < asked; index++) greedy.push(await ask(token));
+      const fit = Math.floor(mostWaiting / bytes);
+      // The server's end is seen by writing: nothing is read here.
+      for (let open = asked; open > fit; open = greedy.filter(({ socket }) => !socket.closed).length) {
+        for (const { socket } of greedy) if (socket.writable) socket.write("\r\n");
+        await delay(100);
+      }
+      vi.socket.resume();
+      assert.match(await vi.until(/\}\]$/), /^HTTP\/1.1 200 /);
+      for (const { socket } of [vi, ...greedy]) socket.destroy();
+    });
+  });
+});
+
+describe("where all connections are taken", { timeout }, () => {
+  it("an idle one of whoever has most makes room for the next", async () => {
+    // 20 connections: 5 of a user, and up to 15 of strangers on this machine.
+    const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
+    const server = await TestServer.start({ ulimit: "-n 1024", env });
+    const opened: RawConnection[] = [];
+    try {
+      const authorization = `Bearer ${await server.token()}`;
+      for (let index = 0; index < 25; index++) {
+        const raw = await openRaw(server.url, head("GET /api/whoami", index < 5 ? { authorization } : {}));
+        await raw.until(/HTTP\/1.1 (200|401)/);
+        opened.push(raw);
+      }
+      const answer = await openRaw(server.url, head("GET /readyz"));
+      await answer.until(/"ready"/);
+      answer.socket.destroy();
+      assert.ok(opened.filter(({ socket }) => !socket.closed).length < 20);
+    } finally {
+      for (const { socket } of opened) socket.destroy();
+      await server.dispose();
+    }
   });
 });

@@ -133,6 +133,18 @@ export async function admit(
   return undefined;
 }
 
+/** Throws where no team that the call could name would do: asked before a large body is read. */
+export function requireSomeTeam(principal: Principal, access: Access): void {
+  if (access.kind !== "token") return;
+  requireScope(principal, access.scope);
+  if (access.people) requirePerson(principal);
+  if (access.administrators && principal.isAdmin) return;
+  const { teams } = principal;
+  if (teams.some(({ role }) => roleIncludes(role, access.role))) return;
+  if (teams.length <= 1) authorize(principal, access, undefined);
+  throw new ApiError("forbidden", `This needs the role ${access.role}, which you have in none of your teams.`);
+}
+
 /** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
 export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;

@@ -6,6 +6,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, t
 import type { Logger } from "pino";
 import type { Config } from "../config.ts";
 import { auditRoutes } from "./audit.ts";
+import { BodiesUnderWay } from "./bodies-under-way.ts";
 import { clusterRoutes } from "./clusters.ts";
 import { tooLate } from "./connections.ts";
 import type { HttpContext } from "./context.ts";
@@ -18,6 +19,7 @@ import { exportRoutes } from "./exports.ts";
 import { fileRoutes } from "./files.ts";
 import { hostCheck } from "./hosts.ts";
 import { invitationRoutes } from "./invitations.ts";
+import { networkOf } from "./ip-addresses.ts";
 import { jobRoutes } from "./jobs.ts";
 import { readJson } from "./json-bodies.ts";
 import { logSocket } from "./log-socket.ts";
@@ -74,6 +76,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   installErrors(app);
   readBodies(app);
   checkRequests(app, context);
+  boundMemory(app, context);
   logRequests(app, context);
   jobRoutes(app, context);
   pipelineRoutes(app, context);
@@ -154,6 +157,25 @@ function checkRequests(app: FastifyInstance, { config }: HttpContext): void {
     checkHost(request.raw.headers.host);
     if (request.is404) throw nothingThere(request);
     done();
+  });
+}
+
+/** Of bodies that come, and of answers that wait. Uploads go to the disk as they come. */
+function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
+  const bodies = new BodiesUnderWay();
+  app.addHook("preParsing", (request, reply, payload, done) => {
+    const { headers, principal, routeOptions } = request;
+    const isBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > 0;
+    if (isBody && !routeOptions.config.upload) {
+      const bytes = Math.min(Number(headers["content-length"] ?? Number.POSITIVE_INFINITY), routeOptions.bodyLimit);
+      const caller = principal ? `user ${principal.userId}` : networkOf(request.ip);
+      connections.onceAnswered(request.raw.socket, reply.raw, bodies.begin(caller, bytes));
+    }
+    done(null, payload);
+  });
+  app.addHook("onSend", (_request, _reply, payload, done) => {
+    if (typeof payload === "string" || Buffer.isBuffer(payload)) connections.expectAnswer(payload.length);
+    done(null, payload);
   });
 }
 

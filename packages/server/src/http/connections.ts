@@ -1,27 +1,43 @@
-/** Open connections: how many of one address, and how long each may keep the server waiting. */
+/** Open connections: how many of one caller, how long each may keep the server waiting, and how much may wait in it. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
 import type { Logger } from "pino";
+import type { Callers } from "./callers.ts";
+import { type Owner, Owners, oldest } from "./connection-owners.ts";
+import { networkOf } from "./ip-addresses.ts";
 import { answerAndClose } from "./raw-answers.ts";
+import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-answers.ts";
 
 interface ConnectionRules {
-  /** Connections of all addresses. */
+  /** Connections of everybody. */
   readonly total: number;
-  /** Connections of one address over which nobody has shown a good token or session. */
+  /** Connections of one address, on this machine of one of its users, over which nobody has shown a good token or session. */
   readonly perAddress: number;
+  /** Connections of one user who has. */
+  readonly perUser: number;
   /** For a request to arrive whole; a known caller has as long for every `leastBytes` of it. */
   readonly seconds: number;
   /** Stands for many callers: its connections are not counted as those of one. */
   readonly isProxy: (address: string) => boolean;
+  /** Tells the users of this machine apart, who all have one address. */
+  readonly callers: Pick<Callers, "keyOf">;
 }
 
 /** Slower than any network that people work over. */
 export const leastBytes = 256 * 1024;
 
+/** Strangers of one address before it is asked which of this machine's users they are. */
+const fewStrangers = 48;
+
+/** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
+const readerPatience = 5;
+
 interface Connection {
-  readonly address: string;
+  owner: Owner;
   known: boolean;
+  /** Not yet sent whole, and what is to be done once they are. */
+  readonly answers: Map<ServerResponse, (() => void) | undefined>;
   /** Of the latest request; since when it is waited for, and what had been read by then. */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
   /** Since when the caller takes nothing of what it is sent, and what it had taken by then. */
@@ -31,9 +47,9 @@ interface Connection {
 export class Connections {
   readonly #rules: ConnectionRules;
   readonly #open = new Map<Socket, Connection>();
-  /** Connections of an address that are not known. */
-  readonly #strangers = new Map<string, number>();
-
+  readonly #owners = new Owners();
+  /** Bytes that waited when that was last measured, and those of all answers since. */
+  #waiting = 0;
   #notedFull = Number.NEGATIVE_INFINITY;
 
   constructor(rules: ConnectionRules) {
@@ -41,39 +57,125 @@ export class Connections {
   }
 
   guard(server: Server, log: Logger): void {
+    // The last resort, since it drops whoever comes: before it is reached somebody idle makes room.
     server.maxConnections = this.#rules.total;
     server.on("drop", () => this.#noteFull(log));
-    server.on("connection", (socket) => this.#take(socket));
-    server.on("request", (request, response) => this.#expectBody(request, response));
+    server.on("connection", (socket) => this.#take(socket, log));
+    server.prependListener("request", (request, response) => this.#expectBody(request, response));
+    server.on("upgrade", ({ socket }) => void this.#open.get(socket)?.owner.idle.delete(socket));
     const looking = setInterval(() => this.#look(), Math.min(1000, this.#rules.seconds * 250)).unref();
     server.on("close", () => clearInterval(looking));
   }
 
-  /** The rest of this request is waited for from now on. */
-  #expectBody(request: IncomingMessage, response: ServerResponse): void {
-    const connection = this.#open.get(request.socket);
-    if (connection) connection.body = { request, response, since: performance.now(), read: request.socket.bytesRead };
-  }
-
-  /** Somebody has shown who they are. */
-  know(socket: Socket): void {
+  /** Somebody has shown who they are. Throws where they have too many connections, none of them idle. */
+  know(socket: Socket, { userId }: { readonly userId: number }): void {
     const connection = this.#open.get(socket);
-    if (!connection || connection.known) return;
+    if (!connection || connection.owner.key === proxies) return;
+    const owner = this.#owners.get(`user ${userId}`, this.#rules.perUser);
+    if (connection.owner !== owner) {
+      if (!this.#makeRoom(owner)) throw tooMany(`${owner.limit} connections of yours are busy`);
+      this.#move(socket, connection, owner);
+    }
     connection.known = true;
-    this.#forget(connection.address);
   }
 
-  #take(socket: Socket): void {
+  /** An answer of this many bytes is about to be sent. */
+  expectAnswer(bytes: number): void {
+    this.#waiting += bytes;
+    if (this.#waiting > mostWaiting) this.#measureWaiting();
+  }
+
+  /** Calls back when this answer has been sent, or its connection is gone. */
+  onceAnswered(socket: Socket, answer: ServerResponse, end: () => void): void {
+    const answers = this.#open.get(socket)?.answers;
+    if (answers?.has(answer)) answers.set(answer, end);
+    else end();
+  }
+
+  #take(socket: Socket, log: Logger): void {
     const address = socket.remoteAddress ?? "";
-    const known = this.#rules.isProxy(address);
-    const strangers = this.#strangers.get(address) ?? 0;
-    if (!known && strangers >= this.#rules.perAddress) return void refuse(socket, this.#rules.perAddress);
-    const connection: Connection = { address, known };
+    const isProxy = this.#rules.isProxy(address);
+    const key = isProxy ? proxies : `from ${networkOf(address)}`;
+    const limit = isProxy ? Number.POSITIVE_INFINITY : this.#rules.perAddress;
+    const isMany = !isProxy && this.#owners.count(key) >= Math.min(fewStrangers, Math.ceil(limit / 2));
+    const owner = isMany
+      ? this.#owners.get("not told apart yet", Number.POSITIVE_INFINITY)
+      : this.#owners.get(key, limit);
+    const connection: Connection = { owner, known: isProxy, answers: new Map() };
     this.#open.set(socket, connection);
-    if (!known) this.#strangers.set(address, strangers + 1);
-    socket.once("close", () => {
-      this.#open.delete(socket);
-      if (!connection.known) this.#forget(address);
+    this.#owners.add(owner, socket, true);
+    socket.once("close", () => this.#forget(socket));
+    if (this.#open.size > this.#rules.total - spare(this.#rules.total)) this.#makePlace(socket, log);
+    if (isMany) void this.#tellApart(socket, connection);
+  }
+
+  /** All places are taken: somebody idle leaves, of whoever has most. */
+  #makePlace(socket: Socket, log: Logger): void {
+    const idle = this.#owners.idleOfLargest();
+    if (idle && idle !== socket) return void this.#close(idle);
+    this.#noteFull(log);
+    this.#refuse(socket, "All connections of the server are busy");
+  }
+
+  /** On this machine everybody has the same address: there a user's connections are that user's alone. */
+  async #tellApart(socket: Socket, connection: Connection): Promise<void> {
+    const pending = connection.owner;
+    const key = await this.#rules.callers.keyOf({ ip: socket.remoteAddress ?? "", socket });
+    // Gone, or known by now.
+    if (this.#open.get(socket) !== connection || connection.owner !== pending) return;
+    const owner = this.#owners.get(`from ${key}`, this.#rules.perAddress);
+    if (this.#makeRoom(owner)) this.#move(socket, connection, owner);
+    else this.#refuse(socket, `More than ${owner.limit} connections from here that nobody has signed in over are busy`);
+  }
+
+  /** False: the owner has as many as it may have, and is waiting for answers over all of them. */
+  #makeRoom(owner: Owner): boolean {
+    if (owner.sockets.size < owner.limit) return true;
+    const idle = oldest(owner);
+    if (idle) this.#close(idle);
+    return idle !== undefined;
+  }
+
+  #move(socket: Socket, connection: Connection, owner: Owner): void {
+    const isIdle = connection.owner.idle.has(socket);
+    this.#owners.remove(connection.owner, socket);
+    connection.owner = owner;
+    this.#owners.add(owner, socket, isIdle);
+  }
+
+  #close(socket: Socket): void {
+    this.#forget(socket);
+    socket.destroy();
+  }
+
+  #refuse(socket: Socket, what: string): void {
+    this.#forget(socket);
+    socket.on("error", () => socket.destroy());
+    answerAndClose(socket, tooMany(what));
+  }
+
+  #forget(socket: Socket): void {
+    const connection = this.#open.get(socket);
+    if (!connection) return;
+    this.#open.delete(socket);
+    this.#owners.remove(connection.owner, socket);
+    // Answers that stood behind another hear nothing of the end of their connection.
+    for (const end of connection.answers.values()) end?.();
+    connection.answers.clear();
+  }
+
+  /** The rest of this request is waited for from now on, and then its answer. */
+  #expectBody(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    const connection = this.#open.get(socket);
+    if (!connection) return;
+    connection.body = { request, response, since: performance.now(), read: socket.bytesRead };
+    connection.answers.set(response, undefined);
+    connection.owner.idle.delete(socket);
+    response.once("close", () => {
+      connection.answers.get(response)?.();
+      connection.answers.delete(response);
+      if (connection.answers.size === 0 && this.#open.has(socket)) connection.owner.idle.add(socket);
     });
   }
 
@@ -87,18 +189,25 @@ export class Connections {
     );
   }
 
-  #forget(address: string): void {
-    const left = (this.#strangers.get(address) ?? 0) - 1;
-    if (left > 0) this.#strangers.set(address, left);
-    else this.#strangers.delete(address);
-  }
-
   #look(): void {
     const now = performance.now();
     for (const [socket, connection] of this.#open) {
       if (this.#isBodyLate(socket, connection, now)) endRequest(socket, connection, this.#rules.seconds);
       else if (this.#isReaderGone(socket, connection, now)) socket.destroy();
     }
+    this.#measureWaiting();
+  }
+
+  /** Some room is made at once, so that the next measuring is far. */
+  #measureWaiting(): void {
+    const all: Waiting[] = [];
+    for (const [socket, { owner, answers }] of this.#open) {
+      const bytes = bytesWaiting(socket, answers.keys());
+      if (bytes > 0) all.push({ socket, owner, bytes });
+    }
+    const cut = new Set(largestOf(all, mostWaiting * 0.75));
+    for (const socket of cut) this.#close(socket);
+    this.#waiting = all.reduce((sum, { socket, bytes }) => (cut.has(socket) ? sum : sum + bytes), 0);
   }
 
   #isBodyLate(socket: Socket, { body, known }: Connection, now: number): boolean {
@@ -109,12 +218,12 @@ export class Connections {
     return !goesOn;
   }
 
-  /** Known callers may take their time: somebody pages through a log. */
   #isReaderGone(socket: Socket, connection: Connection, now: number): boolean {
     const written = socket.bytesWritten - socket.writableLength;
-    if (connection.known || socket.writableLength === 0) connection.stalled = undefined;
+    const patience = connection.known ? readerPatience : 1;
+    if (socket.writableLength === 0) connection.stalled = undefined;
     else if (connection.stalled?.written !== written) connection.stalled = { since: now, written };
-    else return now - connection.stalled.since >= this.#rules.seconds * 1000;
+    else return now - connection.stalled.since >= patience * this.#rules.seconds * 1000;
     return false;
   }
 }
@@ -128,8 +237,10 @@ function endRequest(socket: Socket, { body }: Connection, seconds: number): void
 export const tooLate = (seconds: number) =>
   new ApiError("request_timeout", `The request did not arrive whole within ${seconds} s. Send it again.`);
 
-function refuse(socket: Socket, limit: number): void {
-  socket.on("error", () => socket.destroy());
-  const what = `More than ${limit} connections from this address that nobody has signed in over. Close some.`;
-  answerAndClose(socket, new ApiError("too_many_requests", what, { retryAfter: 1 }));
-}
+const proxies = "proxies";
+
+/** Places that are kept free, so that there is time to choose who leaves. */
+const spare = (total: number) => Math.ceil(total / 32);
+
+const tooMany = (what: string) =>
+  new ApiError("too_many_requests", `${what}. Close some, or try again.`, { retryAfter: 1 });

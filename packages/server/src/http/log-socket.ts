@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream";
 import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
-import { authorize, type Team } from "../domain/principals.ts";
+import { authorize, type Principal, type Team } from "../domain/principals.ts";
 import { logRemoved } from "../job-log.ts";
 import type { LogFrames } from "../logs/log-frames.ts";
 import { Turns } from "../logs/turns.ts";
@@ -41,7 +41,7 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   const enter = async (request: IncomingMessage) => {
     checkHost(request.headers.host);
     const call = await accept(context, request);
-    context.connections.know(request.socket);
+    context.connections.know(request.socket, call.principal);
     return call;
   };
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -79,6 +79,7 @@ interface Following {
 }
 
 interface Call {
+  principal: Principal;
   jobId: string;
   team: Team;
   statusesOnly: boolean;
@@ -101,7 +102,7 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
   const team = authorize(principal, route.access, query.team_name);
   const after =
     typeof query.after === "number" && query.after > 0 ? Math.min(Math.floor(query.after), Number.MAX_SAFE_INTEGER) : 0;
-  return { jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
+  return { principal, jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
 }
 
 /** 401 and 403 end the client's command; it tries again after anything else. */

@@ -15,7 +15,7 @@ export function logRoutes(app: FastifyInstance, context: HttpContext): void {
     await requireTeamJob(context, team, id);
     const { log: source, ended } = await openJobLog(context, id);
     const asJson = query.format ? query.format === "json" : (request.headers.accept ?? "").includes("application/json");
-    if (!asJson) return sendBytes(request, reply, source);
+    if (!asJson) return sendLog(request, reply, source);
     try {
       return await readPage(source, query.after ?? 0, ended, query.limit ?? 1000);
     } finally {
@@ -38,7 +38,8 @@ async function readPage(source: LogSource, after: number, ended: boolean, limit:
   }
 }
 
-async function sendBytes(request: FastifyRequest, reply: FastifyReply, source: LogSource): Promise<undefined> {
+/** Streamed, and closed in the end: a reader that takes nothing has no more than a piece of it waiting. */
+export async function sendLog(request: FastifyRequest, reply: FastifyReply, source: LogSource): Promise<undefined> {
   const size = await source.size();
   const range = readRange(request.headers.range, size);
   if (range === "unsatisfiable") {

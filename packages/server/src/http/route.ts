@@ -10,7 +10,7 @@ import {
 } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../domain/audit.ts";
-import { admit, type Principal, type Team } from "../domain/principals.ts";
+import { admit, type Principal, requireSomeTeam, type Team } from "../domain/principals.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { bodyOfGet } from "./json-bodies.ts";
@@ -86,7 +86,8 @@ export function register<R extends Route>(
     onRequest: async (request) => {
       if (route.access.kind !== "public") {
         request.principal = await authenticate(context, request.headers, request.ip);
-        context.connections.know(request.raw.socket);
+        context.connections.know(request.raw.socket, request.principal);
+        if (route.bodyLimit === "large") requireSomeTeam(request.principal, route.access);
       }
       if (route.rateLimit) context.limits[route.rateLimit].take(await context.callers.keyOf(request));
     },

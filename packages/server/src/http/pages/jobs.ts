@@ -5,6 +5,7 @@ import { getTeamJob, listTeamJobs } from "../../domain/jobs.ts";
 import { authorize, type Principal } from "../../domain/principals.ts";
 import { openJobLog } from "../../job-log.ts";
 import type { HttpContext } from "../context.ts";
+import { sendLog } from "../logs.ts";
 import { type Html, html } from "./html.ts";
 import { privatePage } from "./page-routes.ts";
 
@@ -39,9 +40,7 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
           `The log has ${size} bytes, too many for a page. Read it with \`millrace job logs ${job.id}\`.`,
         );
       }
-      const bytes = await log.read(0, size).finally(() => log.close());
-      reply.header("x-content-type-options", "nosniff").type("text/plain; charset=utf-8").send(bytes);
-      return undefined;
+      return sendLog(request, reply, log);
     },
   );
 }

@@ -58,7 +58,7 @@ export function publicPage(
 /** Who is looking, if they are signed in. */
 export async function visitor({ store, clock, connections }: HttpContext, { headers, raw }: FastifyRequest) {
   const principal = await principalOfSession(store.db, sessionCookieOf(headers), clock.now());
-  if (principal) connections.know(raw.socket);
+  if (principal) connections.know(raw.socket, principal);
   return principal;
 }
 

@@ -1,0 +1,44 @@
+/** Answers that wait for their readers lie in memory: all of them together have a bound. */
+import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+
+/** Bytes of all connections together. */
+export const mostWaiting = 256 * 1024 * 1024;
+
+export interface Waiting {
+  readonly socket: Socket;
+  readonly owner: object;
+  readonly bytes: number;
+}
+
+/** With the answers to requests that were sent without waiting for the one before. */
+export function bytesWaiting(socket: Socket, answers: Iterable<ServerResponse>): number {
+  let bytes = 0;
+  // The one that is being written counts what lies in the socket.
+  for (const answer of answers) bytes += answer.writableLength;
+  return Math.max(bytes, socket.writableLength);
+}
+
+/** Which connections to cut so that no more than this waits: the largest of the owner with most, again and again. */
+export function largestOf(all: readonly Waiting[], most: number): Socket[] {
+  const owners = new Map<object, { bytes: number; waiting: Waiting[] }>();
+  let sum = 0;
+  for (const waiting of all) {
+    const own = owners.get(waiting.owner) ?? { bytes: 0, waiting: [] };
+    owners.set(waiting.owner, own);
+    own.bytes += waiting.bytes;
+    own.waiting.push(waiting);
+    sum += waiting.bytes;
+  }
+  for (const { waiting } of owners.values()) waiting.sort((a, b) => a.bytes - b.bytes);
+  const cut: Socket[] = [];
+  while (sum > most) {
+    const owner = [...owners.values()].reduce((most, other) => (other.bytes > most.bytes ? other : most));
+    const largest = owner.waiting.pop();
+    if (!largest) break;
+    owner.bytes -= largest.bytes;
+    sum -= largest.bytes;
+    cut.push(largest.socket);
+  }
+  return cut;
+}
