@@ -56,8 +56,9 @@ describe(`a server under load and faults for ${minutes} minutes, seed ${seed}`, 
 async function soak(duration: number, start: number, options: Parameters<typeof Subject.start>[0]): Promise<void> {
   const subject = await Subject.start(options);
   const timeline = new Timeline();
-  const stop = new AbortController();
-  const load = new Load(subject, timeline, new Moments(start), stop.signal);
+  const [stop, over] = [new AbortController(), new AbortController()];
+  const signals = { stop: stop.signal, over: over.signal };
+  const load = new Load(subject, timeline, new Moments(start), signals);
   const [jobs, pipelines] = [new JobLoad(load), new PipelineLoad(load)];
   const probe = new Probe(subject.server.url);
   try {
@@ -91,6 +92,8 @@ async function soak(duration: number, start: number, options: Parameters<typeof 
     process.stderr.write(`${(await subject.log().catch(() => "")).slice(-20_000)}\n`);
     throw error;
   } finally {
+    stop.abort();
+    over.abort();
     await probe.stop();
     await subject.dispose();
   }

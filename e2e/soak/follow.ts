@@ -12,7 +12,7 @@ const socketUrl = (base: string, jobId: string, after: number) =>
 /** The text of the whole log. Undefined where the server told something else than the log, as for a job that is gone. */
 export async function follow(load: Load, jobId: string): Promise<string | undefined> {
   const state = { text: "", offset: 0, ended: false, other: false };
-  for (const deadline = performance.now() + 600_000; !state.ended && performance.now() < deadline; ) {
+  while (!state.ended && !load.over.aborted) {
     await oneConnection(load, jobId, state);
     if (!state.ended) await sleep(300);
   }

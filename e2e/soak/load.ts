@@ -14,14 +14,22 @@ export class Load {
   readonly random: Moments;
   /** Aborted when no new work is to begin. */
   readonly stop: AbortSignal;
+  /** Aborted when everything is over: nobody waits for anything any more. */
+  readonly over: AbortSignal;
   readonly violations: string[] = [];
   calls = 0;
 
-  constructor(subject: Subject, timeline: Timeline, random: Moments, stop: AbortSignal) {
+  constructor(
+    subject: Subject,
+    timeline: Timeline,
+    random: Moments,
+    { stop, over }: { stop: AbortSignal; over: AbortSignal },
+  ) {
     this.subject = subject;
     this.timeline = timeline;
     this.random = random;
     this.stop = stop;
+    this.over = over;
   }
 
   complain(text: string): void {
@@ -37,7 +45,8 @@ export class Load {
         return await call();
       } catch (error) {
         if (error instanceof ApiError) this.#judge(what, error, from);
-        if (performance.now() > deadline) throw new Error(`${what} is not answered`, { cause: error });
+        if (performance.now() > deadline || this.over.aborted)
+          throw new Error(`${what} is not answered`, { cause: error });
         await sleep(100);
       }
     }

@@ -29,7 +29,8 @@ export class Subject {
   readonly #disk: string;
 
   static async start({ databaseUrl = "", cluster }: SubjectOptions): Promise<Subject> {
-    const witness = await mkdtemp(join(tmpdir(), "millrace-witness-"));
+    // Not in a temporary folder: there another server removes what users of its jobs own, and numbers are used again.
+    const witness = await mkdtemp("/run/millrace-witness-");
     await chmod(witness, 0o777);
     const disk = await mkdtemp(join(tmpdir(), "millrace-soak-"));
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=1500m,mode=755", "tmpfs", disk]);
