@@ -193,6 +193,7 @@ describe("connections of one address", { timeout }, () => {
       for (const raw of own) await healthy(raw);
       assert.equal((await server.fetch("/api/whoami")).status, 200);
       await close(own);
+      job.kill("SIGKILL");
     });
   });
 
