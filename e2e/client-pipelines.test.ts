@@ -44,7 +44,7 @@ describe("datachain pipeline", { skip }, () => {
   test("create makes one paused pipeline of all datasets, by short or full name, with or without a version", async () => {
     const [one, two] = [await chain(), await chain()];
     const said = await says("create", one, `@admin.default.${two}@1.0.0`);
-    assert.match(said, new RegExp(`from: @admin\\.default\\.${one}@1\\.0\\.0 in paused state for review`));
+    assert.match(said, new RegExp(`from: @admin\\.default\\.${one} in paused state for review`));
     const name = /created under name: (\S+) from:/.exec(said)?.[1] ?? "";
     const { status, total, completed } = await read(name);
     assert.deepEqual([status, completed, total], ["PAUSED", 0, 6]);
@@ -92,7 +92,7 @@ describe("datachain pipeline", { skip }, () => {
     const dataset = await chain();
     const name = await create(dataset);
     const row = (said: string) => said.split("\n").find((line) => line.includes(name)) ?? "";
-    assert.match(row(await says("list")), new RegExp(`PAUSED .*@admin\\.default\\.${dataset}@1\\.0\\.0 .*0/3`));
+    assert.match(row(await says("list")), new RegExp(`PAUSED .*@admin\\.default\\.${dataset} .*0/3`));
     assert.notEqual(row(await says("list", "--status", "paused", "--search", dataset, "--limit", "5")), "");
     assert.equal(await says("list", "--status", "FAILED", "--search", dataset), "No pipelines found\n");
   });

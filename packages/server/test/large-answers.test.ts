@@ -96,7 +96,7 @@ describe("answers", () => {
   it("end at 16 MiB and say where they go on: whoever follows gets every job once", async () => {
     // What JSON writes with six bytes a character is the most that a list can show.
     const controls = "\u0001".repeat(answerLimits.listed);
-    const heavy = { query_name: "heavy", requirements: `x${controls}y`, start_after: later };
+    const heavy = { query_name: "heavy", requirements: "#".repeat(answerLimits.listed), start_after: later };
     const { id } = await createJob(client, shell(controls, heavy));
     await copies(id, { error_message: controls, error_stack: controls });
     const seen: string[] = [];
