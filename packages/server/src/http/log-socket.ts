@@ -1,6 +1,5 @@
 /** Following a job over a WebSocket: log pieces and statuses as JSON frames. */
 import type { IncomingMessage } from "node:http";
-import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";

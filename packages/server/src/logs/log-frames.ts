@@ -79,10 +79,11 @@ export class LogFrames {
   }
 
   dropOldest(): void {
-    for (const [offset, { text }] of this.#kept) {
-      this.#kept.delete(offset);
-      return this.#count(-text.length);
-    }
+    const [oldest] = this.#kept;
+    if (!oldest) return;
+    const [offset, { text }] = oldest;
+    this.#kept.delete(offset);
+    this.#count(-text.length);
   }
 
   #count(bytes: number): void {

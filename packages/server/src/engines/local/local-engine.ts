@@ -1,7 +1,7 @@
 /** Runs jobs on the machine of the server. */
 import { randomUUID } from "node:crypto";
 import { chmodSync, readdirSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UsageSample } from "@millrace/contract";
