@@ -517,6 +517,8 @@ describe("the document of the API", () => {
       assert.ok(!again.includes(token), "shown once");
       const id = /<strong>&lt;ci&gt;[\s\S]*?name="revoke" value="(\d+)"/.exec(again)?.[1] ?? "";
       await browser.post("/auth/tokens", { revoke: id });
+      for (const odd of ["2147483648", "1.5", "1e999", "x"])
+        assert.equal((await browser.post("/auth/tokens", { revoke: odd })).status, 404, odd);
       assert.equal((await server.fetch("/api/datachain/jobs/", { token })).status, 401);
       assert.equal((await new Visitor(server.url).get("/auth/tokens")).status, 401);
       assert.equal((await browser.post("/auth/tokens", { name: "", scopes: "" })).status, 422);
