@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, tmpdir } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { after, before, describe, it } from "node:test";
@@ -58,7 +58,8 @@ describe("the API under a fuzzer", { skip: await whyNoVirtualenv(virtualenv), ti
         `Authorization: Bearer ${await server.token()}`,
       ],
       ...["--checks", checks.join(","), "--max-examples", examples, "--seed", seed, "--continue-on-failure"],
-      ...["--workers", String(Math.min(4, availableParallelism())), "--no-color", ...selection],
+      // One worker: in threads, Python 3.11 sometimes fails to parse its own source (recursion depth mismatch).
+      ...["--workers", "1", "--no-color", ...selection],
     ];
     const child = spawn(programIn(virtualenv, "schemathesis"), words, {
       cwd: folder,

@@ -126,8 +126,8 @@ function routeErrors(route: Route): ErrorCode[] {
   if (route.access.kind === "public" && route.method === "POST") codes.push("too_many_requests");
   if (route.method !== "GET") codes.push("bad_request", "request_timeout", "too_large", "unsupported_media_type");
   if (route.bodyInQuery) codes.push("bad_request", "request_timeout", "too_large");
-  // A part of a path may be longer than any path can have.
-  if (route.params) codes.push("bad_request");
+  // A path or a query may be longer than a request can have.
+  if (route.params || route.query) codes.push("bad_request");
   if (route.query || route.body || route.params) codes.push("invalid");
   return [...new Set(codes)];
 }
