@@ -77,7 +77,7 @@ describe("millrace doctor", { concurrency: 2 }, () => {
     assert.match(stdout, /^warn\tserver\tNo answer from the server at http:\/\/127\.0\.0\.1:1\tmillrace serve$/m);
   });
 
-  test("a setting that will not do is refused by its name", async () => {
+  test("an invalid setting is refused by its name", async () => {
     const cli = await commandLine({ env: { MILLRACE_DATABASE_URL: "mysql://me:pass-of-the-database@localhost/" } });
     const said = await cli.refused(64, "doctor");
     assert.match(said, /\n {2}why: MILLRACE_DATABASE_URL: expected a postgres:\/\/ URL/);

@@ -59,7 +59,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.ok((await listed("--created-by", "admin", "--limit", "1000")).includes(failed.id));
     assert.equal((await listed("--limit", "1")).length, 1);
     assert.match(await cli.refused(1, "job", "ls", "--status", "sleepy"), /status: .*RUNNING.*"SLEEPY"/);
-    assert.match(await cli.refused(64, "job", "ls", "--limit", "0"), /^error: --limit: '0' will not do/);
+    assert.match(await cli.refused(64, "job", "ls", "--limit", "0"), /^error: --limit: invalid value '0'/);
   });
 
   test("ls in a pipe prints full values between tabs, one job to a line, without titles or colours", async () => {

@@ -187,7 +187,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
       [["job.sh", "--req-file", "missing.txt"], /^error: Cannot read missing\.txt\n/],
       [["job.sh", "--files", "job.sh", "missing.csv"], /^error: Cannot read missing\.csv\n/],
       [["job.sh", "--start-time", "whenever"], /^error: --start-time: 'whenever' is not a time/],
-      [["job.sh", "--priority", "9"], /^error: --priority: '9' will not do\n {2}why: .*from 0 to 5/],
+      [["job.sh", "--priority", "9"], /^error: --priority: invalid value '9'\n {2}why: .*from 0 to 5/],
     ] as const) {
       assert.match(await cli.refused(64, "job", "run", ...words), what);
     }

@@ -79,7 +79,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     await stop(serve);
   });
 
-  test("a value that will not do is refused by the name of its flag or variable, with exit code 64", async () => {
+  test("an invalid value is refused by the name of its flag or variable, with exit code 64", async () => {
     const cli = await commandLine();
     for (const [flag, value] of [
       ["--port", "abc"],

@@ -51,7 +51,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
   test("users are made, shown, changed, disabled and enabled", async () => {
     const admin = await commandLine();
     const added = await admin.run("user", "add", "ada", "--first-name", "Ada", "--email", "ada@example.com");
-    assert.equal(added.stdout, "The user ada is made\n");
+    assert.equal(added.stdout, "Created user ada\n");
     assert.match(added.stderr, /millrace team add-member ada.*millrace admin link --user ada/);
     const shown = await admin.json<User>("user", "show", "ada");
     assert.deepEqual([shown.first_name, shown.email, shown.has_password], ["Ada", "ada@example.com", false]);
@@ -147,7 +147,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
     await person("dora");
     assert.equal(
       await admin.print("team", "add", "vision", "--admin", "dora", "--max-running", "3"),
-      "The team vision is made\n",
+      "Created team vision\n",
     );
     const dora = await commandLine({ token: await suite.server.token("--user", "dora"), team: "vision" });
     const [own] = await dora.json<Team[]>("team", "ls");

@@ -142,7 +142,7 @@ function integer(rawName: string, flag: Flag, text: string, next: string): numbe
   const value = /^[+-]?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
   const range = flag.max !== undefined ? ` from ${min} to ${max}` : flag.min !== undefined ? ` of at least ${min}` : "";
-  throw usageError(`${rawName}: '${text}' will not do`, { why: `Expected a whole number${range}`, next });
+  throw usageError(`${rawName}: invalid value '${text}'`, { why: `Expected a whole number${range}`, next });
 }
 
 type Words = string | undefined | readonly string[];

@@ -18,7 +18,7 @@ export function serverConfig(
   try {
     return server.readConfig(Object.fromEntries(names.map((name) => [name, flags[name]])));
   } catch (error) {
-    throw usageError("The configuration of the server will not do", {
+    throw usageError("Invalid server configuration", {
       why: messageOf(error),
       next: "millrace serve --help",
       cause: error,

@@ -120,7 +120,7 @@ export const setDefaultCredentials = defineRoute({
   method: "POST",
   path: "/api/datachain/credentials/default",
   tag: "Credentials",
-  summary: "Choose the credentials of the team that jobs get which name none",
+  summary: "Set the team's default credentials for jobs that name none",
   access: { ...access("ADMIN", "write", "admin"), people: true },
   body: Type.Object({ team_name: maybe(TeamName), name: nullable({ ...Name, description: "null: none" }) }),
   response: ActionFeedback,

@@ -216,7 +216,7 @@ export const settings = {
   libraryVersion: setting({
     env: "MILLRACE_LIBRARY_VERSION",
     fallback: "0.62.0",
-    description: "version of the library datachain that jobs get which name none, in teams that have not chosen one",
+    description: "version of the library datachain when neither the job nor the team pins one",
     parse: libraryVersion,
   }),
   storeCopies: setting({
@@ -235,7 +235,7 @@ export const settings = {
   storePauseDays: setting({
     env: "MILLRACE_STORE_PAUSE_DAYS",
     fallback: "7",
-    description: "days after which a team that is never idle waits for that: its jobs begin when it is done; 0 never",
+    description: "after this many days without an idle moment, pause the team's jobs for garbage collection; 0 never",
     parse: integer(0, 365),
   }),
   envDays: setting({

@@ -14,7 +14,7 @@ const create: Handler<"pipeline create"> = async ({ flags, arguments: { DATASET 
   const body = { datasets: [...DATASET], review: !flags.run };
   const { pipeline } = await connection.client.call(routes.triggerPipeline, { body });
   if (!flags.watch) return show(pipeline, flags.json, output);
-  output.note(`The pipeline ${pipeline.name} is made`);
+  output.note(`Created pipeline ${pipeline.name}`);
   const { watchPipeline } = await import("../pipeline/watch.ts");
   return watchPipeline(connection, pipeline.name, flags.json, output);
 };

@@ -120,7 +120,7 @@ const add: Handler<"team add"> = async ({ flags, arguments: { NAME: name } }, ou
   const body = { name, ...(flags.admin ? { admin: flags.admin } : {}), ...quotasOf(flags) };
   const team = await client.call(routes.createTeam, { body });
   if (flags.json) return show(team, true, output);
-  output.print(`The team ${name} is made`);
+  output.print(`Created team ${name}`);
   output.note(`Let people in: millrace team add-member USER --team ${name}, or millrace team invite --team ${name}`);
   return 0;
 };

@@ -67,7 +67,7 @@ const add: Handler<"user add"> = async ({ flags, arguments: { USER: username } }
   const body = { username, ...personOf(flags), is_admin: flags.admin, ...password };
   const user = await client.call(routes.createUser, { body });
   if (flags.json) return show(user, true, output);
-  output.print(`The user ${username} is made`);
+  output.print(`Created user ${username}`);
   const sign = flags.password ? "" : `; to sign in: millrace admin link --user ${username}`;
   output.note(`Put them into a team: millrace team add-member ${username}${sign}`);
   return 0;

@@ -9,7 +9,7 @@ export async function readClientConfig(given: string | undefined): Promise<Clien
   const text = given.startsWith("@") ? await readPlace(given.slice(1)) : given;
   const value = parse(text);
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as ClientConfig;
-  throw usageError("--client-config will not do", { why: 'Expected a JSON object, such as {"anon": true}, or @FILE' });
+  throw usageError("Invalid --client-config", { why: 'Expected a JSON object, such as {"anon": true}, or @FILE' });
 }
 
 async function readPlace(path: string): Promise<string> {

@@ -43,7 +43,7 @@ export async function findSources(db: Db, team: Team, username: string, datasets
   const graph = await upstreamGraph(db, ids);
   if ("tooLarge" in graph)
     throw refusal(
-      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Rebuild what is farther up by itself, and name less.`,
+      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Trigger the upstream part separately, or name fewer datasets.`,
     );
   if ("unmade" in graph)
     throw refusal(
@@ -95,7 +95,7 @@ async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promis
     text += job.spec.length + job.environment.length;
     if (text > mostDraftText)
       throw refusal(
-        `the scripts and settings of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Rebuild what is farther up by itself, and name fewer datasets.`,
+        `the scripts and settings of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
       );
     jobs.set(jobId, job);
   }

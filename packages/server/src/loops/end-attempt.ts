@@ -133,7 +133,7 @@ async function acceptResult(
 /** Said on the job: its versions are in the team's store, and not where people look. */
 function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
   if (refused.length === 0) return {};
-  const why = `Not in the registry, since these numbers were registered before by whoever made them elsewhere: ${refused.slice(0, 10).join(", ")}.`;
+  const why = `Not in the registry: these version numbers were already registered by an external producer: ${refused.slice(0, 10).join(", ")}.`;
   return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 

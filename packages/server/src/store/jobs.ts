@@ -109,12 +109,12 @@ export interface Move {
   readonly changes?: Updateable<Tables["jobs"]>;
 }
 
-/** The way in which a job changes its state (markQueued and cancelDrafts beside it): guarded, along the edges of the contract. False: it was elsewhere. */
+/** The way in which a job changes its state (markQueued and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
 export async function moveJob(db: Db, move: Move): Promise<boolean> {
   return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
 }
 
-/** The same, with the job as it is after it and as much of its spec as lists show. Undefined: it was elsewhere. */
+/** The same, with the job as it is after it and as much of its spec as lists show. Returns undefined if the job was in none of the `from` states. */
 export const movedJob = (db: Db, move: Move): Promise<JobRow | undefined> =>
   moving(db, move).returningAll().executeTakeFirst();
 
