@@ -56,12 +56,12 @@ async function showTokens({ store, clock }: HttpContext, principal: Principal, m
     title: "Tokens",
     body: html`<h1>Tokens</h1>
 ${message}
-${tokens.length === 0 ? html`<p>You have none.</p>` : html`<ul>${tokens.map(tokenLine)}</ul>`}
+${tokens.length === 0 ? html`<p>No tokens yet.</p>` : html`<ul>${tokens.map(tokenLine)}</ul>`}
 <h2>New token</h2>
 <form class="card" method="post" action="${url}">
 <label>Name <input name="name" required maxlength="255"></label>
-<label><span>Scopes <span class="soft">(of ${scopeNames.join(", ")}, each perhaps with :read or :write; empty: all)</span></span> <input name="scopes" autocomplete="off"></label>
-<label><span>Days <span class="soft">(empty: no end)</span></span> <input name="expires_in_days" type="number" min="1"></label>
+<label><span>Scopes <span class="soft">(${scopeNames.join(", ")}, each optionally followed by :read or :write; leave empty for all)</span></span> <input name="scopes" autocomplete="off"></label>
+<label><span>Days <span class="soft">(leave empty for a token that does not expire)</span></span> <input name="expires_in_days" type="number" min="1"></label>
 <button class="main">Create</button>
 </form>`,
   };
