@@ -4,16 +4,16 @@ import { Signal } from "../domain/signals.ts";
 import { openJobLog } from "../job-log.ts";
 import { KeptFrames, LogFrames } from "../logs/log-frames.ts";
 import type { MaskedLog } from "../logs/masked-log.ts";
-import { getJobState } from "../store/jobs.ts";
+import { getJobState, getJobStates, type JobState } from "../store/jobs.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import type { HttpContext } from "./context.ts";
+import { JobStates } from "./job-states.ts";
 
 const pollMs = 100;
 /** Between two looks at a store that is away. */
 const outageMs = 500;
 
 type FeedContext = Pick<HttpContext, "store" | "engine" | "keys" | "signals" | "metrics">;
-type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
 
 /** How it was at one look. */
 interface Look {
@@ -29,15 +29,24 @@ export class JobFeeds {
   readonly #context: FeedContext;
   readonly #feeds = new Map<string, JobFeed>();
   readonly #kept = new KeptFrames();
+  readonly #states: JobStates;
 
   constructor(context: FeedContext) {
     this.#context = context;
+    this.#states = new JobStates(async (ids) => {
+      const [first = "", ...others] = ids;
+      if (others.length > 0) return getJobStates(context.store.db, ids);
+      // Prepared, which a question of any length cannot be.
+      const state = await getJobState(context.store.db, first);
+      return new Map(state && [[first, state]]);
+    });
   }
 
   /** Whoever joins leaves again. */
   join(jobId: string, withLog: boolean): JobFeed {
     const known = this.#feeds.get(jobId);
-    const feed = known ?? new JobFeed(this.#context, jobId, this.#kept, () => this.#forget(jobId, feed));
+    const forget = () => this.#forget(jobId, feed);
+    const feed = known ?? new JobFeed(this.#context, jobId, this.#kept, this.#states, forget);
     this.#feeds.set(jobId, feed);
     feed.enter(withLog);
     return feed;
@@ -59,6 +68,7 @@ class JobFeed {
   readonly #context: FeedContext;
   readonly #jobId: string;
   readonly #kept: KeptFrames;
+  readonly #states: JobStates;
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
@@ -70,10 +80,11 @@ class JobFeed {
   #look: Look = { version: 0, job: undefined, frames: undefined };
   #failure: unknown;
 
-  constructor(context: FeedContext, jobId: string, kept: KeptFrames, onEnd: () => void) {
+  constructor(context: FeedContext, jobId: string, kept: KeptFrames, states: JobStates, onEnd: () => void) {
     this.#context = context;
     this.#jobId = jobId;
     this.#kept = kept;
+    this.#states = states;
     this.#onEnd = onEnd;
     void this.#run();
   }
@@ -136,7 +147,7 @@ class JobFeed {
 
   /** The status before the log: once it is final, what the log holds is all there is. False: nothing is new. */
   async #lookAgain(): Promise<boolean> {
-    const job = await this.#untilReachable(() => getJobState(this.#context.store.db, this.#jobId));
+    const job = await this.#untilReachable(() => this.#states.of(this.#jobId));
     const wanted = this.#withLog && job && job.attempt > 0 && !job.log_removed_at;
     const opened = wanted ? await this.#open(job.attempt) : undefined;
     if (opened && job && isSettled(job.status)) opened.log.end();

@@ -82,6 +82,17 @@ const stateById = prepared<{ id: string }>()((db, value) =>
 );
 /** Only where a job stands: for whoever asks often. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
+export type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
+
+/** The same of several jobs; those that are not there are left out. */
+export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<string, JobState>> {
+  const rows = await db
+    .selectFrom("jobs")
+    .select(["id", "team_id", "status", "attempt", "log_removed_at"])
+    .where("id", "in", ids)
+    .execute();
+  return new Map(rows.map(({ id, ...state }) => [id, state]));
+}
 
 const secretsById = prepared<{ id: string }>()((db, value) =>
   db
