@@ -24,6 +24,13 @@ describe("environment", () => {
   it("may hold quoted values over several lines", () => {
     assert.deepEqual(readEnvironment(`KEY="line 1\nline 2"\nB=2`), { KEY: "line 1\nline 2", B: "2" });
   });
+  it("is counted before it is parsed, whatever the names look like; lines of a quoted value do not count", () => {
+    // Parsed, each of these would be one variable.
+    for (const line of ["é=1\n", "1-a=1\n", '# ="\nA=1\n'])
+      assert.throws(() => readEnvironment(line.repeat(3000)), /at most 1000 variables/);
+    const long = "KEY=VALUE\n".repeat(3000);
+    assert.deepEqual(readEnvironment(`FILE='${long}'\nB=2`), { FILE: long, B: "2" });
+  });
   it("with a line that has no = is refused by its number, and the line is not repeated", () => {
     assert.throws(
       () => readEnvironment("A=1\nhunter2\n"),
@@ -109,6 +116,18 @@ describe("script metadata", () => {
   it("is absent from most scripts", () => assert.deepEqual(readScriptMetadata("print(1)"), {}));
   it("that is broken is refused", () =>
     assert.throws(() => readScriptMetadata("# /// script\n# a = [\n# ///\n"), /script metadata/));
+  it("is looked for without taking a long query apart", (t) => {
+    const split = t.mock.method(RegExp.prototype, Symbol.split);
+    const query = `${"\n".repeat(1_000_000)}# /// script\r\n# requires-python = ">=3.11"\r\n# ///\r\n${"x = 1\n".repeat(100_000)}`;
+    assert.deepEqual(readScriptMetadata(query), { pythonVersion: ">=3.11" });
+    assert.deepEqual(readScriptMetadata("\n".repeat(1_000_000)), {});
+    const longest = Math.max(...split.mock.calls.map(({ arguments: [text] }) => String(text).length));
+    assert.ok(longest < 300_000, `${longest} characters at once`);
+    assert.throws(
+      () => readScriptMetadata(`# /// script\n${"# a\n".repeat(200_000)}# ///\n`),
+      /script metadata.*at most/,
+    );
+  });
 });
 
 describe("repository", () => {

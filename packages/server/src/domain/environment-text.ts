@@ -4,13 +4,20 @@ import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contr
 
 /** What somebody asks for: lines that cannot be read, and variables that no process could be given, are refused. */
 export function readEnvironment(text: string, field = "environment"): Record<string, string> {
+  const lines = withoutQuoted(text);
   // Counted before anything else is done with it: reading a thousand times as many would hold up everybody.
-  if ((text.match(assignment)?.length ?? 0) > 2 * processLimits.count) throw tooMany(field);
-  checkLines(text, field);
+  if ((lines.match(assignment)?.length ?? 0) > 2 * processLimits.count) throw tooMany(field);
+  checkLines(lines, field);
   return checkVariables(parseEnvironment(text), field);
 }
 
-const assignment = /^[ \t]*(?:export[ \t]+)?[A-Za-z_]\w*[ \t]*=/gm;
+/** Whatever the parser takes for one, with a good name or not. */
+const assignment = /^[^#=\n]+=/gm;
+const quotedValue = /^([^#=\n]+=)[ \t]*("[^"]*"|'[^']*'|`[^`]*`)/gm;
+
+/** Quoted values may have several lines; the number of lines stays. */
+const withoutQuoted = (text: string) =>
+  text.replace(quotedValue, (_, name: string, value: string) => `${name}${"\n".repeat(value.split("\n").length - 1)}`);
 
 const tooMany = (field: string) => invalid(field, `at most ${processLimits.count} variables`);
 
@@ -55,9 +62,7 @@ function checkSize(name: string, value: string, field: string): void {
 
 /** The parser drops a line that it cannot read without a word; a forgotten `=` should not go unnoticed. */
 function checkLines(text: string, field: string): void {
-  const quoted = /=[ \t]*("[^"]*"|'[^']*'|`[^`]*`)/g;
-  const lines = text.replace(quoted, (value) => `=${"\n".repeat(value.split("\n").length - 1)}`).split("\n");
-  for (const [index, line] of lines.entries()) {
+  for (const [index, line] of text.split("\n").entries()) {
     const content = line.trim();
     if (content === "" || content.startsWith("#") || content.indexOf("=") > 0) continue;
     // The line itself is not repeated: it may be a secret that lost its name.

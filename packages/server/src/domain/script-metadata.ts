@@ -9,13 +9,21 @@ export interface ScriptMetadata {
   readonly params?: Record<string, string>;
 }
 
+const opening = /^# \/\/\/ script[^\S\n]*$/m;
+/** Characters of the query that are looked at, from there on. */
+const mostComments = 4 * fieldLimits.metadata;
+
 /** The comment lines between `# /// script` and the last `# ///` that follows them without a gap. */
 function metadataOf(query: string): string | undefined {
-  const lines = query.split(/\r?\n/);
-  const begin = lines.findIndex((line) => line.trimEnd() === "# /// script");
+  const begin = query.search(opening);
   if (begin === -1) return undefined;
-  const length = lines.slice(begin + 1).findIndex((line) => line !== "#" && !line.startsWith("# "));
-  const comments = lines.slice(begin + 1, length === -1 ? undefined : begin + 1 + length);
+  const lines = query
+    .slice(begin, begin + mostComments)
+    .split(/\r?\n/)
+    .slice(1);
+  const length = lines.findIndex((line) => line !== "#" && !line.startsWith("# "));
+  if (length === -1 && query.length > begin + mostComments) throw tooLong(`more than ${mostComments}`);
+  const comments = lines.slice(0, length === -1 ? undefined : length);
   const end = comments.findLastIndex((line) => line.trimEnd() === "# ///");
   if (end === -1) return undefined;
   return comments
@@ -27,7 +35,7 @@ function metadataOf(query: string): string | undefined {
 export function readScriptMetadata(query: string): ScriptMetadata {
   const toml = metadataOf(query);
   if (toml === undefined) return {};
-  if (toml.length > fieldLimits.metadata) throw wrong(`at most ${fieldLimits.metadata} characters, got ${toml.length}`);
+  if (toml.length > fieldLimits.metadata) throw tooLong(String(toml.length));
   let meta: Record<string, unknown>;
   try {
     meta = parse(toml);
@@ -39,6 +47,8 @@ export function readScriptMetadata(query: string): ScriptMetadata {
 
 const wrong = (expected: string, got?: unknown) =>
   invalid("query", `script metadata (# /// script) with ${expected}`, got);
+
+const tooLong = (got: string) => wrong(`at most ${fieldLimits.metadata} characters, got ${got}`);
 
 function pick(meta: Record<string, unknown>): ScriptMetadata {
   const tools = table(table(meta["tools"])["datachain"] ?? table(meta["tool"])["datachain"]);
