@@ -27,6 +27,8 @@ export interface ExportsContext {
 
 /** Files in one run: a stop waits for no more. */
 const atOnce = 4;
+/** What one is expected to take. */
+const roomForFile = 64 * 1024 ** 2;
 
 export function exportDatasets(context: ExportsContext): Loop {
   const { store, signals, disk } = context;
@@ -36,8 +38,8 @@ export function exportDatasets(context: ExportsContext): Loop {
     signal: signals.exports,
     interval: 5000,
     async runOnce() {
-      if (await disk.isLow()) return;
       for (let written = 0; written < atOnce; written++) {
+        if (await disk.isLow(roomForFile)) return;
         const row = await next(store.db);
         if (!row) return;
         await writeNext(context, row);

@@ -7,7 +7,7 @@ import { parquetWriteBuffer } from "hyparquet-writer";
 import { compressFrameSync } from "lz4-napi";
 import type { Column } from "../columns.ts";
 import { encoderOf } from "./column-encodings.ts";
-import { quoted, realTable } from "./tables.ts";
+import { quoted, realTable, storedColumns } from "./tables.ts";
 
 export interface RowsRequest {
   readonly table: string;
@@ -22,6 +22,9 @@ const largest = 512 * 1024 ** 2;
 
 export function exportRows(rows: DatabaseSync, request: RowsRequest): Uint8Array {
   const table = realTable(rows, request.table);
+  const stored = storedColumns(rows, table);
+  const missing = request.columns.find(({ name }) => !stored.has(name));
+  if (missing) throw new Error(`The schema names a column ${missing.name}, and ${table} stores no column of that name`);
   const columns = request.columns.map((column) => ({ ...column, ...encoderOf(column), data: [] as unknown[] }));
   const names = columns.map(({ name }) => quoted(name)).join(", ");
   const statement = rows.prepare(`select ${names} from ${quoted(table)} order by sys__id limit ? offset ?`);

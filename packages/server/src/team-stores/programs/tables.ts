@@ -23,6 +23,15 @@ export const columnsOf = (database: DatabaseSync, table: string): Set<string> =>
       .map(({ name }) => name),
   );
 
+/** Those whose values lie in the table: a computed one can be of any size, whatever the store takes. Names are exact, though SQLite takes `N` for `n`. */
+export const storedColumns = (database: DatabaseSync, table: string): Set<string> =>
+  new Set(
+    database
+      .prepare("select name from pragma_table_xinfo(?) where hidden = 0")
+      .all(table)
+      .map(({ name }) => String(name)),
+  );
+
 /** Short, and begun as a writer: one that becomes a writer halfway fails where another writes. */
 export function transaction(database: DatabaseSync, work: () => void): void {
   database.exec("begin immediate");
