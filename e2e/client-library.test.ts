@@ -73,6 +73,18 @@ describe("the library in jobs", { skip }, () => {
     assert.ok("leak" in job.metrics);
   });
 
+  test("what a job adds to the team's store in its last moment is counted when it has ended", async () => {
+    const added = 40 * 1024 ** 2;
+    const script = `import os, datachain
+with open(os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"] + ".more", "wb") as file: file.write(os.urandom(${added}))
+`;
+    const usage = async () =>
+      (await suite.api.call(routes.getTeamUsage, { params: { team_name: "main" } })).datasets.bytes;
+    const before = await usage();
+    assert.equal((await runJob(suite.api, python(script))).job.status, "COMPLETE");
+    assert.ok((await usage()) >= before + added, `${await usage()} bytes, ${before} before`);
+  });
+
   test("a second run of an unchanged script finds its checkpoint; with --ignore-checkpoints there is a new version", async () => {
     const client = await suite.client();
     await client.write(

@@ -49,6 +49,11 @@ describe("the reporter of gaps", () => {
       'describe("mine", { skip: "needs root" }, () => { it("digs", () => {}); });',
       "skipped mine: needs root\n",
     ],
+    [
+      "names a file that skipped something and then ended between its tests",
+      'describe("mine", { skip: "needs root" }, () => {}); it("runs", async () => { await new Promise((r) => setTimeout(r, 500)); process.exit(0); }); it("next", () => {});',
+      "skipped mine: needs root\nempty some.test.ts\n",
+    ],
   ];
   for (const [rule, content, printed] of rules) {
     it(rule, async () => assert.equal(await gapsOf(folder, content), printed));

@@ -11,11 +11,13 @@ import type { TestEvent } from "node:test/reporters";
 export default async function* gaps(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   // The runner leaves only the names of test files in its arguments.
   const unproved = new Set(process.argv.slice(1).map((file) => resolve(file)));
+  const skipping = new Set<string>();
   for await (const { type, data } of events) {
-    if (type === "test:summary" && data.file && data.counts.tests > 0) unproved.delete(data.file);
-    if (type !== "test:pass" || !data.skip) continue;
     // A suite that is skipped whole counts no test; its line here says so.
-    if (data.file) unproved.delete(data.file);
+    if (type === "test:summary" && data.file && (data.counts.tests > 0 || skipping.has(data.file)))
+      unproved.delete(data.file);
+    if (type !== "test:pass" || !data.skip) continue;
+    if (data.file) skipping.add(data.file);
     yield `skipped ${data.name}: ${data.skip}\n`;
   }
   for (const file of unproved) yield `empty ${relative(process.cwd(), file)}\n`;

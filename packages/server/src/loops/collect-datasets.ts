@@ -10,9 +10,11 @@ import { isUnavailable } from "../store/unavailable.ts";
 import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
 import type { JobLoopContext } from "./loop.ts";
+import type { StoreMeasures } from "./measure-stores.ts";
 
 export interface CollectContext extends JobLoopContext {
   readonly teamStores: TeamStores;
+  readonly measures: StoreMeasures;
 }
 
 /** Numbers that the library has for how a job ended. */
@@ -34,8 +36,13 @@ export interface CollectedJob {
 /** The result as it is to be accepted. A store that cannot be read fails the job: what it made, nobody can tell. */
 export async function collectDatasets(context: CollectContext, job: CollectedJob): Promise<Result> {
   const { result } = job;
+  // What it added last is charged to it, while it is open, not to whoever works with the store next.
+  const measured = context.measures
+    .measure(job.teamId)
+    .catch((error) => context.log.warn({ err: error, team: job.teamId }, "the team's store was not measured"));
   try {
     const { metrics, ...collected } = await collect(context, job);
+    await measured;
     const told =
       metrics === null || "metrics" in result.changes
         ? {}
