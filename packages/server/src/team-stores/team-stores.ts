@@ -13,6 +13,7 @@ import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
+import { Changes } from "./changes.ts";
 import { makeRoomFor } from "./copy-names.ts";
 import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
@@ -29,6 +30,7 @@ const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, 
 export class TeamStores {
   readonly #storesDir: string;
   readonly #keeper: Keeper;
+  readonly #changes = new Changes();
 
   constructor(dataDir: string, confine: Confine) {
     this.#storesDir = join(dataDir, "team-stores");
@@ -82,7 +84,8 @@ export class TeamStores {
   /** A team without a store has nothing to change. */
   async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
-    if (folder.exists()) await this.#keeper.ask(folder, { program, request, seconds: patience.change });
+    const task = { program, request, seconds: patience.change };
+    if (folder.exists()) await this.#changes.inTurn(teamId, () => this.#keeper.ask(folder, task));
   }
 
   close(): void {
