@@ -164,7 +164,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
-  const teamStores = new TeamStores(config.dataDir, (view) => engine.confine(view));
+  const teamStores = new TeamStores(config.dataDir, engine);
   const collecting = new Map<string, Promise<void>>();
   const { isolation } = engine.capabilities;
   log.info({ isolation }, "jobs are isolated at this level");

@@ -30,6 +30,7 @@ import { makeRoomFor } from "../src/team-stores/copy-names.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { keyRing } from "./support/keys.ts";
 import { ScheduledYear } from "./support/scheduled-year.ts";
+import { unconfined } from "./support/unconfined.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -377,7 +378,7 @@ describe("a clock that was wrong", () => {
 
     for (const storeCopies of [1, 2])
       it(`in order when it was ahead for a while: of ${storeCopies} the newest is the last made, and a backup takes it`, async () => {
-        const teamStores = new TeamStores(dataDir, () => []);
+        const teamStores = new TeamStores(dataDir, unconfined);
         const disk = new Disk(dataDir, 0, clock);
         const loop = copyStores({ store, signals, clock, log, disk, teamStores, storeCopies, ...keeping });
         const copyDay = async (text: string) => {

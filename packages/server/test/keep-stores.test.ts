@@ -21,6 +21,7 @@ import { backup, restore } from "../src/main.ts";
 import { touchTeamStore } from "../src/store/team-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { unconfined } from "./support/unconfined.ts";
 
 const skip = await whyNoDatachain();
 const hour = 3_600_000;
@@ -45,7 +46,7 @@ describe("the dataset store of a team", { skip }, () => {
       MILLRACE_MAX_WORKERS: "2",
     });
     client = await server.client();
-    teamStores = new TeamStores(server.dataDir, () => []);
+    teamStores = new TeamStores(server.dataDir, unconfined);
   });
   after(() => server.dispose());
 

@@ -30,6 +30,14 @@ export interface StoreView {
   readonly writable: readonly string[];
 }
 
+/** Where a command may run that a team's code can be part of. */
+export interface StrangersPlace {
+  /** In front of the command. */
+  readonly words: readonly string[];
+  /** Ends whatever stayed there. */
+  leave(): Promise<void>;
+}
+
 export interface JobSpec {
   /** Job and attempt: stored before the submission, so that a submission can be found again. */
   readonly key: string;

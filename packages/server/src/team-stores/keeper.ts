@@ -8,12 +8,17 @@ import { chmod, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
-import type { StoreView } from "../engines/engine.ts";
+import type { StoreView, StrangersPlace } from "../engines/engine.ts";
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { storeFiles, type TeamFolder } from "./team-folder.ts";
 
-/** Words in front of a command that give it this view: the engine knows how. */
-export type Confine = (view: StoreView) => string[];
+/** How commands are given a view: the engine knows. */
+export interface Confinement {
+  /** Words in front of a command of ours. */
+  confine(view: StoreView): string[];
+  /** A place for one that the team's code can be part of. */
+  confineStrangers(view: StoreView): StrangersPlace;
+}
 
 /** Thrown where the team's store cannot be read or changed: its message is for people of the team. */
 export class StoreUnusable extends Error {}
@@ -38,6 +43,8 @@ const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract"
 const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
 /** Of a program's answer, in bytes: no store that is right has more to say. */
 const answerBytes = 64 * 1024 * 1024;
+/** Characters that are kept of what a command prints. */
+const saidLength = 4000;
 const childOptions = [
   "--max-old-space-size=512",
   "--no-warnings",
@@ -77,7 +84,7 @@ async function openToRead(folder: string): Promise<void> {
 }
 
 export class Keeper {
-  readonly #confine: Confine;
+  readonly #confinement: Confinement;
   readonly #code: readonly string[];
   readonly #environment: Readonly<Record<string, string>>;
   readonly #cacheDir: string;
@@ -87,8 +94,8 @@ export class Keeper {
   #closed = false;
 
   /** `cacheDir`: where what Node made of our source is kept, for children to read. */
-  constructor(confine: Confine, cacheDir: string) {
-    this.#confine = confine;
+  constructor(confinement: Confinement, cacheDir: string) {
+    this.#confinement = confinement;
     this.#code = [...codeFolders(), cacheDir];
     this.#environment = { NODE_COMPILE_CACHE: cacheDir };
     this.#cacheDir = cacheDir;
@@ -134,16 +141,21 @@ export class Keeper {
     await Promise.all([pipeline(child.stdout, createWriteStream(path, { mode: 0o600 })), child.ended]);
   }
 
-  /** A command that is not ours, as `datachain gc`; resolves with what it printed. */
+  /** A command that is not ours, as `datachain gc`, with the limits of a job; resolves with the beginning of what it printed. */
   async run(folder: TeamFolder, command: Command): Promise<string> {
     const view = { group: folder.group(), readable: command.readable, writable: [folder.data, ...command.writable] };
-    const child = start([...this.#confine(view), ...command.words], command.environment, command.seconds);
-    const parts: Buffer[] = [];
-    child.stdout.on("data", (part: Buffer) => {
-      if (parts.length < 1000) parts.push(part);
-    });
-    await child.ended;
-    return Buffer.concat(parts).toString("utf8");
+    const place = this.#confinement.confineStrangers(view);
+    try {
+      const child = start([...place.words, ...command.words], command.environment, command.seconds);
+      let said = "";
+      child.stdout.on("data", (part: Buffer) => {
+        if (said.length < saidLength) said += part.toString("utf8");
+      });
+      await child.ended;
+      return said.slice(0, saidLength);
+    } finally {
+      await place.leave();
+    }
   }
 
   /** Started while a short job runs, a child is ready when it ends; one that nobody needs soon is not kept. */
@@ -182,7 +194,7 @@ export class Keeper {
     const group = folder.group();
     if (group !== undefined) shareCache(this.#cacheDir, group);
     const view = { group, readable: this.#code, writable };
-    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
+    const words = [...this.#confinement.confine(view), ...withMemory, process.execPath, ...childOptions, script];
     // SQLite writes a file anew in a place where the child may write.
     return start(words, { ...this.#environment, SQLITE_TMPDIR: folder.data }, seconds);
   }
@@ -218,7 +230,7 @@ function start(
   });
   let said = "";
   child.stderr.on("data", (part: Buffer) => {
-    if (said.length < 4000) said += part.toString("utf8");
+    if (said.length < saidLength) said += part.toString("utf8");
   });
   const ended = new Promise<void>((resolve, reject) => {
     child.on("error", reject);

@@ -15,7 +15,7 @@ import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
 import { Changes } from "./changes.ts";
 import { makeRoomFor } from "./copy-names.ts";
-import { type Confine, Keeper, StoreUnusable } from "./keeper.ts";
+import { type Confinement, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
 import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
@@ -32,11 +32,11 @@ export class TeamStores {
   readonly #keeper: Keeper;
   readonly #changes = new Changes();
 
-  constructor(dataDir: string, confine: Confine) {
+  constructor(dataDir: string, confinement: Confinement) {
     this.#storesDir = join(dataDir, "team-stores");
     mkdirSync(this.#storesDir, { recursive: true, mode: 0o711 });
     chmodSync(this.#storesDir, 0o711);
-    this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
+    this.#keeper = new Keeper(confinement, join(dataDir, "compiled"));
   }
 
   #folder(teamId: number): TeamFolder {
@@ -165,21 +165,23 @@ export class TeamStores {
     if (!python) return "nothing: the interpreter that last worked with it is gone";
     const scratch = await openScratch(folder, "tidy.new");
     const { metadata, rows } = folder;
+    const command = {
+      words: [python.path, "-m", "datachain", "gc"],
+      environment: {
+        DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
+        DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
+        DATACHAIN_ROOT_DIR: scratch,
+        DATACHAIN_NO_ANALYTICS: "1",
+        PYTHONDONTWRITEBYTECODE: "1",
+        HOME: scratch,
+      },
+      readable: python.folders,
+      writable: [scratch],
+      seconds: patience.tidy,
+    };
     try {
-      return await this.#keeper.run(folder, {
-        words: [python.path, "-m", "datachain", "gc"],
-        environment: {
-          DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
-          DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
-          DATACHAIN_ROOT_DIR: scratch,
-          DATACHAIN_NO_ANALYTICS: "1",
-          PYTHONDONTWRITEBYTECODE: "1",
-          HOME: scratch,
-        },
-        readable: python.folders,
-        writable: [scratch],
-        seconds: patience.tidy,
-      });
+      // In turn: whatever stays of the store's user is ended afterwards, and a change would be, too.
+      return await this.#changes.inTurn(teamId, () => this.#keeper.run(folder, command));
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }

@@ -105,7 +105,8 @@ export class Cgroups {
   give({ name }: Pick<Group, "name">): void {
     for (const old of this.#retired) this.#remove(old);
     if (this.#free.includes(name)) return;
-    if (!this.#closed && this.isEmpty({ name }) && !this.#holdsMemory(name)) this.#free.push(name);
+    if (!this.#closed && this.isEmpty({ name }) && !this.#countsProcesses(name) && !this.#holdsMemory(name))
+      this.#free.push(name);
     else this.#remove(name);
     if (this.#closed) this.close();
   }
@@ -152,6 +153,15 @@ export class Cgroups {
     }
   }
 
+  /** What lives in it. */
+  pids({ name }: Pick<Group, "name">): number[] {
+    try {
+      return this.#read("pids", name, "cgroup.procs").split("\n").filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  }
+
   /** Whether the kernel has ended a process of this attempt for want of memory. */
   ranOutOfMemory({ name, oomKills }: Group): boolean {
     try {
@@ -159,6 +169,11 @@ export class Cgroups {
     } catch {
       return false;
     }
+  }
+
+  /** Also those that have ended and that nobody has asked about yet: they are in no list. */
+  #countsProcesses(name: string): boolean {
+    return Number(this.#read("pids", name, "pids.current")) > 0;
   }
 
   #oomKills(name: string): number {

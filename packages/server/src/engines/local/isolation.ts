@@ -61,6 +61,8 @@ export interface Isolation {
   enter(inside: Inside): string;
   /** Words in front of a command that give it this view and nothing else of the machine, as far as this level goes. */
   confine(view: StoreView): string[];
+  /** Ends whatever a command that was confined to this view left behind, where its end does not. */
+  endConfined(view: StoreView): Promise<void>;
   /** A shell command that ends every process of the attempt's user, where the end of a phase does not. */
   evict(folder: AttemptFolder): string;
   close(): void;
@@ -119,6 +121,7 @@ export class NoIsolation implements Isolation {
   confine(): string[] {
     return [];
   }
+  async endConfined(): Promise<void> {}
   evict(): string {
     return ":";
   }
@@ -156,11 +159,14 @@ export const becoming = (setpriv: string, uid: number, group?: number) => [
 /** One call, in which the kernel reaches every process of the user, whatever they fork meanwhile. */
 const endEverything = "kill -KILL -1 2>/dev/null; true";
 
+async function endAllOf(setpriv: string, uid: number): Promise<void> {
+  const [program = "", ...rest] = [...becoming(setpriv, uid), "/bin/sh", "-c", endEverything];
+  await promisify(execFile)(program, rest, { env: { PATH: "/usr/bin:/bin" } });
+}
+
 async function endUser({ programs, users }: UserOptions, folder: AttemptFolder): Promise<void> {
   const uid = folder.owner();
-  if (!users.isHeldBy(uid, folder.key)) return;
-  const [program = "", ...rest] = [...becoming(programs.setpriv, uid), "/bin/sh", "-c", endEverything];
-  await promisify(execFile)(program, rest, { env: { PATH: "/usr/bin:/bin" } });
+  if (users.isHeldBy(uid, folder.key)) await endAllOf(programs.setpriv, uid);
 }
 
 export interface UserOptions {
@@ -241,6 +247,10 @@ export class UserIsolation implements Isolation {
     return group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
   }
 
+  async endConfined({ group }: StoreView): Promise<void> {
+    if (group !== undefined) await endAllOf(this.#options.programs.setpriv, group);
+  }
+
   enter({ folder, building, store, command }: Inside): string {
     const { programs } = this.#options;
     const { cwd, environment, back } = placeOf(building);
@@ -313,6 +323,9 @@ export class SandboxIsolation implements Isolation {
     const become = users && view.group !== undefined ? becoming(users.programs.setpriv, view.group) : [];
     return [...sandbox.storeWords(view), "--", ...become];
   }
+
+  /** Its namespace ends with its first process. */
+  async endConfined(): Promise<void> {}
 
   enter({ folder, readable, writable = [], building, store, command }: Inside): string {
     const { programs, sandbox, accounts, users, filter } = this.#options;

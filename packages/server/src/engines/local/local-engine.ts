@@ -13,11 +13,12 @@ import {
   type Observation,
   type StoreUse,
   type StoreView,
+  type StrangersPlace,
 } from "../engine.ts";
 import { Ages } from "./ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
-import { Cgroups, type Usage } from "./cgroups.ts";
+import { Cgroups, type Group, type Usage } from "./cgroups.ts";
 import { buildSettings } from "./environments.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
@@ -25,7 +26,16 @@ import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./lim
 import { LogFile } from "./log-file.ts";
 import { LogMarks } from "./log-marks.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
-import { insideScripts, queryFile, scriptComesLast, storeFile, type Toolbox, writeEnv, writePlan } from "./plan.ts";
+import {
+  confine,
+  insideScripts,
+  queryFile,
+  scriptComesLast,
+  storeFile,
+  type Toolbox,
+  writeEnv,
+  writePlan,
+} from "./plan.ts";
 import { variablesRoom, whyNotGiven } from "./process-room.ts";
 import { isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
@@ -306,6 +316,38 @@ export class LocalEngine implements Engine {
   /** Words in front of a command that looks after a team's store. */
   confine(view: StoreView): string[] {
     return this.#isolation.confine(view);
+  }
+
+  /** The same for a command that the team's code can be part of: with the limits of a job. */
+  confineStrangers(view: StoreView): StrangersPlace {
+    const { limits } = this.#options;
+    const group = this.#cgroups?.take();
+    const lines = [
+      confine({
+        groups: group ? (this.#cgroups?.entries(group) ?? []) : [],
+        openFiles: limits.openFiles,
+        fileBytes: 0,
+        processes: group ? 0 : limits.processes,
+      }),
+      ...(group || limits.memory === 0 ? [] : [`ulimit -d ${Math.ceil(limits.memory / 1024)}`]),
+      'exec "$@"',
+    ];
+    return {
+      words: ["/bin/sh", "-c", lines.join("\n"), "sh", ...this.confine(view)],
+      leave: async () => {
+        await this.#isolation.endConfined(view);
+        if (group) await this.#empty(group);
+      },
+    };
+  }
+
+  async #empty(group: Group): Promise<void> {
+    for (const deadline = performance.now() + sweepMs; performance.now() < deadline; await sleep(5)) {
+      const pids = this.#cgroups?.pids(group) ?? [];
+      if (pids.length === 0) break;
+      signalAll(pids, "SIGKILL");
+    }
+    this.#cgroups?.give(group);
   }
 
   async withdraw(key: string): Promise<boolean> {

@@ -61,7 +61,12 @@ export function writePlan(input: PlanInput): string {
 const define = (name: string, body: string) => `${name}() {\n${body}\n}\n`;
 
 /** What holds for a phase and everything it starts. */
-function confine({ groups, openFiles, fileBytes, processes }: PlanInput): string {
+export function confine({
+  groups,
+  openFiles,
+  fileBytes,
+  processes,
+}: Pick<PlanInput, "groups" | "openFiles" | "fileBytes" | "processes">): string {
   const lines = groups.map((file) => `  echo 0 >${quote(file)} || exit`);
   if (openFiles > 0) lines.push(`  ulimit -n ${openFiles} 2>/dev/null`);
   if (fileBytes > 0) lines.push(`  ulimit -f ${Math.ceil(fileBytes / 512)} 2>/dev/null`);

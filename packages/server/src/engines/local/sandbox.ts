@@ -79,6 +79,7 @@ export class Sandbox {
     const { bwrap, dataDir } = this.#options;
     const extra = readable.filter((folder) => !isSystem(folder));
     const outside = extra.filter((folder) => !isBelow(folder, dataDir));
+    const inside = extra.filter((folder) => isBelow(folder, dataDir));
     return [
       bwrap,
       ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"],
@@ -88,7 +89,7 @@ export class Sandbox {
       ...parents([...outside, dataDir]),
       ...outside.flatMap((folder) => ["--ro-bind", folder, folder]),
       ...["--tmpfs", dataDir],
-      ...extra.filter((folder) => isBelow(folder, dataDir)).flatMap((folder) => ["--ro-bind", folder, folder]),
+      ...below(dataDir, inside, "--ro-bind"),
       ...below(dataDir, writable),
       ...["--chdir", "/"],
     ];
@@ -102,11 +103,11 @@ export class Sandbox {
 }
 
 /** Mounted below the data folder, which shows nothing else; the way there can be passed. */
-const below = (dataDir: string, folders: readonly string[]) => [
+const below = (dataDir: string, folders: readonly string[], how = "--bind") => [
   ...foldersAbove(folders)
     .filter((folder) => folder.startsWith(`${dataDir}/`))
     .flatMap((folder) => ["--dir", folder]),
-  ...folders.flatMap((folder) => ["--bind", folder, folder]),
+  ...folders.flatMap((folder) => [how, folder, folder]),
 ];
 
 const isBelow = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);

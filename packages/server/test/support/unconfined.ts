@@ -1,0 +1,7 @@
+/** For stores that no job has written to. */
+import type { Confinement } from "../../src/team-stores/keeper.ts";
+
+export const unconfined: Confinement = {
+  confine: () => [],
+  confineStrangers: () => ({ words: [], leave: async () => {} }),
+};
