@@ -47,6 +47,16 @@ describe("JSON", () => {
     assert.deepEqual(readJson(Buffer.from('["\\\\u0000", "\\u0001"]')), ["\\u0000", "\u0001"]);
   });
 
+  it("with half of a character in any text is refused before it is parsed, and whole ones are taken", (t) => {
+    for (const text of ['["\\ud800 x"]', '["\\udc00"]', '["\\ud83d\\u0041"]', '{"\\uD83D":1}', '["\\ude00\\ud83d"]'])
+      assert.deepEqual(readsOf(t as never, text), [
+        "body: expected text of whole characters, got half of a surrogate pair",
+        0,
+      ]);
+    const whole = '["\\ud83d\\ude00\\uD83D\\uDE00", "\\\\ud800"]';
+    assert.deepEqual(readJson(Buffer.from(whole)), ["😀😀", "\\ud800"]);
+  });
+
   it("is taken with as many values as are allowed, and with anything inside of texts", () => {
     assert.equal((readJson(Buffer.from(`[${"0,".repeat(maxValues - 3)}0]`)) as unknown[]).length, maxValues - 2);
     const text = '[{,"\\é😀'.repeat(100_000);

@@ -47,7 +47,7 @@ export async function bodyOfGet(request: IncomingMessage, limit: number): Promis
 export const tooLarge = (limit: number) =>
   new ApiError("too_large", `The body is over ${limit} bytes, the limit of this path.`);
 
-const [quote, backslash, comma, u, zero] = Buffer.from('"\\,u0');
+const [quote, backslash, comma, u] = Buffer.from('"\\,u');
 const [openList, closeList, openObject, closeObject] = Buffer.from("[]{}");
 
 /** Byte by byte, in UTF-8: what JSON is made of are bytes that no other character holds. */
@@ -66,17 +66,31 @@ function lookOver(json: Buffer): void {
   }
 }
 
-/** Where the closing quote is. A NUL can only be written as an escape: a bare one is no JSON. */
+/** Where the closing quote is. */
 function endOfText(json: Buffer, start: number): number {
   for (let index = start; index < json.length; index++) {
     if (json[index] === quote) return index;
     if (json[index] !== backslash) continue;
     index++;
-    // The shared store cannot hold this character; refused everywhere, so that both stores behave alike.
-    if (json[index] === u && isZeros(json, index + 1)) throw invalid("body", "text without NUL characters");
+    if (json[index] === u) index += checkEscape(json, index + 1);
   }
   return json.length;
 }
 
-const isZeros = (json: Buffer, at: number) =>
-  json[at] === zero && json[at + 1] === zero && json[at + 2] === zero && json[at + 3] === zero;
+/**
+ * Characters that the shared store cannot hold are refused everywhere, so that both stores behave alike: NUL, and halves
+ * of characters. They can only be written as escapes: bare they are no JSON, or no UTF-8. Returns the length of the rest.
+ */
+function checkEscape(json: Buffer, at: number): number {
+  const code = codeAt(json, at);
+  if (code === 0) throw invalid("body", "text without NUL characters");
+  const isFirstHalf = code >= 0xd800 && code <= 0xdbff;
+  if (!isFirstHalf && !isSecondHalf(code)) return 0;
+  const pair = isFirstHalf && json[at + 4] === backslash && json[at + 5] === u && isSecondHalf(codeAt(json, at + 6));
+  if (!pair) throw invalid("body", "text of whole characters, got half of a surrogate pair");
+  return 10;
+}
+
+const isSecondHalf = (code: number) => code >= 0xdc00 && code <= 0xdfff;
+/** NaN where there is none: whoever parses says so. */
+const codeAt = (json: Buffer, at: number) => Number(`0x${json.toString("latin1", at, at + 4)}`);
