@@ -5,9 +5,9 @@ import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@mil
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { authorize, type Principal, type Team } from "../domain/principals.ts";
+import { Turns } from "../domain/turns.ts";
 import { logRemoved } from "../job-log.ts";
 import type { LogFrames } from "../logs/log-frames.ts";
-import { Turns } from "../logs/turns.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
