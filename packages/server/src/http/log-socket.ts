@@ -39,11 +39,14 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
   const checkHost = hostCheck(context.config);
   const enter = async (request: IncomingMessage) => {
+    if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();
+    if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping.");
     checkHost(request.headers.host);
     const call = await accept(context, request);
     context.connections.know(request.socket, call.principal);
     return call;
   };
+  sockets.on("wsClientError", ({ message }, socket) => refuse(socket, new ApiError("bad_request", `${message}.`)));
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     enter(request)
@@ -104,6 +107,10 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
     typeof query.after === "number" && query.after > 0 ? Math.min(Math.floor(query.after), Number.MAX_SAFE_INTEGER) : 0;
   return { principal, jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
 }
+
+/** Its frames would come between the parts of an answer. */
+const outOfTurn = () =>
+  new ApiError("bad_request", "An upgrade must not be sent before the answers to earlier requests have arrived.");
 
 /** 401 and 403 end the client's command; it tries again after anything else. */
 function refuse(socket: Duplex, error: unknown): void {
