@@ -1,6 +1,7 @@
 /** The API reference at /api/docs: the OpenAPI document as a page. */
 import { openapiDocument, type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import type { HttpContext } from "../context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { publicPage } from "./page-routes.ts";
 
@@ -31,11 +32,11 @@ interface Document {
   components: { schemas: Record<string, Schema> };
 }
 
-export function referencePage(app: FastifyInstance): void {
+export function referencePage(app: FastifyInstance, context: HttpContext): void {
   const access = { kind: "public", why: "the description of the API is no secret" } as const;
   // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
   let page: Page | undefined;
-  publicPage(app, { method: "GET", url: "/api/docs", access }, async () => {
+  publicPage(app, context, { method: "GET", url: "/api/docs", access }, async () => {
     page ??= {
       title: "API reference",
       body: render(openapiDocument(Object.values(routes) as Route[]) as unknown as Document),
