@@ -1,11 +1,14 @@
 /** Budgets of those who sign in: nobody can use up another's, and the memory for them has an end. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { connect } from "node:net";
+import { connect, Socket } from "node:net";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { createSignInLink } from "../src/domain/sessions.ts";
+import { authenticate } from "../src/http/authenticate.ts";
 import { mostKeys } from "../src/http/bounded-map.ts";
+import { Callers } from "../src/http/callers.ts";
+import type { HttpContext } from "../src/http/context.ts";
 import { GrowingDelays } from "../src/http/growing-delays.ts";
 import { networkOf } from "../src/http/ip-addresses.ts";
 import { RateLimit } from "../src/http/rate-limit.ts";
@@ -240,6 +243,23 @@ describe("a job on this machine", () => {
       assert.ok(begun.length <= 6, `${begun.length} logins were begun`);
       assert.equal((await server.fetch("/api/device-login", { token: null, json: {} })).status, 200);
     }));
+});
+
+describe("a caller that is gone before it is answered", () => {
+  it("counts as nobody, whose budget has an end", async () => {
+    const socket = new Socket();
+    assert.equal(await new Callers({ first: 61_000, last: 61_999 }).keyOf({ ip: undefined, socket }), "nobody");
+    const server = await startInProcess({ MILLRACE_LOGIN_RATE: "1" });
+    try {
+      const limits = { badTokens: new RateLimit({ now: () => 0, monotonic: () => 0 }, 1, "bad tokens") };
+      const context = { store: server.store, keys: {}, clock: { now: Date.now }, limits } as unknown as HttpContext;
+      const guess = () => authenticate(context, { authorization: "Bearer isat_wrong" }, undefined);
+      await assert.rejects(guess(), { code: "unauthorized" });
+      await assert.rejects(guess(), { code: "too_many_requests" });
+    } finally {
+      await server.dispose();
+    }
+  });
 });
 
 describe("the memory for budgets", () => {
