@@ -1,5 +1,7 @@
 /** `millrace serve`: how the service starts, what it refuses, how it stops. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, test } from "node:test";
@@ -8,7 +10,7 @@ import { createClient, routes } from "@millrace/contract";
 import type { RunningCommand } from "./support/datachain.ts";
 import { createJob, readLog, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
 import { Millrace, until } from "./support/millrace.ts";
-import { TestServer } from "./support/server.ts";
+import { millrace, TestServer } from "./support/server.ts";
 
 describe("millrace serve", { concurrency: 2 }, () => {
   const commandLine = Millrace.use();
@@ -133,6 +135,18 @@ describe("millrace serve", { concurrency: 2 }, () => {
       said,
       /\n {2}why: MILLRACE_ISOLATION=uid does not work here\. uid: (Jobs cannot reach|The server must)/,
     );
+  });
+
+  test("a log that nobody reads does not hold up a stop", { timeout: 120_000 }, async (t) => {
+    const server = await TestServer.prepare({ env: { MILLRACE_LOG_LEVEL: "debug" } });
+    t.after(() => server.dispose());
+    const child = spawn(millrace, ["serve"], { env: server.settings, stdio: ["ignore", "pipe", "pipe"] });
+    t.after(() => child.kill("SIGKILL"));
+    await once(child.stdout, "data");
+    // Each path is in the log: more than the pipe and what is kept for a reader.
+    for (let i = 0; i < 200; i++) assert.equal((await fetch(`${server.url}/${"x".repeat(10_000)}`)).status, 404);
+    child.kill("SIGTERM");
+    assert.deepEqual(await once(child, "exit"), [0, null]);
   });
 
   test("SIGTERM or Ctrl-C stops the service with 0 and leaves a running job running, which runs once", async () => {

@@ -98,16 +98,16 @@ describe("people on the command line", { concurrency: 2 }, () => {
     assert.match(await admin.refused(64, "user", "passwd", "bob", password), /one word too many/);
 
     const bob = await commandLine({ token: await suite.server.token("--user", "bob") });
-    const wrong = await bob.feed("not it\nanother password\n", "user", "passwd");
+    const wrong = await bob.feed("not it\nanother blue kettle\n", "user", "passwd");
     assert.match(wrong.stderr, /why: The present password is not right/);
-    assert.equal((await bob.feed(`${password}\nanother password\n`, "user", "passwd")).code, 0);
-    assert.ok(await signsIn("bob", "another password"));
+    assert.equal((await bob.feed(`${password}\nanother blue kettle\n`, "user", "passwd")).code, 0);
+    assert.ok(await signsIn("bob", "another blue kettle"));
     assert.ok(!(await signsIn("bob", password)));
 
     if (noTerminal) return t.skip(noTerminal);
     const typed = await bob.type(
       [
-        ["Present password of bob: ", "another password\r"],
+        ["Present password of bob: ", "another blue kettle\r"],
         ["New password of bob: ", "third timX\u007fe lucky\r"],
         ["The same again: ", "third time lucky\r"],
       ],

@@ -11,13 +11,20 @@ export const errorCodes = {
   forbidden: { status: 403, meaning: "The token lacks the scope, or its user lacks the role or the team." },
   not_found: { status: 404, meaning: "There is no such thing in this team." },
   request_timeout: { status: 408, meaning: "The request did not arrive whole in time." },
-  wrong_state: { status: 409, meaning: "The action is not allowed in the present state; the message names both." },
+  wrong_state: {
+    status: 409,
+    meaning:
+      "The action is not allowed in the present state, or the team is over a quota of disk; the message says why.",
+  },
   too_large: { status: 413, meaning: "The body or the file is over the configured limit." },
   unsupported_media_type: { status: 415, meaning: "The content type is not one this path reads." },
   range_not_satisfiable: { status: 416, meaning: "The range lies beyond the end of the log." },
   misdirected: { status: 421, meaning: "The Host header names a host that the server does not serve." },
   invalid: { status: 422, meaning: "A field has a wrong type or value; the message names it and what was expected." },
-  too_many_requests: { status: 429, meaning: "A rate limit or a quota; Retry-After says when to try again." },
+  too_many_requests: {
+    status: 429,
+    meaning: "A rate limit, or too many jobs waiting; Retry-After says when to try again.",
+  },
   internal: { status: 500, meaning: "A fault of the server. Nothing was committed; the log has the request id." },
   insufficient_storage: { status: 507, meaning: "The server's disk is full, or nearly so. Nothing was committed." },
   unavailable: {

@@ -26,5 +26,5 @@ export const uploadFile = defineRoute({
   query: Type.Object({ team_name: Type.Optional(TeamName) }),
   upload: true,
   response: UploadedFile,
-  errors: ["too_large", "unsupported_media_type", "insufficient_storage"],
+  errors: ["too_large", "unsupported_media_type", "wrong_state", "insufficient_storage"],
 });

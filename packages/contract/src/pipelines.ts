@@ -121,7 +121,7 @@ export const triggerPipeline = defineRoute({
   body: TriggerPipelineInput,
   bodyLimit: "large",
   response: PipelineOutput,
-  errors: ["not_found", "insufficient_storage"],
+  errors: ["not_found", "wrong_state", "insufficient_storage"],
 });
 
 const { python_version, requirements, repository, workers, priority, environment, files } = JobInput.properties;

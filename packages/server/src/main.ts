@@ -32,7 +32,11 @@ export async function serve(config: Config): Promise<void> {
   const signal = await stopSignal();
   log.info({ signal }, "stopping; jobs go on");
   await server.stop();
+  // The last lines leave by then, or nobody reads them: a stop does not wait for a reader.
+  setTimeout(() => process.exit(), lastLinesMs).unref();
 }
+
+const lastLinesMs = 2000;
 
 /** Nothing logs these; should something ever do, they are not shown. */
 const secretFields = [

@@ -253,7 +253,7 @@ function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"
     // The client asks every five seconds without end, and may be asked to hurry.
     polls: limit(loginRate * 4, "questions about this device login"),
     // An office of people who wait for their device logins may share one address.
-    strangers: limit(loginRate * 20, "requests without a token from here"),
+    strangers: limit(loginRate * 20, "requests without a token or session from here"),
     badTokens: limit(loginRate * 4, "bad tokens from this address"),
   };
 }

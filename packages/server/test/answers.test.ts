@@ -85,3 +85,29 @@ describe("answers fit their schemas", () => {
     fits(routes.cancelJob, await client.call(routes.cancelJob, { params: { job_id: task.id }, body: {} }));
   });
 });
+
+describe("the description of the API, which anybody may ask for", () => {
+  it("is written once, as a document and as a page", async (t) => {
+    const server = await startInProcess();
+    t.after(() => server.dispose());
+    let written = 0;
+    const { summary } = routes.healthz;
+    const restored = { value: summary, configurable: true, enumerable: true, writable: true };
+    t.after(() => Object.defineProperty(routes.healthz, "summary", restored));
+    Object.defineProperty(routes.healthz, "summary", {
+      ...{ configurable: true, enumerable: true },
+      get: () => {
+        written++;
+        return summary;
+      },
+    });
+    for (const path of ["/api/openapi.json", "/api/docs"]) {
+      written = 0;
+      for (let i = 0; i < 5; i++) {
+        const text = await (await server.fetch(path, { token: null })).text();
+        assert.ok(text.includes(summary), path);
+      }
+      assert.equal(written, 1, path);
+    }
+  });
+});

@@ -17,7 +17,7 @@ async function usageOf(client: Client) {
 }
 
 const isRefused = (pattern: RegExp) => (error: unknown) =>
-  error instanceof ApiError && error.code === "too_many_requests" && pattern.test(error.message);
+  error instanceof ApiError && error.code === "wrong_state" && pattern.test(error.message);
 
 describe("quotas of uploads and logs", () => {
   let server: InProcessServer;
@@ -54,7 +54,7 @@ describe("quotas of uploads and logs", () => {
     await client.call(routes.updateTeam, { params, body: { max_upload_bytes: 4 * mebibyte } });
     const [first, second] = [await startUpload("slow", 3 * mebibyte), await startUpload("slow", 3 * mebibyte)];
     const refused = await Promise.race([first.answer, second.answer]);
-    assert.equal(refused.statusCode, 429);
+    assert.equal(refused.statusCode, 409);
     for (const { request } of [first, second]) request.destroy();
     await until(async () =>
       own.upload(routes.uploadFile, new Blob(["x"]), "file").then(

@@ -1,6 +1,6 @@
 /** Answers are bounded in bytes, whatever is in the store, and whoever asks gets the rest by paging on. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, before, describe, it, type TestContext } from "node:test";
 import {
   answerLimits,
   type Client,
@@ -12,7 +12,9 @@ import {
 } from "@millrace/contract";
 import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
 import { audit, operator } from "../src/domain/audit.ts";
+import { BoundedList } from "../src/domain/bounded-list.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
+import { stretchBytes } from "../src/domain/large-answers.ts";
 import { getJob, insertJobs, type JobRow } from "../src/store/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { makeDataset } from "./support/lineage.ts";
@@ -180,5 +182,69 @@ describe("answers", () => {
     const own = (await client.call(routes.listDatasets, { query: { limit: 1 } }))[0]?.id;
     const foreign = await server.fetch(`/api/datachain/datasets?team_name=others&cursor=${own}`);
     assert.equal(foreign.status, 422);
+  });
+});
+
+describe("large answers that are asked for at once", () => {
+  const asked = 10;
+  let server: InProcessServer;
+  before(async () => {
+    server = await startInProcess();
+  });
+  after(() => server.dispose());
+
+  /** Counts bytes, and the most of them between two rounds of the event loop. */
+  function countRounds(t: TestContext) {
+    const count = { bytes: 0, round: 0, largest: 0 };
+    let looking = setImmediate(function look() {
+      count.largest = Math.max(count.largest, count.round);
+      count.round = 0;
+      looking = setImmediate(look);
+    });
+    t.after(() => clearImmediate(looking));
+    const add = (bytes: number) => {
+      count.bytes += bytes;
+      count.round += bytes;
+    };
+    return { count, add };
+  }
+
+  it("are built a stretch at a time, one of all of them in a round of the event loop", async (t) => {
+    const client = await server.client();
+    const schema = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, "t".repeat(2400)]));
+    const versions = 20;
+    for (let patch = 0; patch < versions; patch++)
+      await client.call(routes.registerVersion, { body: { name: "big.p.d", version: `1.0.${patch}`, schema } });
+    const { count, add } = countRounds(t);
+    const { parse } = JSON;
+    // Every schema is read to see that it is JSON.
+    t.mock.method(JSON, "parse", (text: string) => {
+      add(text.length);
+      return parse(text);
+    });
+    const ask = () => server.fetch("/api/datachain/datasets/info?team_name=main&name=big.p.d");
+    const texts = await Promise.all(Array.from({ length: asked }, async () => (await ask()).text()));
+    assert.equal(new Set(texts).size, 1);
+    const answer = parse(texts[0] ?? "") as { schema: object; versions: { schema: object }[] };
+    assert.equal(answer.versions.length, versions);
+    for (const shown of [answer, ...answer.versions]) assert.deepEqual(shown.schema, schema);
+    assert.ok(count.bytes >= asked * versions * 240_000, `${count.bytes} bytes were read`);
+    assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
+  });
+
+  it("as lists are built so, once they have begun", async (t) => {
+    const { count, add } = countRounds(t);
+    const text = "x".repeat(64 * 1024);
+    const build = async () => {
+      const list = new BoundedList();
+      while (await list.add(text)) add(text.length);
+      return list.length;
+    };
+    const built = Array.from({ length: asked }, build);
+    await new Promise(setImmediate);
+    assert.ok(count.bytes <= asked * 2 * stretchBytes, `${count.bytes} bytes in the first round`);
+    count.largest = 0;
+    assert.deepEqual(new Set(await Promise.all(built)), new Set([255]));
+    assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
   });
 });

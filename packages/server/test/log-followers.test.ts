@@ -6,11 +6,13 @@ import { mkdtemp, open, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Client, LogPiece } from "@millrace/contract";
 import { WebSocket } from "ws";
 import { createJob, runJob, shell, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { KeptFrames, LogFrames } from "../src/logs/log-frames.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { head, openRaw } from "./support/raw-http.ts";
 
 type Frame = { logs?: LogPiece[]; job?: { status: string } };
 
@@ -94,6 +96,31 @@ describe("many followers of one log", () => {
     const buffered = await metric("millrace_log_buffered_bytes");
     assert.ok(buffered > 0 && buffered <= 1024 ** 2, `${buffered} bytes are buffered`);
     stalled.terminate();
+  });
+
+  it("a follower that is closing its connection is read no more for, however slowly it closes", {
+    timeout: 60_000,
+  }, async () => {
+    const { job } = await runJob(client, shell("yes 'a line that is as long as many' | head -c 60000000"));
+    const upgrade = head(`GET /api/logs/follow/?team_name=main&job_id=${job.id}`, {
+      authorization: `token ${await server.token()}`,
+      connection: "Upgrade",
+      upgrade: "websocket",
+      "sec-websocket-version": 13,
+      "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    });
+    const before = await metric("millrace_log_read_bytes_total");
+    const { socket } = await openRaw(server.url, upgrade, { allowHalfOpen: true });
+    await once(socket, "data");
+    socket.pause();
+    // A frame that closes, masked with zeros; its own end of the connection stays open.
+    socket.write(Buffer.from([0x88, 0x80, 0, 0, 0, 0]));
+    await metric("millrace_log_followers");
+    socket.resume();
+    while ((await metric("millrace_log_followers")) > 0) await sleep(10);
+    const read = (await metric("millrace_log_read_bytes_total")) - before;
+    assert.ok(read > 0 && read < 30_000_000, `${read} bytes were read`);
+    socket.destroy();
   });
 
   it("a log that became shorter than what was sent neither hangs its followers nor repeats an id", async () => {

@@ -5,6 +5,7 @@ import { type Client, type LogPiece, routes } from "@millrace/contract";
 import { WebSocket } from "ws";
 import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { head, openRaw } from "./support/raw-http.ts";
 
 type Frame = { logs?: LogPiece[]; job?: { status: string }; message?: string };
 
@@ -114,6 +115,42 @@ describe("the log socket", () => {
       );
     assert.equal(await status(await open("job_id=x", "isat_wrong")), 401);
     assert.equal(await status(await open("job_id=x&team_name=elsewhere")), 403);
+  });
+
+  describe("asked for in a request that is no good", { timeout: 60_000 }, () => {
+    const upgrade = async (headers: Record<string, string>) =>
+      head("GET /api/logs/follow/?team_name=main&job_id=x", {
+        connection: "Upgrade",
+        upgrade: "websocket",
+        authorization: `Bearer ${await server.token()}`,
+        ...headers,
+      });
+    const good = { "sec-websocket-version": "13", "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==" };
+
+    it("refuses it in the one shape of errors, whatever is wrong", async () => {
+      const { "sec-websocket-version": version, "sec-websocket-key": key } = good;
+      for (const headers of [
+        { "sec-websocket-version": version },
+        { "sec-websocket-key": key },
+        { ...good, "sec-websocket-key": "short" },
+        { ...good, "sec-websocket-protocol": "," },
+      ]) {
+        const answer = await (await openRaw(server.url, await upgrade(headers as Record<string, string>))).closed();
+        assert.match(answer, /^HTTP\/1\.1 400 [\s\S]*content-type: application\/json/i, JSON.stringify(headers));
+        const { code, message, detail } = JSON.parse(answer.split("\r\n\r\n")[1] ?? "") as Record<string, string>;
+        assert.deepEqual([code, detail], ["bad_request", message]);
+      }
+    });
+
+    it("answers what was asked before on the connection, and refuses what did not wait for that", async () => {
+      const before = head("GET /api/whoami", { authorization: `Bearer ${await server.token()}` });
+      const answers = await (await openRaw(server.url, `${before}${await upgrade(good)}`)).closed();
+      assert.deepEqual(answers.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "400"]);
+      assert.match(answers, /"username":"admin"[\s\S]*before the answers to earlier requests/);
+      const alone = await openRaw(server.url, await upgrade(good));
+      assert.match(await alone.until(/\r\n\r\n/), /^HTTP\/1\.1 101 /);
+      alone.socket.destroy();
+    });
   });
 
   it("tells of a task at once that it is settled", async () => {

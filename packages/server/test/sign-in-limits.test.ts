@@ -1,11 +1,14 @@
 /** Budgets of those who sign in: nobody can use up another's, and the memory for them has an end. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { connect } from "node:net";
+import { connect, Socket } from "node:net";
 import { describe, it } from "node:test";
 import { promisify } from "node:util";
 import { createSignInLink } from "../src/domain/sessions.ts";
+import { authenticate } from "../src/http/authenticate.ts";
 import { mostKeys } from "../src/http/bounded-map.ts";
+import { Callers } from "../src/http/callers.ts";
+import type { HttpContext } from "../src/http/context.ts";
 import { GrowingDelays } from "../src/http/growing-delays.ts";
 import { networkOf } from "../src/http/ip-addresses.ts";
 import { RateLimit } from "../src/http/rate-limit.ts";
@@ -92,6 +95,16 @@ describe("wrong passwords", () => {
       assert.deepEqual(await statusesOf(4, post), [401, 401, 401, 429]);
     }));
 
+  it("and right ones of a known browser have a budget of their own: each costs a hash and a session", () =>
+    withServer({}, async (server) => {
+      await addPerson(server, "ada", { password });
+      const known = new Visitor(server.url);
+      await attempt(server, "ada", "10.0.0.1", password, known);
+      const statuses = await statusesOf(7, (i) => attempt(server, "ada", `10.0.1.${i}`, password, known));
+      assert.deepEqual(statuses, [303, 303, 303, 303, 303, 303, 429]);
+      assert.equal((await attempt(server, "ada", "10.0.1.1", password)).status, 303, "others have their own");
+    }));
+
   it("of many users from one address are limited together", () =>
     withServer({}, async (server) => {
       const statuses = await statusesOf(7, (i) => attempt(server, `user${i}`, "10.0.0.77"));
@@ -119,6 +132,44 @@ describe("secrets that nobody can guess", () => {
       assert.equal((await poll(login.device_code)).status, 400, "pending");
       await server.fetch("/api/device-login/approve", { json: { user_code: login.user_code } });
       assert.equal((await poll(login.device_code)).status, 200);
+    }));
+
+  it("that are wrong, or not approved yet, cost no write", (t) =>
+    withServer({}, async (server) => {
+      const { device_code: code } = (await (
+        await server.fetch("/api/device-login", { json: {}, token: null })
+      ).json()) as { device_code: string };
+      const write = t.mock.method(server.store, "write");
+      for (let i = 0; i < 20; i++) {
+        assert.ok([401, 429].includes((await server.fetch(`/auth/sign-in?link=x${i}`, { token: null })).status));
+        const poll = (text: string) => server.fetch("/api/device-login/token", { json: { code: text }, token: null });
+        assert.equal((await poll(code)).status, 400);
+        assert.ok([400, 429].includes((await poll(`made up ${i}`)).status));
+      }
+      // The server's own loops may write meanwhile.
+      assert.ok(write.mock.callCount() < 10, `${write.mock.callCount()} writes`);
+    }));
+
+  it("are not tried without end on pages: after twenty times the rate nothing is looked up any more", () =>
+    withServer({ MILLRACE_LOGIN_RATE: "1" }, async (server) => {
+      const post = (path: string, from: string) =>
+        new Visitor(server.url).post(path, { code: "x", answer: "join" }, { "x-forwarded-for": from });
+      const get = (path: string, from: string) =>
+        server.fetch(path, { token: null, headers: { "x-forwarded-for": from } });
+      for (let i = 0; i < 20; i++) await post("/auth/invitation", "10.0.0.1");
+      for (const from of ["10.0.0.1", "10.0.0.2"]) {
+        const answers = [
+          await get("/auth/sign-in?link=x", from),
+          await get("/auth/invitation?code=x", from),
+          await post("/auth/sign-in", from),
+          await post("/auth/invitation", from),
+        ];
+        for (const answer of answers) {
+          const isRefused = /requests without a token or session from here/.test(await answer.text());
+          assert.equal(isRefused, from === "10.0.0.1", answer.url);
+        }
+      }
+      assert.equal((await get("/auth/sign-in", "10.0.0.1")).status, 200, "the form itself is shown");
     }));
 
   it("are asked about in a budget of their own", () =>
@@ -192,6 +243,23 @@ describe("a job on this machine", () => {
       assert.ok(begun.length <= 6, `${begun.length} logins were begun`);
       assert.equal((await server.fetch("/api/device-login", { token: null, json: {} })).status, 200);
     }));
+});
+
+describe("a caller that is gone before it is answered", () => {
+  it("counts as nobody, whose budget has an end", async () => {
+    const socket = new Socket();
+    assert.equal(await new Callers({ first: 61_000, last: 61_999 }).keyOf({ ip: undefined, socket }), "nobody");
+    const server = await startInProcess({ MILLRACE_LOGIN_RATE: "1" });
+    try {
+      const limits = { badTokens: new RateLimit({ now: () => 0, monotonic: () => 0 }, 1, "bad tokens") };
+      const context = { store: server.store, keys: {}, clock: { now: Date.now }, limits } as unknown as HttpContext;
+      const guess = () => authenticate(context, { authorization: "Bearer isat_wrong" }, undefined);
+      await assert.rejects(guess(), { code: "unauthorized" });
+      await assert.rejects(guess(), { code: "too_many_requests" });
+    } finally {
+      await server.dispose();
+    }
+  });
 });
 
 describe("the memory for budgets", () => {

@@ -25,7 +25,7 @@ describe("users", () => {
       first_name: " Ada ",
       last_name: "L",
       email: "ada@example.com",
-      password: "long enough",
+      password: "long enough by far",
     };
     const user = await admin.call(routes.createUser, { body });
     const { created_at, ...rest } = user;

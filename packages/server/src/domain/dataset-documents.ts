@@ -54,27 +54,33 @@ export function listedDatasetText(dataset: PlacedDataset, versions: readonly Lis
   return `{${datasetMembers(shown)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]${told}}`;
 }
 
-/** What is large, by the ids of versions: those that are not in it do not fit into the answer. */
-export interface Large {
-  readonly schemas: ReadonlyMap<number, VersionSchemas>;
-  readonly texts: ReadonlyMap<number, VersionTexts>;
+/** The text of a version, and its schemas as they stand in it. */
+export interface VersionText {
+  readonly text: string;
+  readonly schemas: string;
 }
 
-export function datasetText(dataset: PlacedDataset, versions: readonly SizedVersionRow[], large: Large): string {
-  const schemas = schemaMembers(large.schemas.get(versions.at(-1)?.id ?? 0));
-  const shown = versions.map((row) => versionText(row, large)).join(",");
+/** The newest version comes last. */
+export function datasetText(dataset: PlacedDataset, versions: readonly VersionText[]): string {
+  const schemas = versions.at(-1)?.schemas ?? schemaMembers(undefined);
+  const shown = versions.map(({ text }) => text).join(",");
   return `{${datasetMembers(dataset)},${schemas},"versions":[${shown}],"_versions_loaded":true}`;
 }
 
 const schemaMembers = (schemas: VersionSchemas | undefined) =>
   `"schema":${objectText(schemas?.schema ?? null)},"feature_schema":${objectText(schemas?.feature_schema ?? null)}`;
 
-function versionText(row: SizedVersionRow, large: Large): string {
-  const texts = large.texts.get(row.id);
+/** What is large is undefined where it does not fit into the answer. */
+export function versionText(
+  row: SizedVersionRow,
+  large: VersionSchemas | undefined,
+  texts: VersionTexts | undefined,
+): VersionText {
   const { preview, ...scripts } = texts ?? { preview: null, sources: "", query_script: "", script_output: "" };
   const { sources, query_script, script_output } = scripts;
   const { content_hash } = row;
   const rest = members({ sources, query_script, script_output, content_hash, pending_metadata_drop: false });
   const rows = `"preview":${arrayText(preview) ?? "null"},"_preview_loaded":${texts !== undefined}`;
-  return `{${versionMembers(row)},${rest},${schemaMembers(large.schemas.get(row.id))},${rows}}`;
+  const schemas = schemaMembers(large);
+  return { text: `{${versionMembers(row)},${rest},${schemas},${rows}}`, schemas };
 }

@@ -8,11 +8,8 @@ import {
   listVersions,
   markVersionsRemoved,
   mostVersions,
-  type SizedVersionRow,
-  schemasOf,
   setRowsTable,
   sizedVersionsOf,
-  textsOf,
   versionsOfJob,
 } from "../store/dataset-versions.ts";
 import {
@@ -41,6 +38,7 @@ import {
   writeVersion,
 } from "./dataset-names.ts";
 import type { Team } from "./principals.ts";
+import { versionTexts } from "./version-texts.ts";
 
 /** As requests name a dataset: in parts, as the client does, or all in `name`, as people type it. */
 interface Named {
@@ -133,8 +131,8 @@ export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Pr
         ({ dataset_id }) => dataset_id,
       );
       for (const dataset of part) {
-        const full = list.length >= limit || !list.add(listedDatasetText(dataset, versions.get(dataset.id) ?? []));
-        if (full) return { datasets: list.texts, next: after };
+        const text = () => listedDatasetText(dataset, versions.get(dataset.id) ?? []);
+        if (list.length >= limit || !(await list.add(text()))) return { datasets: list.texts, next: after };
         after = dataset.id;
       }
     }
@@ -172,9 +170,6 @@ async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRem
   return found;
 }
 
-/** Bytes of schemas in one answer, and as many of first rows and scripts: what is read and written without a break. */
-const mostBytes = 8 * 1024 ** 2;
-
 /** The text of a dataset with all its versions; what is large of them as far as it fits, of the named one always. */
 export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
   const { id } = await getDataset(db, team, reference);
@@ -182,22 +177,9 @@ export async function showDataset(db: Db, team: Team, reference: Reference, incl
   const dataset = await placedDataset(db, id);
   if (dataset && versions.length > 0) {
     const isNamed = reference.version ? sameNumber(reference.version) : () => false;
-    const newestFirst = versions.toReversed();
-    const wanted = [...newestFirst.filter(isNamed), ...newestFirst.filter((row) => !isNamed(row))];
-    const schemas = await schemasOf(db, fitting(wanted, "schema_bytes"));
-    return datasetText(dataset, versions, { schemas, texts: await textsOf(db, fitting(wanted, "text_bytes")) });
+    return datasetText(dataset, await versionTexts(db, versions, isNamed));
   }
   throw new ApiError("not_found", `There is no version of ${fullName(reference)} any more: all were removed.`);
-}
-
-/** Ids of the first ones that fit together; of the very first in any case. */
-function fitting(versions: readonly SizedVersionRow[], size: "schema_bytes" | "text_bytes"): number[] {
-  let total = 0;
-  const end = versions.findIndex((row, index) => {
-    total += row[size];
-    return total > mostBytes && index > 0;
-  });
-  return versions.slice(0, end < 0 ? versions.length : end).map(({ id }) => id);
 }
 
 export async function listJobVersions(db: Db, team: Team, jobId: string) {

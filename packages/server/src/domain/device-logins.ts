@@ -138,7 +138,15 @@ export const isDeviceCode = async (db: Db, deviceCode: string) =>
 /** The token, once; otherwise says why not. */
 export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
   const hash = hashSecret(deviceCode);
-  const token = await store.write(async (db) => {
+  const token = await giveToken(store, hash, address, now);
+  if (token) return token;
+  throw whyNoToken(await findDeviceLogin(store.db, hash), now);
+}
+
+/** Undefined: it is not approved. Most questions come before that, and cost no write. */
+async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
+  if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
+  return store.write(async (db) => {
     const login = await useDeviceLogin(db, hash, iso(now));
     const user = login && (await approverOf(db, login, now));
     if (!login || !user) return undefined;
@@ -154,9 +162,6 @@ export async function collectToken(store: Store, deviceCode: string, address: st
     const actor: Actor = { userId: user.id, username: user.username, via: "device login", address };
     return (await mintToken(db, actor, grant, now)).secret;
   });
-  if (token) return token;
-  const login = await findDeviceLogin(store.db, hash);
-  throw whyNoToken(login, now);
 }
 
 /** What the client reads: it compares the text. An approval that came after the token was looked for is given next time. */

@@ -114,7 +114,7 @@ export async function acceptInvitation(
 export async function signUp(store: Store, account: Account, address: string, now: number) {
   // Before the password is hashed: a stranger without an invitation costs nothing.
   await openInvitation(store.db, account.code, now);
-  const passwordHash = await hashPassword(account.password, account.username);
+  const passwordHash = await hashPassword(account.password, account);
   const actor: Actor = { userId: null, username: account.username, via: "invitation", address };
   return store.write(async (db) => {
     const invitation = await openInvitation(db, account.code, now);

@@ -158,7 +158,7 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
     const limit = Math.min(filter.limit - jobs.length, listPart);
     const { rows, next } = await listJobs(db, { ...filter, before, limit });
     for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
-      if (!jobs.add(text)) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
+      if (!(await jobs.add(text))) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
     before = next;
     const cutShort = rows.length < limit;
     if (before === undefined || cutShort || jobs.length >= filter.limit) return { jobs: jobs.texts, next: before };

@@ -3,6 +3,7 @@
  * refused, and length does the rest (NIST SP 800-63B asks for a block list and against rules on kinds of characters).
  */
 import { commonPasswords, commonWords } from "./common-passwords.ts";
+import { ordinaryWords } from "./ordinary-words.ts";
 
 /** Ways along a keyboard, and along the alphabet; each is walked in both directions. */
 const walks = [
@@ -28,30 +29,74 @@ const walks = [
 ].flatMap((walk) => [walk, [...walk].reverse().join("")]);
 
 const fewestChoices = 6;
+const fewestCharacters = 5;
+/** Characters that are looked at: what is hard to guess is so by then. */
+const longest = 128;
 
-/** Why it is refused; undefined: it will do. */
-export function whyGuessable(password: string, username: string): string | undefined {
-  const text = password.normalize("NFC").toLowerCase();
+/** Why it is refused; undefined: it will do. `about`: what others know of its owner, such as names and addresses. */
+export function whyGuessable(password: string, about: readonly string[]): string | undefined {
+  const text = password.normalize("NFC").toLowerCase().slice(0, longest);
   if (commonPasswords.has(text)) return "it is among those that are tried first";
-  const words = [username.toLowerCase(), "millrace", ...commonWords].filter((word) => word.length >= 3);
-  if (countChoices(text, words) >= fewestChoices) return undefined;
-  return "it is made of well-known words, names, repetitions or keys in a row";
+  const known = new Set(["millrace", ...about.flatMap(namesIn), ...commonWords].filter((word) => word.length >= 3));
+  if (new Set(text).size >= fewestCharacters && countChoices(text, known) >= fewestChoices) return undefined;
+  return "it is made of well-known words, names, dates, repetitions or keys in a row";
 }
 
-/** How many things somebody had to think of: a word, a run of keys, a repetition and a year are one each, like a character. */
-function countChoices(text: string, words: readonly string[]): number {
+/** Of `Ada.Byron@example.com` the whole and its parts. */
+const namesIn = (text: string) => [text.toLowerCase(), ...text.toLowerCase().split(/[^\p{L}\p{N}]+/u)];
+
+/**
+ * How many things somebody had to think of, at least: a well-known word, a run of keys, a repetition and a date are one
+ * each, like a character; an ordinary word is two, so that three of them will do.
+ */
+function countChoices(text: string, known: ReadonlySet<string>): number {
   const plain = withoutDisguise(text);
-  let choices = 0;
-  for (let at = 0; at < text.length; choices++) {
-    const lengths = [
-      walkAt(text, at),
-      repetitionAt(text, at),
-      /^(19|20)\d\d/.test(text.slice(at)) ? 4 : 0,
-      ...words.filter((word) => text.startsWith(word, at) || plain.startsWith(word, at)).map((word) => word.length),
-    ];
-    at += Math.max(1, ...lengths);
+  /** From each character on. */
+  const fewest = new Array<number>(text.length + 1).fill(0);
+  for (let at = text.length - 1; at >= 0; at--) {
+    const from = (length: number, choices: number) => choices + (fewest[at + length] ?? 0);
+    const one = [walkAt(text, at), repetitionAt(text, at), runAt(text, at), dateAt(text, at)];
+    fewest[at] = Math.min(
+      ...[1, ...one, ...wordsAt(text, at, known), ...wordsAt(plain, at, known)].map((length) => from(length || 1, 1)),
+      ...wordsAt(text, at, ordinaryWords).map((length) => from(length, 2)),
+    );
   }
-  return choices;
+  return fewest[0] ?? 0;
+}
+
+/** Lengths of the words that begin here. */
+function wordsAt(text: string, at: number, words: ReadonlySet<string>): number[] {
+  const lengths: number[] = [];
+  for (let length = 3; at + length <= text.length; length++)
+    if (words.has(text.slice(at, at + length))) lengths.push(length);
+  return lengths;
+}
+
+/** Characters from here on that are all the same, from two on. */
+function runAt(text: string, at: number): number {
+  let length = 1;
+  while (text[at + length] === text[at]) length++;
+  return length > 1 ? length : 0;
+}
+
+const [day, month, century] = ["(?:0?[1-9]|[12]\\d|3[01])", "(?:0?[1-9]|1[0-2])", "(?:19|20)\\d\\d"];
+/** With the same mark between their parts, or none; a year of two digits needs one. */
+const dates = [
+  `${century}([-./ ]?)${month}\\1${day}`,
+  `${day}([-./ ]?)${month}\\1${century}`,
+  `${month}([-./ ]?)${day}\\1${century}`,
+  `${day}([-./ ])${month}\\1\\d\\d`,
+  `${month}([-./ ])${day}\\1\\d\\d`,
+  century,
+].map((pattern) => new RegExp(pattern, "y"));
+
+/** Characters from here on that are a date or a year. */
+function dateAt(text: string, at: number): number {
+  const lengths = dates.map((date) => {
+    date.lastIndex = at;
+    return date.exec(text)?.[0].length ?? 0;
+  });
+  return Math.max(...lengths);
 }
 
 /** Characters from here on that lie in a row. */

@@ -25,11 +25,20 @@ const nobody = `${prefix}${encode(Buffer.alloc(16))}$${encode(Buffer.alloc(tagLe
 /** The same password typed on another keyboard is the same password. */
 const bytesOf = (password: string) => Buffer.from(password.normalize("NFC"));
 
+/** What others know of whoever chooses a password. */
+interface Owner {
+  readonly username: string;
+  readonly first_name?: string | null | undefined;
+  readonly last_name?: string | null | undefined;
+  readonly email?: string | null | undefined;
+}
+
 /** Checks and hashes a password that somebody chose. */
-export async function hashPassword(password: string, username: string): Promise<string> {
+export async function hashPassword(password: string, owner: Owner): Promise<string> {
   if (password.length < shortestPassword || password.length > 1024)
     throw invalid("password", `${shortestPassword} to 1024 characters`);
-  const why = whyGuessable(password, username);
+  const { username, first_name, last_name, email } = owner;
+  const why = whyGuessable(password, [username, first_name ?? "", last_name ?? "", email ?? ""]);
   if (why !== undefined)
     throw invalid(
       "password",

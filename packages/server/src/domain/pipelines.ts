@@ -149,7 +149,7 @@ export async function readPipelines(
     const rows = await listPipelines(db, { ...filter, before, limit: part });
     for (const row of rows) {
       const pipeline = await listedPipelineDocument(db, row, frameOf(context, team));
-      if (!list.add(JSON.stringify(pipeline))) return { pipelines: list.texts, next: before };
+      if (!(await list.add(JSON.stringify(pipeline)))) return { pipelines: list.texts, next: before };
       before = row.id;
       runs += pipeline.total;
       for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;

@@ -62,7 +62,7 @@ export async function changePassword(
   if (row.password_hash === null) refuseLimitedToken(principal);
   else if (!(await verifyPassword(current_password ?? "", row.password_hash)))
     throw new ApiError("forbidden", "The present password is not right. An administrator can set a new one.");
-  const passwordHash = await hashPassword(password, row.username);
+  const passwordHash = await hashPassword(password, row);
   const { via } = principal;
   await store.write(async (db) => {
     const present = await ownRow(db, principal);

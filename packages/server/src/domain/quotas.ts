@@ -1,4 +1,7 @@
-/** Quotas of teams: how many jobs may wait, how many may run at once, and what may lie on disk. 0 is no limit. */
+/**
+ * Quotas of teams: how many jobs may wait, how many may run at once, and what may lie on disk. 0 is no limit. A full queue
+ * is a 429, since it has room again by itself; a full disk quota is a 409: repeating the request does not help.
+ */
 import { ApiError, type TeamUsage } from "@millrace/contract";
 import { runningByTeam } from "../store/attempts.ts";
 import { atLeastWaiting } from "../store/queue.ts";
@@ -55,7 +58,7 @@ export async function requireRoomForUpload(
   const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).uploads;
   if (quota === null || used + bytes <= quota) return;
   throw new ApiError(
-    "too_many_requests",
+    "wrong_state",
     `The team ${team.name} has ${sizeText(used)} of uploads, and its quota is ${sizeText(quota)} (max_upload_bytes, ${settings.uploads}). Files that no job takes along are removed after some days; an administrator of the server can give it more.`,
   );
 }
@@ -65,7 +68,7 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
   const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).datasets;
   if (quota === null || used <= quota) return;
   throw new ApiError(
-    "too_many_requests",
+    "wrong_state",
     `The dataset store of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
   );
 }

@@ -1,6 +1,13 @@
 /** Browser sessions, begun by a one-use link or by a password. */
 import { ApiError } from "@millrace/contract";
-import { deleteSession, findSession, insertSession, insertSignInLink, useSignInLink } from "../store/sessions.ts";
+import {
+  deleteSession,
+  findSession,
+  insertSession,
+  insertSignInLink,
+  isSignInLink,
+  useSignInLink,
+} from "../store/sessions.ts";
 import type { Db, Store } from "../store/store.ts";
 import { findUser, getUser, type UserRow, updateUser } from "../store/users.ts";
 import { type Actor, audit, operator } from "./audit.ts";
@@ -38,20 +45,23 @@ export async function createSignInLink(store: Store, username: string, now: numb
   return secret;
 }
 
-/** Uses the link up. */
+/** Uses the link up. One that is no good costs no write: strangers make them up. */
 export async function beginSession(store: Store, linkSecret: string, entrance: Entrance, now: number): Promise<Entry> {
+  const hash = hashSecret(linkSecret);
+  if (!(await isSignInLink(store.db, hash, iso(now)))) throw badLink();
   return store.write(async (db) => {
-    const link = await useSignInLink(db, hashSecret(linkSecret), iso(now));
+    const link = await useSignInLink(db, hash, iso(now));
     const user = link && (await getUser(db, link.user_id));
-    if (!user || user.disabled_at) {
-      throw new ApiError(
-        "unauthorized",
-        "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
-      );
-    }
+    if (!user || user.disabled_at) throw badLink();
     return openSession(db, user, { via: "sign-in link", ...entrance }, now);
   });
 }
+
+const badLink = () =>
+  new ApiError(
+    "unauthorized",
+    "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
+  );
 
 type Origin = Pick<Actor, "via" | "address">;
 

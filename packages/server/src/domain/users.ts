@@ -55,7 +55,7 @@ export function personChanges({ first_name, last_name, email }: Person) {
 }
 
 export async function createUser(store: Store, actor: Actor, input: NewUser, now: number): Promise<User> {
-  const passwordHash = input.password ? await hashPassword(input.password, input.username) : null;
+  const passwordHash = input.password ? await hashPassword(input.password, input) : null;
   return store.write(async (db) => {
     await addUser(db, actor, { ...input, passwordHash }, now);
     return readUser(db, input.username);
@@ -96,7 +96,8 @@ export async function changeUser(
   input: UserChanges,
   now: number,
 ): Promise<User> {
-  const passwordHash = input.password ? await hashPassword(input.password, username) : undefined;
+  const owner = async () => ({ ...(await existingUser(store.db, username)), ...personChanges(input) });
+  const passwordHash = input.password ? await hashPassword(input.password, await owner()) : undefined;
   return store.write(async (db) => {
     const row = await existingUser(db, username);
     if (input.is_admin === false || input.disabled === true) await keepAnAdministrator(db, row);
@@ -150,6 +151,6 @@ export async function setPassword(
 
 /** For whoever may open the store itself. */
 export async function setAdminPassword(store: Store, actor: Actor, username: string, password: string, now: number) {
-  const passwordHash = await hashPassword(password, username);
+  const passwordHash = await hashPassword(password, await existingUser(store.db, username));
   await store.write(async (db) => setPassword(db, actor, await existingUser(db, username), passwordHash, now));
 }

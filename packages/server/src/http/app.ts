@@ -113,7 +113,7 @@ function pages(app: FastifyInstance, context: HttpContext): void {
   accountPages(app, context);
   tokenPages(app, context);
   jobPages(app, context);
-  referencePage(app);
+  referencePage(app, context);
 }
 
 /** Only a WebSocket, and without a body: other protocols are offered by clients that are content with plain HTTP. */

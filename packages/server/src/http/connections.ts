@@ -85,6 +85,15 @@ export class Connections {
     if (this.#waiting > mostWaiting) this.#measureWaiting();
   }
 
+  /** Waits until no answer is owed over this connection. False: none was. */
+  async awaitAnswers(socket: Socket): Promise<boolean> {
+    const owed = [...(this.#open.get(socket)?.answers.keys() ?? [])];
+    if (owed.length === 0) return false;
+    const sent = owed.map((answer) => new Promise((resolve) => answer.once("close", resolve)));
+    await Promise.race([Promise.all(sent), new Promise((resolve) => socket.once("close", resolve))]);
+    return true;
+  }
+
   /** Calls back when this answer has been sent, or its connection is gone. */
   onceAnswered(socket: Socket, answer: ServerResponse, end: () => void): void {
     const answers = this.#open.get(socket)?.answers;

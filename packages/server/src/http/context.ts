@@ -40,7 +40,7 @@ export interface HttpContext extends JobsContext {
 }
 
 interface Limits {
-  /** Passwords tried by browsers that are not known, by caller. */
+  /** Passwords tried, right or wrong, by caller; of a known browser by itself. */
   readonly logins: RateLimit;
   /** Wrong passwords, by user and caller; of a known browser by itself. */
   readonly guesses: GrowingDelays;
@@ -54,7 +54,7 @@ interface Limits {
   readonly secrets: RateLimit;
   /** Questions about one device login. */
   readonly polls: RateLimit;
-  /** Calls of routes that need no token, by caller, whatever they say. */
+  /** Calls of routes and forms of pages that need neither token nor session, by caller, whatever they say. */
   readonly strangers: RateLimit;
   readonly badTokens: RateLimit;
 }

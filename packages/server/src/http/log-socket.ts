@@ -1,13 +1,13 @@
 /** Following a job over a WebSocket: log pieces and statuses as JSON frames. */
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { ApiError, isSettled, type JobStatus, type LogFrame, routes } from "@millrace/contract";
+import { ApiError, isSettled, type JobStatus, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { authorize, type Principal, type Team } from "../domain/principals.ts";
+import { Turns } from "../domain/turns.ts";
 import { logRemoved } from "../job-log.ts";
 import type { LogFrames } from "../logs/log-frames.ts";
-import { Turns } from "../logs/turns.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
@@ -15,6 +15,7 @@ import { unavailable } from "./errors.ts";
 import { hostCheck } from "./hosts.ts";
 import { JobFeeds } from "./job-feeds.ts";
 import { keepAlive } from "./keep-alive.ts";
+import { Follower } from "./log-follower.ts";
 import { addressOf } from "./proxies.ts";
 import { readQuery } from "./query-strings.ts";
 import { answerAndClose } from "./raw-answers.ts";
@@ -38,11 +39,14 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
   const checkHost = hostCheck(context.config);
   const enter = async (request: IncomingMessage) => {
+    if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();
+    if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping.");
     checkHost(request.headers.host);
     const call = await accept(context, request);
     context.connections.know(request.socket, call.principal);
     return call;
   };
+  sockets.on("wsClientError", ({ message }, socket) => refuse(socket, new ApiError("bad_request", `${message}.`)));
   app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on("error", () => socket.destroy());
     enter(request)
@@ -104,6 +108,10 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
   return { principal, jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
 }
 
+/** Its frames would come between the parts of an answer. */
+const outOfTurn = () =>
+  new ApiError("bad_request", "An upgrade must not be sent before the answers to earlier requests have arrived.");
+
 /** 401 and 403 end the client's command; it tries again after anything else. */
 function refuse(socket: Duplex, error: unknown): void {
   const known = isUnavailable(error) ? unavailable() : error;
@@ -112,13 +120,11 @@ function refuse(socket: Duplex, error: unknown): void {
 
 async function serve(following: Following, client: WebSocket, call: Call): Promise<void> {
   const { context } = following;
-  const gone = new AbortController();
-  client.on("close", () => gone.abort());
-  client.on("error", () => client.terminate());
+  const follower = new Follower(client);
   context.log.debug({ job: call.jobId, after: call.after }, "following");
   context.metrics.followers.add(client);
   try {
-    await follow(following, client, call, AbortSignal.any([gone.signal, context.stopping]));
+    await follow(following, follower, call, AbortSignal.any([follower.gone, context.stopping]));
     client.close(1000);
   } catch (error) {
     context.log.error({ err: error, job: call.jobId }, "following failed");
@@ -132,7 +138,7 @@ async function serve(following: Following, client: WebSocket, call: Call): Promi
  * Every byte of the log, then the final status, then the end. What the feed says of the job was read before the log is:
  * once its status is final, what the log holds is all there is.
  */
-async function follow(following: Following, client: WebSocket, call: Call, abort: AbortSignal): Promise<void> {
+async function follow(following: Following, follower: Follower, call: Call, abort: AbortSignal): Promise<void> {
   const feed = following.feeds.join(call.jobId, !call.statusesOnly);
   let offset = call.after;
   let seen = 0;
@@ -144,17 +150,17 @@ async function follow(following: Following, client: WebSocket, call: Call, abort
       seen = now.version;
       const { job } = now;
       if (!job || job.team_id !== call.team.id)
-        return await send(client, { message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
+        return await follower.send({ message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
       if (job.log_removed_at && !call.statusesOnly)
-        return await send(client, { message: logRemoved(call.jobId, job.log_removed_at).message });
+        return await follower.send({ message: logRemoved(call.jobId, job.log_removed_at).message });
       const settled = isSettled(job.status);
       const status = { job: { id: call.jobId, status: job.status } };
-      if (job.status !== shown && !settled) await send(client, status);
+      if (job.status !== shown && !settled) await follower.send(status);
       shown = job.status;
       // A new attempt follows one that never began and has written nothing, so the offset holds.
       if (!call.statusesOnly && now.frames)
-        offset = await sendLog(following.turns, client, now.frames, offset, settled, abort);
-      if (settled) return await send(client, status);
+        offset = await sendLog(following.turns, follower, now.frames, offset, settled, abort);
+      if (settled) return await follower.send(status);
     }
   } finally {
     feed.leave();
@@ -167,7 +173,7 @@ async function follow(following: Following, client: WebSocket, call: Call, abort
  */
 async function sendLog(
   turns: Turns,
-  client: WebSocket,
+  follower: Follower,
   frames: LogFrames,
   from: number,
   ended: boolean,
@@ -177,7 +183,7 @@ async function sendLog(
   while (!abort.aborted) {
     const step = await turns.run(async () => {
       const frame = await frames.at(offset, ended);
-      return frame && { next: frame.next, sent: sendText(client, frame.text) };
+      return frame && { next: frame.next, sent: follower.sendText(frame.text) };
     });
     if (!step) return offset;
     await step.sent;
@@ -185,9 +191,3 @@ async function sendLog(
   }
   return offset;
 }
-
-const send = (client: WebSocket, frame: LogFrame) => sendText(client, Buffer.from(JSON.stringify(frame)));
-
-/** Resolves when the frame has left. */
-const sendText = (client: WebSocket, text: Buffer) =>
-  new Promise<void>((resolve) => client.send(text, { binary: false }, () => resolve()));

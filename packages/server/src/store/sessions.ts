@@ -4,6 +4,16 @@ import type { Db } from "./store.ts";
 export const insertSignInLink = (db: Db, hash: string, userId: number, expiresAt: string) =>
   db.insertInto("sign_in_links").values({ hash, user_id: userId, expires_at: expiresAt, used_at: null }).execute();
 
+/** Whether a link can still be used. */
+export const isSignInLink = async (db: Db, hash: string, now: string) =>
+  (await db
+    .selectFrom("sign_in_links")
+    .select("hash")
+    .where("hash", "=", hash)
+    .where("used_at", "is", null)
+    .where("expires_at", ">", now)
+    .executeTakeFirst()) !== undefined;
+
 /** Uses a link up. Undefined: unknown, expired or used before. */
 export const useSignInLink = (db: Db, hash: string, now: string) =>
   db

@@ -16,13 +16,13 @@ const access = { kind: "public", why: "the code of the link is the proof; rate-l
 export function invitationPages(app: FastifyInstance, context: HttpContext): void {
   const { store, clock, limits, callers } = context;
 
-  publicPage(app, { method: "GET", url, access }, async ({ request }) =>
+  publicPage(app, context, { method: "GET", url, access, secret: "code" }, async ({ request }) =>
     limits.secrets.countRefused(await callers.keyOf(request), () =>
       showInvitation(context, request, field(request.query, "code")),
     ),
   );
 
-  publicPage(app, { method: "POST", url, access }, async ({ request, reply }) => {
+  publicPage(app, context, { method: "POST", url, access }, async ({ request, reply }) => {
     const caller = await callers.keyOf(request);
     const code = field(request.body, "code");
     try {

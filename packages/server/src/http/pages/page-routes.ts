@@ -14,6 +14,8 @@ interface PageRoute {
   readonly method: "GET" | "POST";
   readonly url: string;
   readonly access: Access;
+  /** The part of the query that may hold a secret. */
+  readonly secret?: string;
 }
 
 interface Visit {
@@ -24,9 +26,13 @@ interface Visit {
 /** Of a form: three passwords of the greatest length, in the longest way to write them. */
 const formLimit = 64 * 1024;
 
-/** A page that anybody may see; `stop` may show another one before anything of a form is read. */
+/**
+ * A page that anybody may see; what is tried with a form or a secret counts to the caller's budget. `stop` may show
+ * another one before anything of a form is read.
+ */
 export function publicPage(
   app: FastifyInstance,
+  { limits, callers }: Pick<HttpContext, "limits" | "callers">,
   route: PageRoute,
   show: (visit: Visit) => Promise<Page | undefined>,
   stop: (request: FastifyRequest) => Promise<Page | undefined> = async () => undefined,
@@ -45,6 +51,8 @@ export function publicPage(
     },
     onRequest: async (request, reply) => {
       if (route.method === "POST") refuseOtherSites(request);
+      const isTry = route.method === "POST" || (route.secret && field(request.query, route.secret) !== "");
+      if (isTry && route.access.kind === "public") limits.strangers.take(await callers.keyOf(request));
       const page = await stop(request);
       return page && sendPage(reply, page);
     },
@@ -75,7 +83,7 @@ export function privatePage(
     const page = await show({ ...visit, principal });
     return page && { ...page, user: principal.username };
   };
-  publicPage(app, { ...route, access }, showTo, async (request) => {
+  publicPage(app, context, { ...route, access }, showTo, async (request) => {
     request.principal = (await visitor(context, request)) ?? null;
     return request.principal ? undefined : signInPage(wantedPath(request));
   });

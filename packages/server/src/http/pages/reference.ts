@@ -1,7 +1,8 @@
 /** The API reference at /api/docs: the OpenAPI document as a page. */
 import { openapiDocument, type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import { type Html, html } from "./html.ts";
+import type { HttpContext } from "../context.ts";
+import { type Html, html, type Page } from "./html.ts";
 import { publicPage } from "./page-routes.ts";
 
 interface Schema {
@@ -31,12 +32,17 @@ interface Document {
   components: { schemas: Record<string, Schema> };
 }
 
-export function referencePage(app: FastifyInstance): void {
+export function referencePage(app: FastifyInstance, context: HttpContext): void {
   const access = { kind: "public", why: "the description of the API is no secret" } as const;
-  publicPage(app, { method: "GET", url: "/api/docs", access }, async () => ({
-    title: "API reference",
-    body: render(openapiDocument(Object.values(routes) as Route[]) as unknown as Document),
-  }));
+  // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
+  let page: Page | undefined;
+  publicPage(app, context, { method: "GET", url: "/api/docs", access }, async () => {
+    page ??= {
+      title: "API reference",
+      body: render(openapiDocument(Object.values(routes) as Route[]) as unknown as Document),
+    };
+    return page;
+  });
 }
 
 function render({ info, paths, components }: Document): Html {

@@ -38,9 +38,11 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
   const { store, clock, limits, callers, publicUrl } = context;
   const url = "/auth/sign-in";
 
+  const why = "the link's secret is the proof; rate-limited, works once";
   publicPage(
     app,
-    { method: "GET", url, access: { kind: "public", why: "the link's secret is the proof; rate-limited, works once" } },
+    context,
+    { method: "GET", url, secret: "link", access: { kind: "public", why } },
     async ({ request, reply }) => {
       const link = field(request.query, "link");
       if (link === "") return { ...signInPage(field(request.query, "next")), status: 200 };
@@ -51,6 +53,7 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
 
   publicPage(
     app,
+    context,
     { method: "POST", url, access: { kind: "public", why: "the password is the proof; rate-limited" } },
     ({ request, reply }) => answerPassword(context, request, reply),
   );
@@ -75,7 +78,7 @@ async function takeTry(
   const isKnown = await isKnownBrowser(store.db, username, cookie, clock.now());
   const caller = await callers.keyOf(request);
   const budget = isKnown ? `browser ${hashSecret(cookie ?? "")} ${username}` : `${caller} ${username}`;
-  if (!isKnown) limits.logins.take(caller);
+  limits.logins.take(isKnown ? budget : caller);
   limits.guesses.take(budget);
   return budget;
 }
