@@ -371,7 +371,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
 
     it("gives a tick to one taker only", async () => {
       const id = await job("TASK");
-      await store.write((db) => insertTask(db, id, iso(now)));
+      await store.write((db) => insertTask(db, { id, team_id: 1 }, iso(now)));
       assert.equal((await dueTasks(store.db, iso(now - 1), 10)).length, 0);
       assert.equal((await dueTasks(store.db, iso(now), 10)).length, 1);
       const takers = await Promise.all(

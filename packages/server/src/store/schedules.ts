@@ -19,6 +19,13 @@ export async function insertSchedule(db: Db, row: Insertable<Tables["schedules"]
   return inserted?.id;
 }
 
+const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
+  db.selectFrom("schedules").select("id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
+);
+/** Whether the team has so many: counts no further than that. */
+export const atLeastSchedules = async (db: Db, teamId: number, count: number): Promise<boolean> =>
+  (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
+
 export const findSchedule = (db: Db, teamId: number, id: number): Promise<ScheduleRow | undefined> =>
   db.selectFrom("schedules").selectAll().where("id", "=", id).where("team_id", "=", teamId).executeTakeFirst();
 

@@ -1,9 +1,17 @@
 /** Tasks: jobs that fire others at their time. */
+import type { JobRow } from "./jobs.ts";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 
-export const insertTask = (db: Db, jobId: string, nextRun: string) =>
-  db.insertInto("tasks").values({ job_id: jobId, next_run: nextRun, fired: 0 }).execute();
+export const insertTask = (db: Db, { id, team_id }: Pick<JobRow, "id" | "team_id">, nextRun: string) =>
+  db.insertInto("tasks").values({ job_id: id, team_id, next_run: nextRun, fired: 0 }).execute();
+
+const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
+  db.selectFrom("tasks").select("job_id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
+);
+/** Whether the team has so many: counts no further than that. */
+export const atLeastTasks = async (db: Db, teamId: number, count: number): Promise<boolean> =>
+  (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
 
 const next = prepared<{ jobId: string }>()((db, value) =>
   db.selectFrom("tasks").select("next_run").where("job_id", "=", value("jobId")),
