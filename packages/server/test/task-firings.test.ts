@@ -3,11 +3,31 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it, type TestContext } from "node:test";
 import { startPostgres, type TestPostgres } from "../../../e2e/support/postgres.ts";
+import { iso } from "../src/domain/clock.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
-import { FiringGround } from "./support/firing-ground.ts";
+import { FiringGround, turnsOf } from "./support/firing-ground.ts";
+import { chances, mortal } from "./support/mortal-servers.ts";
+
+const minute = 60_000;
+
+/** How often the store got writes while it had none. */
+function countingBatches(store: Store): { store: Store; batches: () => number } {
+  let open = 0;
+  let batches = 0;
+  const write: Store["write"] = async (work) => {
+    if (open++ === 0) batches++;
+    try {
+      return await store.write(work);
+    } finally {
+      open--;
+    }
+  };
+  return { store: { ...store, write }, batches: () => batches };
+}
 
 for (const kind of ["SQLite", "PostgreSQL"] as const)
   describe(`tasks and schedules on ${kind}`, () => {
@@ -39,6 +59,142 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         await db.deleteFrom("tasks").execute();
         await db.updateTable("schedules").set({ next_run: null }).execute();
       });
+
+    it("200 due tasks fire in a few turns without a pause, handed to the store 50 at a time", async () => {
+      const tasks = await ground.tasks(await ground.team("many"), 200);
+      ground.now += minute;
+      const { store: counted, batches } = countingBatches(store);
+      const turns = await turnsOf(ground.loop("tasks", counted));
+      assert.ok(turns <= 6, `${turns} turns`);
+      assert.ok(batches() <= 5, `${batches()} batches`);
+      assert.deepEqual(
+        await ground.firings(tasks),
+        tasks.map(() => [iso(ground.now)]),
+      );
+      await clear();
+    });
+
+    // PostgreSQL groups commits by itself, and tells nobody.
+    const onSqlite = kind === "SQLite" ? it : () => {};
+    onSqlite("200 due tasks share a few commits", async (t: TestContext) => {
+      await ground.tasks(await ground.team("shared"), 200);
+      ground.now += minute;
+      // A turn of the store ends by time; here it does not pass.
+      t.mock.method(performance, "now", () => 0);
+      const exec = t.mock.method(DatabaseSync.prototype, "exec");
+      await turnsOf(ground.loop("tasks"));
+      const commits = exec.mock.calls.filter(({ arguments: [sql] }) => sql === "commit").length;
+      assert.ok(commits > 0 && commits <= 10, `${commits} commits`);
+      await clear();
+    });
+
+    it("one team's hundreds of due tasks let every other team's fire in the first turn", async () => {
+      const crowd = await ground.tasks(await ground.team("crowd"), 150);
+      const teams = [];
+      for (let count = 0; count < 12; count++) teams.push(await ground.team(`small ${count}`));
+      ground.now += minute;
+      // Due later than all of the crowd's.
+      const others = (await Promise.all(teams.map((team) => ground.tasks(team, 6)))).flat();
+      ground.now += minute;
+      const loop = ground.loop("tasks");
+      await loop.runOnce();
+      const firstOf = async () => (await ground.firings(others)).map((times) => times.length);
+      const count = (await firstOf()).reduce((sum, times) => sum + times, 0);
+      assert.equal(count, 12 * 5, "a share of five for each of thirteen teams");
+      assert.equal((await ground.firings(crowd)).flat().length, 5);
+      await turnsOf(loop);
+      assert.deepEqual(
+        await firstOf(),
+        others.map(() => 1),
+      );
+      assert.deepEqual(
+        (await ground.firings(crowd)).map((times) => times.length),
+        crowd.map(() => 1),
+      );
+      await clear();
+    });
+
+    it("tasks that cannot fire, however many, hold up no other of their team and are tried again", async () => {
+      const team = await ground.team("broken");
+      const broken = await ground.tasks(team, 60);
+      ground.now += minute;
+      const good = await ground.tasks(team, 3);
+      ground.now += minute;
+      const ids = broken.map(({ id }) => id);
+      const specs = await store.db.selectFrom("jobs").select(["id", "spec"]).where("id", "in", ids).execute();
+      await store.write((db) => db.updateTable("jobs").set({ spec: "no JSON" }).where("id", "in", ids).execute());
+      const loop = ground.loop("tasks");
+      const turns = await turnsOf(loop);
+      assert.ok(turns <= 4, `${turns} turns: nothing is tried again without a pause`);
+      assert.deepEqual(
+        (await ground.firings(good)).map((times) => times.length),
+        [1, 1, 1],
+      );
+      assert.equal((await ground.firings(broken)).flat().length, 0);
+      const mended = specs[0];
+      await store.write((db) =>
+        db
+          .updateTable("jobs")
+          .set({ spec: mended?.spec ?? "" })
+          .where("id", "=", mended?.id ?? "")
+          .execute(),
+      );
+      await turnsOf(loop);
+      assert.equal((await ground.firings(broken)).flat().length, 1);
+      await clear();
+    });
+
+    it("every tick fires once with two servers at work, which die before and after their commits", async () => {
+      const teams = [await ground.team("first"), await ground.team("second")];
+      const tasks = (await Promise.all(teams.map((team) => ground.tasks(team, 40)))).flat();
+      const second = kind === "PostgreSQL" ? await openStore({ dataDir, databaseUrl }) : store;
+      const stores = [store, second];
+      const chance = chances(20);
+      let deaths = 0;
+      const start = (of: Store) => {
+        const life = mortal(chance)(of);
+        return { ...life, loop: ground.loop("tasks", life.store) };
+      };
+      const isDue = async () =>
+        (await store.db.selectFrom("tasks").select("job_id").where("next_run", "<=", iso(ground.now)).execute())
+          .length > 0;
+      let servers = stores.map(start);
+      const ticks: string[] = [];
+      for (let tick = 0; tick < 3; tick++) {
+        ground.now += minute;
+        ticks.push(iso(ground.now));
+        while (await isDue()) {
+          await Promise.allSettled(servers.map(({ loop }) => loop.runOnce()));
+          deaths += servers.filter(({ isDead }) => isDead()).length;
+          servers = servers.map((server, index) => (server.isDead() ? start(stores[index] as Store) : server));
+        }
+      }
+      assert.ok(deaths > 3, `${deaths} deaths`);
+      assert.deepEqual(
+        await ground.firings(tasks),
+        tasks.map(() => ticks),
+      );
+      if (second !== store) await second.close();
+      await clear();
+    });
+
+    it("one team's due schedules let another team's fire in the first turn, and follow without a pause", async () => {
+      const [crowd, other] = [await ground.team("nightly"), await ground.team("single")];
+      const pipeline = await ground.pipeline(crowd);
+      for (let count = 0; count < 70; count++) await ground.schedule(crowd, pipeline, `of the crowd ${count}`);
+      ground.now += minute;
+      await ground.schedule(other, await ground.pipeline(other), "the only one");
+      ground.now += minute;
+      const { store: counted, batches } = countingBatches(store);
+      const loop = ground.loop("schedules", counted);
+      await loop.runOnce();
+      assert.equal(await ground.started(other), 1);
+      assert.equal(await ground.started(crowd), 25, "half of the turn");
+      await turnsOf(loop);
+      assert.equal(await ground.started(crowd), 70);
+      assert.ok(batches() <= 5, `${batches()} batches`);
+      await clear();
+    });
 
     describe("quotas", () => {
       const refusedTask = /team .* has 3 tasks .*its quota \(max_tasks, MILLRACE_TEAM_TASKS\)\. Cancel .*or ask/;
