@@ -229,5 +229,54 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         await ground.schedule(team, pipeline, "one more");
         await clear();
       });
+
+      const script = { query: "import datachain", query_type: "PYTHON" } as const;
+
+      it("over max_dataset_bytes tasks that use the library are refused, and go on when there is room", async () => {
+        const team = await ground.team("full", { max_dataset_bytes: 1000 });
+        const [uses] = await ground.tasks(team, 1, script);
+        const once = await ground.job(team, { ...script, start_after: iso(ground.now) });
+        const [other] = await ground.tasks(team, 1);
+        const tasks = [uses, once, other].map((job) => job as NonNullable<typeof job>);
+        const fired = async () => (await ground.firings(tasks)).map((times) => times.length);
+        await ground.setDatasets(team, 2000);
+        const loop = ground.loop("tasks");
+        ground.now += minute;
+        await turnsOf(loop);
+        assert.deepEqual(await fired(), [0, 0, 1]);
+        const skipped = ground.metrics.ticksSkipped.family().samples;
+        assert.deepEqual(skipped.find(({ labels }) => labels?.["team"] === String(team.id))?.value, 2, "counted");
+        const runs = await store.db.selectFrom("tasks").select("next_run").where("team_id", "=", team.id).execute();
+        assert.deepEqual(runs, Array(3).fill({ next_run: iso(ground.now + minute) }));
+        await ground.setDatasets(team, 1000);
+        ground.now += minute;
+        await turnsOf(loop);
+        assert.deepEqual(await fired(), [1, 1, 2]);
+        await clear();
+      });
+
+      it("over max_dataset_bytes a tick of a schedule is refused, and the schedule says why", async () => {
+        const team = await ground.team("over", { max_dataset_bytes: 1000 });
+        const { id } = await ground.schedule(team, await ground.pipeline(team), "nightly");
+        const loop = ground.loop("schedules");
+        const told = async () =>
+          (await store.db.selectFrom("schedules").select("last_error").where("id", "=", id).executeTakeFirst())
+            ?.last_error;
+        await ground.setDatasets(team, 2000);
+        ground.now += minute;
+        await turnsOf(loop);
+        assert.match((await told()) ?? "", /dataset store of the team over takes .*quota is 1000 bytes/);
+        assert.equal(await ground.started(team), 0);
+        await ground.setDatasets(team, 1000);
+        ground.now += minute;
+        await turnsOf(loop);
+        assert.deepEqual([await told(), await ground.started(team)], [null, 1]);
+        await ground.pauseSchedule(team, id, true);
+        await ground.setDatasets(team, 2000);
+        await assert.rejects(ground.pauseSchedule(team, id, false), /dataset store of the team over takes/);
+        await ground.setDatasets(team, 1000);
+        assert.equal((await ground.pauseSchedule(team, id, false)).is_paused, false);
+        await clear();
+      });
     });
   });

@@ -28,7 +28,7 @@ import { makeTemplate } from "./new-pipeline.ts";
 import { pipelineDocument } from "./pipeline-documents.ts";
 import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
-import type { DefaultQuotas } from "./quotas.ts";
+import type { DefaultQuotas, DiskQuotas } from "./quotas.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
@@ -38,7 +38,7 @@ export interface SchedulesContext {
   readonly store: Store;
   readonly keys: KeyRing;
   readonly signals: Signals;
-  readonly quotas: DefaultQuotas & TaskQuotas;
+  readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
 }
 
 /** How many of the next runs are told. */

@@ -54,7 +54,7 @@ function report({ log, metrics, signals }: TasksContext, job: string, fired: Tas
     signals.dispatch.wake();
     return;
   }
-  const { team, next } = fired;
+  const { team, why, next } = fired;
   metrics.ticksSkipped.add({ team: String(team) });
-  log.warn({ job, team, next }, "the task did not fire: its team has as many jobs waiting as it may");
+  log.warn({ job, team, why, next }, "the task did not fire: a quota of its team is used up");
 }
