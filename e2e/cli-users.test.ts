@@ -152,9 +152,22 @@ describe("people on the command line", { concurrency: 2 }, () => {
     const dora = await commandLine({ token: await suite.server.token("--user", "dora"), team: "vision" });
     const [own] = await dora.json<Team[]>("team", "ls");
     assert.deepEqual([own?.name, own?.role, own?.max_running], ["vision", "admin", 3]);
-    await admin.print("team", "set", "--team", "vision", "--max-running", "0", "--max-queued", "9");
+    await admin.print(
+      "team",
+      "set",
+      "--team",
+      "vision",
+      "--max-running",
+      "0",
+      "--max-queued",
+      "9",
+      "--max-tasks",
+      "7",
+      "--max-schedules",
+      "5",
+    );
     const team = await dora.json<Team>("team", "show");
-    assert.deepEqual([team.max_running, team.max_queued], [null, 9]);
+    assert.deepEqual([team.max_running, team.max_queued, team.max_tasks, team.max_schedules], [null, 9, 7, 5]);
     assert.match(await dora.refused(1, "team", "set", "--max-queued", "99"), /why: Quotas are set by administrators/);
 
     await person("emil");

@@ -87,6 +87,8 @@ const person = {
 const quotas = {
   "max-running": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs at once; 0: the server's default" },
   "max-queued": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs waiting; 0: the server's default" },
+  "max-tasks": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Tasks; 0: the server's default" },
+  "max-schedules": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Schedules; 0: the server's default" },
   "max-datasets": {
     kind: "text",
     value: "SIZE",

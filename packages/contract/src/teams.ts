@@ -13,6 +13,8 @@ export const Team = Type.Object(
     members: Type.Integer(),
     max_running: nullable(Type.Integer({ description: "jobs that may run at once; null: the server's default" })),
     max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
+    max_tasks: nullable(Type.Integer({ description: "tasks that may wait; null: the server's default" })),
+    max_schedules: nullable(Type.Integer({ description: "schedules that it may have; null: the server's default" })),
     max_dataset_bytes: nullable(Type.Integer({ description: "of its dataset store; null: the server's default" })),
     max_upload_bytes: nullable(Type.Integer({ description: "of its uploads; null: the server's default" })),
     max_log_bytes: nullable(Type.Integer({ description: "of the logs of its ended jobs; null: the server's default" })),
@@ -63,6 +65,8 @@ const bytes = maybe(
 const quotas = {
   max_running: quota,
   max_queued: quota,
+  max_tasks: quota,
+  max_schedules: quota,
   max_dataset_bytes: bytes,
   max_upload_bytes: bytes,
   max_log_bytes: bytes,

@@ -268,6 +268,18 @@ export const settings = {
     description: "jobs of one team that may wait, unless the team has a quota of its own; 0 for no limit",
     parse: integer(0, 100_000_000),
   }),
+  teamTasks: setting({
+    env: "MILLRACE_TEAM_TASKS",
+    fallback: "1000",
+    description: "tasks of one team that may wait, unless the team has a quota of its own; 0 for no limit",
+    parse: integer(0, 1_000_000),
+  }),
+  teamSchedules: setting({
+    env: "MILLRACE_TEAM_SCHEDULES",
+    fallback: "1000",
+    description: "schedules that one team may have, unless the team has a quota of its own; 0 for no limit",
+    parse: integer(0, 1_000_000),
+  }),
   teamDatasets: setting({
     env: "MILLRACE_TEAM_DATASETS",
     fallback: "500GiB",

@@ -181,6 +181,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const quotas = {
     running: config.teamRunning,
     queued: config.teamQueued,
+    tasks: config.teamTasks,
+    schedules: config.teamSchedules,
     datasets: config.teamDatasets,
     uploads: config.teamUploads,
     logs: config.teamLogs,

@@ -4,9 +4,10 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { type Client, type Job, routes } from "@millrace/contract";
+import { type ApiError, type Client, type Job, routes } from "@millrace/contract";
 import { createJob, runJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { recordMade } from "./support/lineage.ts";
 import { addTeam } from "./support/teams.ts";
 
 describe("quotas of teams", () => {
@@ -73,6 +74,37 @@ describe("quotas of teams", () => {
     assert.equal((await create()).id, (await create()).id);
     await open("again");
     await runUntilEmpty(team);
+  });
+
+  it("beyond max_tasks and max_schedules, set by an administrator, creation is refused with what and what next", async () => {
+    const team = await addTeam(server, "timed");
+    const params = { team_name: "timed" };
+    const set = (body: object) => main.call(routes.updateTeam, { params, body });
+    const { max_tasks, max_schedules } = await set({ max_tasks: 1, max_schedules: 1 });
+    assert.deepEqual([max_tasks, max_schedules], [1, 1]);
+    const task = () => createJob(team, shell(":", { cron_expression: "@yearly" }));
+    const first = await task();
+    const isRefused = (message: RegExp) => (error: ApiError) =>
+      error.code === "too_many_requests" && message.test(error.message);
+    await assert.rejects(task(), isRefused(/team timed has 1 tasks .*\(max_tasks, .*Cancel tasks/));
+    await createJob(team, shell(":"));
+    const { id } = await server.store.db
+      .selectFrom("teams")
+      .select("id")
+      .where("name", "=", "timed")
+      .executeTakeFirstOrThrow();
+    await recordMade(server.store, first.id, "made", { teamId: id });
+    const body = { datasets: ["made"], review: true };
+    const { pipeline } = await team.call(routes.triggerPipeline, { body });
+    const schedule = (schedule_name: string) =>
+      team.call(routes.createSchedule, {
+        body: { schedule_name, pipeline_name: pipeline.name, cron_expression: "@yearly" },
+      });
+    const { schedule: only } = await schedule("first");
+    await assert.rejects(schedule("second"), isRefused(/team timed has 1 schedules, .*Delete schedules/));
+    await team.call(routes.deleteSchedule, { body: { schedule_id: only.id } });
+    await team.call(routes.cancelJob, { params: { job_id: first.id }, body: {} });
+    await Promise.all([task(), schedule("second")]);
   });
 
   it("0 is no limit, and a team's own quota wins over the server's", async () => {

@@ -15,9 +15,11 @@ import {
   findSchedule,
   insertSchedule,
   readySchedules,
+  teamsWithDueSchedules,
   updateSchedule,
 } from "../src/store/schedules.ts";
 import type { Store } from "../src/store/store.ts";
+import { insertTeam } from "../src/store/teams.ts";
 
 const now = Date.UTC(2030, 0, 1);
 
@@ -50,8 +52,12 @@ export function scheduleConformance(open: () => Store): void {
     return id;
   }
 
-  async function schedule(next_run: string | null, name = `schedule ${++counter}`): Promise<number | undefined> {
-    const row = { team_id: 1, user_id: 1, name, pipeline_id: await pipeline(), timezone: "UTC", is_paused: 0 } as const;
+  async function schedule(
+    next_run: string | null,
+    name = `schedule ${++counter}`,
+    team_id = 1,
+  ): Promise<number | undefined> {
+    const row = { team_id, user_id: 1, name, pipeline_id: await pipeline(), timezone: "UTC", is_paused: 0 } as const;
     const rest = { overlap: "skip", catch_up: "one", fired: 0, created_at: iso(now), updated_at: iso(now) } as const;
     return open().write((db) => insertSchedule(db, { ...row, ...rest, next_run }));
   }
@@ -59,7 +65,7 @@ export function scheduleConformance(open: () => Store): void {
   async function due(at: number, page: number): Promise<number[]> {
     const ids: number[] = [];
     for (let last: DueSchedule | undefined; ; ) {
-      const found = await dueSchedules(open().db, iso(at), last, page);
+      const found = await dueSchedules(open().db, 1, iso(at), last, page);
       ids.push(...found.map(({ id }) => id));
       last = found.at(-1);
       if (found.length < page) return ids;
@@ -129,6 +135,25 @@ export function scheduleConformance(open: () => Store): void {
     }
     await set({ waiting_since: null });
     assert.deepEqual(await readySchedules(open().db, 10), []);
+  });
+
+  it("finds those of teams in turn, and which teams have some that are due", async () => {
+    const other = (await open().write((db) => insertTeam(db, { name: "in turn", created_at: iso(now) }))) as number;
+    const ids: number[] = [];
+    for (const team of [1, 1, 1, other]) {
+      const id = (await schedule(iso(now), undefined, team)) as number;
+      await open().write((db) => updateSchedule(db, id, { waiting_since: iso(now) }));
+      ids.push(id);
+    }
+    const [first, second, third, others] = ids;
+    assert.deepEqual(await readySchedules(open().db, 10), [first, others, second, third]);
+    assert.deepEqual(await readySchedules(open().db, 2), [first, others]);
+    assert.deepEqual(await teamsWithDueSchedules(open().db, iso(now - 1)), []);
+    assert.deepEqual(await teamsWithDueSchedules(open().db, iso(now)), [1, other]);
+    assert.deepEqual(await dueSchedules(open().db, other, iso(now), undefined, 10), [
+      { id: others, next_run: iso(now) },
+    ]);
+    for (const id of ids) await open().write((db) => deleteSchedule(db, id));
   });
 
   it("deletes a template with its runs, and no other pipeline", async () => {

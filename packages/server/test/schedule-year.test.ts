@@ -13,6 +13,7 @@ import { iso } from "../src/domain/clock.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { expectedTicks, wallsOf } from "./support/expected-ticks.ts";
+import { chances, type Life, mortal, steady, troubled } from "./support/mortal-servers.ts";
 import { type Planned, ScheduledYear } from "./support/scheduled-year.ts";
 
 const minute = 60_000;
@@ -109,58 +110,6 @@ function runsFor(due: readonly number[], catch_up: Planned["catch_up"], now: num
   if (due.length === 0) return 0;
   if (catch_up === "none") return now - (due.at(-1) ?? 0) < minute ? 1 : 0;
   return catch_up === "one" ? 1 : Math.min(due.length, 100);
-}
-
-/** A server's view of a store, until it dies. */
-interface Life {
-  readonly store: Store;
-  readonly isDead: () => boolean;
-}
-
-const steady = (store: Store): Life => ({ store, isDead: () => false });
-
-/** The store fails now and then, and works again a moment later. */
-const troubled =
-  (chance: () => boolean) =>
-  (store: Store): Life => {
-    const write: Store["write"] = (work) =>
-      store.write(async (db) => {
-        const value = await work(db);
-        if (chance()) throw new Error("the connection broke");
-        return value;
-      });
-    return { store: { ...store, write }, isDead: () => false };
-  };
-
-/** The server dies now and then, before or after a commit; from then on it does nothing more. */
-const mortal =
-  (chance: () => boolean) =>
-  (store: Store): Life => {
-    let dead = false;
-    const die = () => {
-      dead = true;
-      throw new Error("killed");
-    };
-    const write: Store["write"] = async (work) => {
-      if (dead) die();
-      const result = await store.write(async (db) => {
-        const value = await work(db);
-        if (chance()) die();
-        return value;
-      });
-      if (chance()) die();
-      return result;
-    };
-    return { store: { ...store, write }, isDead: () => dead };
-  };
-
-/** Always the same numbers: a failure can be looked at again. */
-function chances(perThousand: number): () => boolean {
-  let state = 12345;
-  return () => {
-    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
-    return (state >>> 8) % 1000 < perThousand;
-  };
 }
 
 async function assertFirings(year: ScheduledYear, store: Store, ids: readonly number[], span: Span): Promise<void> {

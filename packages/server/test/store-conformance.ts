@@ -371,14 +371,14 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
 
     it("gives a tick to one taker only", async () => {
       const id = await job("TASK");
-      await store.write((db) => insertTask(db, id, iso(now)));
-      assert.equal((await dueTasks(store.db, iso(now - 1), 10)).length, 0);
-      assert.equal((await dueTasks(store.db, iso(now), 10)).length, 1);
+      await store.write((db) => insertTask(db, { id, team_id: 1 }, iso(now)));
+      assert.equal((await dueTasks(store.db, 1, iso(now - 1), undefined, 10)).length, 0);
+      assert.equal((await dueTasks(store.db, 1, iso(now), undefined, 10)).length, 1);
       const takers = await Promise.all(
         [1, 2, 3].map(() => store.write((db) => advanceTask(db, id, iso(now), iso(now + 60_000)))),
       );
       assert.equal(takers.filter(Boolean).length, 1);
-      assert.equal((await dueTasks(store.db, iso(now), 10)).length, 0);
+      assert.equal((await dueTasks(store.db, 1, iso(now), undefined, 10)).length, 0);
     });
 
     it("takes an idempotency key once", async () => {

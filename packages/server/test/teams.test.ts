@@ -35,6 +35,8 @@ describe("teams", () => {
         members: 1,
         max_running: 4,
         max_queued: null,
+        max_tasks: null,
+        max_schedules: null,
         max_dataset_bytes: null,
         max_upload_bytes: null,
         max_log_bytes: null,

@@ -99,6 +99,11 @@ describe("a store of the first version", () => {
       const { db } = server.store;
       const team = await db.selectFrom("teams").selectAll().where("name", "=", "main").executeTakeFirstOrThrow();
       assert.deepEqual([team.max_running, team.max_queued], [null, null]);
+      const tasks = await db.selectFrom("tasks").selectAll().execute();
+      assert.deepEqual(
+        tasks.map(({ job_id, team_id }) => [job_id, team_id]),
+        [[ids.task, team.id]],
+      );
       const users = await db.selectFrom("users").select(["username", "is_admin"]).orderBy("id").execute();
       assert.deepEqual(users, [
         { username: "admin", is_admin: 1 },

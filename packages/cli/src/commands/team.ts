@@ -67,6 +67,8 @@ function show(team: Team, json: boolean, output: Output): number {
       ["members", String(team.members)],
       ["max_running", quotaText(team.max_running)],
       ["max_queued", quotaText(team.max_queued)],
+      ["max_tasks", quotaText(team.max_tasks)],
+      ["max_schedules", quotaText(team.max_schedules)],
       ["max_dataset_bytes", quotaText(team.max_dataset_bytes)],
       ["max_upload_bytes", quotaText(team.max_upload_bytes)],
       ["max_log_bytes", quotaText(team.max_log_bytes)],
@@ -79,6 +81,8 @@ function show(team: Team, json: boolean, output: Output): number {
 interface QuotaFlags {
   readonly "max-running": number | undefined;
   readonly "max-queued": number | undefined;
+  readonly "max-tasks": number | undefined;
+  readonly "max-schedules": number | undefined;
   readonly "max-datasets": string | undefined;
   readonly "max-uploads": string | undefined;
   readonly "max-logs": string | undefined;
@@ -110,6 +114,8 @@ function sizeText(bytes: number): string {
 const quotasOf = (flags: QuotaFlags) => ({
   ...(flags["max-running"] === undefined ? {} : { max_running: flags["max-running"] }),
   ...(flags["max-queued"] === undefined ? {} : { max_queued: flags["max-queued"] }),
+  ...(flags["max-tasks"] === undefined ? {} : { max_tasks: flags["max-tasks"] }),
+  ...(flags["max-schedules"] === undefined ? {} : { max_schedules: flags["max-schedules"] }),
   ...sizeOf(flags, "max-datasets", "max_dataset_bytes"),
   ...sizeOf(flags, "max-uploads", "max_upload_bytes"),
   ...sizeOf(flags, "max-logs", "max_log_bytes"),

@@ -35,6 +35,7 @@ import { usesLibrary } from "./library.ts";
 import type { Team } from "./principals.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import type { Signals } from "./signals.ts";
+import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 import { nextTick, readTime } from "./ticks.ts";
 
 /** Jobs read at a time. */
@@ -42,7 +43,7 @@ const listPart = 100;
 
 export interface JobsContext extends JobInputContext {
   readonly signals: Signals;
-  readonly quotas: DefaultQuotas & DiskQuotas;
+  readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
   /** Without a slash at the end. */
   readonly publicUrl: () => string;
 }
@@ -60,12 +61,13 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
       const first = await findByKey(db, key);
       return jobText(db, context, team, first?.job_id ?? row.id);
     }
-    if (!firstRun) await requireRoomInQueue(db, team, context.quotas);
+    if (firstRun) await requireRoomForTask(db, team, context.quotas);
+    else await requireRoomInQueue(db, team, context.quotas);
     if (usesLibrary(spec)) await requireRoomForDatasets(db, team, context.quotas);
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
     await insertJob(db, { ...row, environment: await encryptEnvironment(db, keys, row.id, environment) });
     await insertTags(db, team.id, row.id, spec.tags);
-    if (firstRun) await insertTask(db, row.id, firstRun);
+    if (firstRun) await insertTask(db, row, firstRun);
     else await enqueue(db, queueRow(row, spec));
     await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);
     return jobText(db, context, team, row.id);

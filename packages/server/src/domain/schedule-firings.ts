@@ -12,12 +12,12 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { runTemplate } from "./new-pipeline.ts";
-import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
+import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import { planTick } from "./schedule-times.ts";
 
 export interface FiringContext {
   readonly keys: KeyRing;
-  readonly quotas: DefaultQuotas;
+  readonly quotas: DefaultQuotas & DiskQuotas;
 }
 
 /** What became of a tick. */
@@ -68,6 +68,7 @@ async function isBusy(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<
 async function run(db: Db, { keys, quotas }: FiringContext, row: ScheduleRow, now: number): Promise<Firing> {
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
   await requireRoomInQueue(db, team, quotas);
+  await requireRoomForDatasets(db, team, quotas);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
   const pipelineId = await runTemplate(db, keys, template, now);
   const started = await getPipeline(db, pipelineId);

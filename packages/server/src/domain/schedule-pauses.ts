@@ -5,19 +5,22 @@ import type { Db } from "../store/store.ts";
 import { audit } from "./audit.ts";
 import { pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
 import type { Call } from "./pipelines.ts";
-import { type DefaultQuotas, requireRoomInQueue } from "./quotas.ts";
+import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 
 /** Their runs follow the schedule also where somebody paused or resumed one of them by itself. */
 export async function setRunsPaused(
   db: Db,
   { id, name }: ScheduleRow,
   isPaused: boolean,
-  { actor, team, quotas }: Pick<Call, "actor" | "team"> & { readonly quotas: DefaultQuotas },
+  { actor, team, quotas }: Pick<Call, "actor" | "team"> & { readonly quotas: DefaultQuotas & DiskQuotas },
   now: number,
 ): Promise<void> {
   const [from, action] = isPaused ? (["RUNNING", "pause"] as const) : (["PAUSED", "resume"] as const);
   const found = await pipelinesOfSchedule(db, id, from);
-  if (!isPaused && found.length > 0) await requireRoomInQueue(db, team, quotas);
+  if (!isPaused && found.length > 0) {
+    await requireRoomInQueue(db, team, quotas);
+    await requireRoomForDatasets(db, team, quotas);
+  }
   for (const { id: pipelineId } of found) {
     // Looked at again: while it was waited for it may have ended.
     const pipeline: PipelineRow = await lockPipeline(db, pipelineId);

@@ -28,16 +28,17 @@ import { makeTemplate } from "./new-pipeline.ts";
 import { pipelineDocument } from "./pipeline-documents.ts";
 import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
-import type { DefaultQuotas } from "./quotas.ts";
+import type { DefaultQuotas, DiskQuotas } from "./quotas.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
+import { requireRoomForSchedule, type TaskQuotas } from "./task-quotas.ts";
 
 export interface SchedulesContext {
   readonly store: Store;
   readonly keys: KeyRing;
   readonly signals: Signals;
-  readonly quotas: DefaultQuotas;
+  readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
 }
 
 /** How many of the next runs are told. */
@@ -66,6 +67,7 @@ export async function createTeamSchedule(
   } as const;
   const schedule = await context.store.write(async (db) => {
     const source = await requirePipeline(db, team, input.pipeline_name);
+    await requireRoomForSchedule(db, team, context.quotas);
     const id = await insertSchedule(db, { ...row, pipeline_id: source.id });
     if (id === undefined) throw nameTaken(team, name);
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };

@@ -2,26 +2,30 @@
 import { ApiError } from "@millrace/contract";
 import { iso } from "../domain/clock.ts";
 import { type Firing, type FiringContext, fireTick, fireWaiting, recordFailure } from "../domain/schedule-firings.ts";
-import { type DueSchedule, dueSchedules, readySchedules } from "../store/schedules.ts";
+import { type DueSchedule, dueSchedules, readySchedules, teamsWithDueSchedules } from "../store/schedules.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendSchedules } from "./mend-times.ts";
 import { isPassing } from "./passing.ts";
+import { page, settled, TeamsInTurn } from "./teams-in-turn.ts";
 
 export interface SchedulesContext
   extends FiringContext,
     Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
-/** Schedules fired at a time, so that they share a commit: at midnight many are due at once. */
-const page = 50;
-
 /** A store may fail for a moment: what is no refusal is tried so often before it counts as failed. */
 const mostTries = 5;
 
 export function fireSchedules(context: SchedulesContext): Loop {
-  const { store, signals } = context;
+  const { store, signals, clock } = context;
   const fire = firing(context);
   const advice = new ClockAdvice(context);
+  const turns = new TeamsInTurn<DueSchedule>({
+    teams: (now) => teamsWithDueSchedules(store.db, iso(now)),
+    of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), after, limit),
+    note: (tick) => advice.note(tick),
+    fire: ({ id, next_run }) => fire(id, next_run),
+  });
   return {
     name: "fire-schedules",
     signal: signals.schedules,
@@ -30,32 +34,15 @@ export function fireSchedules(context: SchedulesContext): Loop {
       // Ticks that pass meanwhile count as missed when there is room again.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;
-      await Promise.all((await readySchedules(store.db, page)).map((id) => fire(id)));
-      if (await fireDue(context, advice, fire)) signals.schedules.wake();
+      const waited = await settled((await readySchedules(store.db, page)).map((id) => fire(id)));
+      const fired = await turns.round(clock.now());
+      if (waited || fired) signals.schedules.wake();
     },
   };
 }
 
 /** Fires a tick, or what waited. False: nothing happened. */
 type Fire = (id: number, tick?: string) => Promise<boolean>;
-
-/**
- * What is due now, once around: one that stays due, whatever the reason, holds up nobody. Returns whether anything
- * happened: then another tick of the same schedule may be due too.
- */
-async function fireDue({ store, clock }: SchedulesContext, advice: ClockAdvice, fire: Fire): Promise<boolean> {
-  const now = iso(clock.now());
-  let happened = false;
-  for (let last: DueSchedule | undefined; ; ) {
-    const due: DueSchedule[] = await dueSchedules(store.db, now, last, page);
-    const newest = due.at(-1);
-    if (newest) await advice.note(newest.next_run);
-    const results = await Promise.all(due.map(({ id, next_run }) => fire(id, next_run)));
-    happened ||= results.includes(true);
-    if (due.length < page) return happened;
-    last = newest;
-  }
-}
 
 /** A refusal is written down at once, any other failure when it comes again and again; until then it stays due. */
 function firing(context: SchedulesContext): Fire {

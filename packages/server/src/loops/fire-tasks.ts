@@ -1,29 +1,26 @@
 /** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
 import { iso } from "../domain/clock.ts";
-import { endJob } from "../domain/end-job.ts";
-import { readSpec } from "../domain/job-documents.ts";
-import { fireTask } from "../domain/jobs.ts";
-import { type DefaultQuotas, mayQueue } from "../domain/quotas.ts";
-import { nextTick } from "../domain/ticks.ts";
-import { getJob } from "../store/jobs.ts";
-import type { Db } from "../store/store.ts";
-import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.ts";
+import { fireTaskTick, type TaskFiring, type TaskFiringContext } from "../domain/task-firings.ts";
+import { type DueTask, dueTasks, teamsWithDueTasks } from "../store/tasks.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendTasks } from "./mend-times.ts";
 import { isPassing } from "./passing.ts";
+import { TeamsInTurn } from "./teams-in-turn.ts";
 
 export interface TasksContext
-  extends Pick<JobLoopContext, "store" | "keys" | "signals" | "clock" | "log" | "metrics" | "disk"> {
-  readonly quotas: DefaultQuotas;
-}
-
-/** A task that fires once and finds the team's queue full tries again after so many milliseconds. */
-const patience = 60_000;
+  extends TaskFiringContext,
+    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
 export function fireTasks(context: TasksContext): Loop {
-  const { store, signals, clock, log } = context;
+  const { store, signals, clock } = context;
   const advice = new ClockAdvice(context);
+  const turns = new TeamsInTurn<DueTask>({
+    teams: (now) => teamsWithDueTasks(store.db, iso(now)),
+    of: (team, now, after, limit) => dueTasks(store.db, team, iso(now), after, limit),
+    note: (tick) => advice.note(tick),
+    fire: (task, now) => fire(context, task, now),
+  });
   return {
     name: "fire-tasks",
     signal: signals.tasks,
@@ -32,57 +29,32 @@ export function fireTasks(context: TasksContext): Loop {
       // Ticks that pass meanwhile are fired once when there is room again.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((time) => mendTasks(context, time)))) return;
-      const now = clock.now();
-      const due = await dueTasks(store.db, iso(now), 100);
-      const newest = due.at(-1);
-      if (!newest) return;
-      await advice.note(newest.next_run);
-      for (const { job_id, next_run } of due) {
-        await store
-          .write((db) => fire(db, context, job_id, next_run, now))
-          .then((skipped) => skipped && reportSkipped(context, job_id, skipped))
-          .catch((error) => {
-            if (isPassing(error)) throw error;
-            log.error({ err: error, job: job_id }, "the task did not fire; it is tried again");
-          });
-        signals.jobChanged(job_id);
-      }
-      signals.dispatch.wake();
+      if (await turns.round(clock.now())) signals.tasks.wake();
     },
   };
 }
 
-/** A tick that fired no job, since the queue of the team was full. */
-interface Skipped {
-  readonly team: number;
-  readonly next: string;
-}
-
-function reportSkipped({ log, metrics }: TasksContext, job: string, { team, next }: Skipped): void {
-  metrics.ticksSkipped.add({ team: String(team) });
-  log.warn({ job, team, next }, "the task did not fire: its team has as many jobs waiting as it may");
-}
-
-/** The move to the next tick is the guard: whoever makes it fires. */
-async function fire(
-  db: Db,
-  { keys, quotas }: TasksContext,
-  id: string,
-  tick: string,
-  now: number,
-): Promise<Skipped | undefined> {
-  const task = await getJob(db, id);
-  if (!task) return;
-  const { cron_expression: cron } = readSpec(task);
-  const next = cron ? nextTick(cron, "UTC", now) : undefined;
-  if (!(await mayQueue(db, task.team_id, quotas))) {
-    const later = iso(next ?? now + patience);
-    return (await postponeTask(db, id, tick, later)) ? { team: task.team_id, next: later } : undefined;
+/** A write of its own for each: one that fails is tried again, and takes nothing along. */
+async function fire(context: TasksContext, task: DueTask, now: number): Promise<boolean> {
+  const { store, log } = context;
+  try {
+    const fired = await store.write((db) => fireTaskTick(db, context, task, now));
+    if (fired) report(context, task.job_id, fired);
+    return fired !== undefined;
+  } catch (error) {
+    if (isPassing(error)) throw error;
+    log.error({ err: error, job: task.job_id }, "the task did not fire; it is tried again");
+    return false;
   }
-  const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
-  if (!taken) return;
-  await fireTask(db, keys, task, now);
-  if (next === undefined)
-    await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
-  return;
+}
+
+function report({ log, metrics, signals }: TasksContext, job: string, fired: TaskFiring): void {
+  signals.jobChanged(job);
+  if (fired.outcome === "fired") {
+    signals.dispatch.wake();
+    return;
+  }
+  const { team, why, next } = fired;
+  metrics.ticksSkipped.add({ team: String(team) });
+  log.warn({ job, team, why, next }, "the task did not fire: a quota of its team is used up");
 }

@@ -12,7 +12,7 @@ export class ServerMetrics {
   readonly jobsEnded = new Counter("millrace_jobs_ended_total", "Jobs that ended since the server started.");
   readonly ticksSkipped = new Counter(
     "millrace_task_ticks_skipped_total",
-    "Ticks of tasks that fired no job, since the team's queue was full.",
+    "Ticks of tasks that fired no job, since a quota of the team was used up.",
   );
   readonly scheduleTicks = new Counter("millrace_schedule_ticks_total", "Ticks of schedules, by what became of them.");
   readonly dispatch = new Histogram(

@@ -21,6 +21,7 @@ const migrations: readonly Migration[] = [
   signInsAndClocks,
   teamUsage,
   storePeaks,
+  taskQuotas,
 ];
 
 /** The version of the schema that this program writes. */
@@ -179,6 +180,18 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
 /** What each attempt was charged up to. Those that are open begin with the size that was measured last. */
 async function storePeaks(db: Kysely<Tables>): Promise<void> {
   await run(db, [`alter table attempts add column store_peak bigint`]);
+}
+
+/** How many tasks and schedules teams may have; and by team which are due. */
+async function taskQuotas(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `alter table teams add column max_tasks integer`,
+    `alter table teams add column max_schedules integer`,
+    `alter table tasks add column team_id integer not null default 0`,
+    `update tasks set team_id = (select jobs.team_id from jobs where jobs.id = tasks.job_id)`,
+    `create index tasks_by_team on tasks (team_id, next_run, job_id)`,
+    `create index schedules_by_team on schedules (team_id, next_run, id) where next_run is not null`,
+  ]);
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

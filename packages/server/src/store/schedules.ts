@@ -19,6 +19,13 @@ export async function insertSchedule(db: Db, row: Insertable<Tables["schedules"]
   return inserted?.id;
 }
 
+const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
+  db.selectFrom("schedules").select("id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
+);
+/** Whether the team has so many: counts no further than that. */
+export const atLeastSchedules = async (db: Db, teamId: number, count: number): Promise<boolean> =>
+  (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
+
 export const findSchedule = (db: Db, teamId: number, id: number): Promise<ScheduleRow | undefined> =>
   db.selectFrom("schedules").selectAll().where("id", "=", id).where("team_id", "=", teamId).executeTakeFirst();
 
@@ -50,22 +57,48 @@ export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["s
 
 export const deleteSchedule = (db: Db, id: number) => db.deleteFrom("schedules").where("id", "=", id).execute();
 
-/** Where a walk over due schedules has got to. */
+const teamsWithDue = prepared<{ now: string }>()((db, value) =>
+  db
+    .selectFrom("teams")
+    .select("id")
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("schedules")
+          .select("schedules.id")
+          .whereRef("schedules.team_id", "=", "teams.id")
+          .where("next_run", "<=", value("now")),
+      ),
+    )
+    .orderBy("id"),
+);
+/** Teams with a schedule that is due. Team by team, so that however many are due, each team costs one look. */
+export const teamsWithDueSchedules = async (db: Db, now: string): Promise<number[]> =>
+  (await teamsWithDue(db, { now })).rows.map(({ id }) => id);
+
+/** A schedule that is due, and where a walk over them has got to. */
 export type DueSchedule = { readonly id: number; readonly next_run: string };
 
-const due = prepared<{ now: string; afterRun: string; afterId: number; limit: number }>()((db, value) =>
+const due = prepared<{ teamId: number; now: string; afterRun: string; afterId: number; limit: number }>()((db, value) =>
   db
     .selectFrom("schedules")
     .select(["id", "next_run"])
+    .where("team_id", "=", value("teamId"))
     .where("next_run", "<=", value("now"))
     .where((eb) => eb(eb.refTuple("next_run", "id"), ">", eb.tuple(value("afterRun"), value("afterId"))))
     .orderBy("next_run")
     .orderBy("id")
     .limit(value("limit")),
 );
-/** The first of those that are due, after the last of the page before. Asked every moment: prepared, and by index. */
-export const dueSchedules = async (db: Db, now: string, after: DueSchedule | undefined, limit: number) =>
-  (await due(db, { now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit })).rows as DueSchedule[];
+/** The first of the team's that are due, after this one. */
+export const dueSchedules = async (
+  db: Db,
+  teamId: number,
+  now: string,
+  after: DueSchedule | undefined,
+  limit: number,
+) =>
+  (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit }))
+    .rows as DueSchedule[];
 
 /** Those that fire after this time, by id. */
 export const schedulesAfter = (db: Db, time: string, afterId: number, limit: number): Promise<ScheduleRow[]> =>
@@ -98,9 +131,13 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
     .select("schedules.id")
     .where("waiting_since", "is not", null)
     .where((eb) => eb.or([eb("pipelines.id", "is", null), eb("pipelines.status", "in", endedStatuses)]))
+    // Teams in turn: the first of each, then the second of each.
+    .orderBy((eb) =>
+      eb.fn.agg<number>("row_number").over((of) => of.partitionBy("schedules.team_id").orderBy("schedules.id")),
+    )
     .orderBy("schedules.id")
     .limit(value("limit")),
 );
-/** Those with a tick that waited for a run which has ended. */
+/** Those with a tick that waited for a run which has ended, teams in turn. */
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);

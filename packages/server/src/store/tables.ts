@@ -27,7 +27,7 @@ export interface Tables {
   queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
   /** Jobs that fire others: when next. */
-  tasks: { job_id: string; next_run: string; fired: number };
+  tasks: { job_id: string; team_id: number; next_run: string; fired: number };
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
   /** Tags of jobs, for finding them; the job's own list is in its spec. */
   job_tags: { team_id: number; tag: string; job_id: string };
@@ -72,6 +72,8 @@ interface TeamsTable {
   /** Quotas; null: the server's default. */
   max_running: number | null;
   max_queued: number | null;
+  max_tasks: number | null;
+  max_schedules: number | null;
   max_dataset_bytes: number | null;
   max_upload_bytes: number | null;
   max_log_bytes: number | null;

@@ -1,9 +1,17 @@
 /** Tasks: jobs that fire others at their time. */
+import type { JobRow } from "./jobs.ts";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 
-export const insertTask = (db: Db, jobId: string, nextRun: string) =>
-  db.insertInto("tasks").values({ job_id: jobId, next_run: nextRun, fired: 0 }).execute();
+export const insertTask = (db: Db, { id, team_id }: Pick<JobRow, "id" | "team_id">, nextRun: string) =>
+  db.insertInto("tasks").values({ job_id: id, team_id, next_run: nextRun, fired: 0 }).execute();
+
+const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
+  db.selectFrom("tasks").select("job_id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
+);
+/** Whether the team has so many: counts no further than that. */
+export const atLeastTasks = async (db: Db, teamId: number, count: number): Promise<boolean> =>
+  (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
 
 const next = prepared<{ jobId: string }>()((db, value) =>
   db.selectFrom("tasks").select("next_run").where("job_id", "=", value("jobId")),
@@ -11,8 +19,42 @@ const next = prepared<{ jobId: string }>()((db, value) =>
 export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =>
   (await next(db, { jobId })).rows[0]?.next_run ?? null;
 
-export const dueTasks = (db: Db, now: string, limit: number) =>
-  db.selectFrom("tasks").selectAll().where("next_run", "<=", now).orderBy("next_run").limit(limit).execute();
+const teamsWithDue = prepared<{ now: string }>()((db, value) =>
+  db
+    .selectFrom("teams")
+    .select("id")
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("tasks")
+          .select("job_id")
+          .whereRef("tasks.team_id", "=", "teams.id")
+          .where("next_run", "<=", value("now")),
+      ),
+    )
+    .orderBy("id"),
+);
+/** Teams with a task that is due. Team by team, so that however many are due, each team costs one look. */
+export const teamsWithDueTasks = async (db: Db, now: string): Promise<number[]> =>
+  (await teamsWithDue(db, { now })).rows.map(({ id }) => id);
+
+/** A task that is due, and where a walk over them has got to. */
+export type DueTask = { readonly job_id: string; readonly next_run: string };
+
+const due = prepared<{ teamId: number; now: string; afterRun: string; afterId: string; limit: number }>()((db, value) =>
+  db
+    .selectFrom("tasks")
+    .select(["job_id", "next_run"])
+    .where("team_id", "=", value("teamId"))
+    .where("next_run", "<=", value("now"))
+    .where((eb) => eb(eb.refTuple("next_run", "job_id"), ">", eb.tuple(value("afterRun"), value("afterId"))))
+    .orderBy("next_run")
+    .orderBy("job_id")
+    .limit(value("limit")),
+);
+/** The first of the team's that are due, after this one. */
+export const dueTasks = async (db: Db, teamId: number, now: string, after: DueTask | undefined, limit: number) =>
+  (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.job_id ?? "", limit }))
+    .rows as DueTask[];
 
 /** Those that fire after this time, by id. */
 export const tasksAfter = (db: Db, time: string, afterId: string, limit: number) =>

@@ -12,7 +12,7 @@ import { createTeamSchedule } from "../../src/domain/schedules.ts";
 import { Signals } from "../../src/domain/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
-import { dueSchedules, readySchedules } from "../../src/store/schedules.ts";
+import { readySchedules, teamsWithDueSchedules } from "../../src/store/schedules.ts";
 import type { Store } from "../../src/store/store.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
@@ -76,7 +76,7 @@ export class ScheduledYear {
       store,
       keys: this.#keys,
       signals: new Signals(),
-      quotas: { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0 },
+      quotas: { running: 0, queued: 0, tasks: 0, schedules: 0, datasets: 0, uploads: 0, logs: 0 },
     };
   }
 
@@ -116,7 +116,7 @@ export class ScheduledYear {
 
   /** Whether nothing is left to do now. */
   async isQuiet({ db }: Store): Promise<boolean> {
-    const due = await dueSchedules(db, iso(this.now), undefined, 1);
+    const due = await teamsWithDueSchedules(db, iso(this.now));
     return due.length === 0 && (await readySchedules(db, 1)).length === 0;
   }
 

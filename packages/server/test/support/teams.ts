@@ -5,6 +5,8 @@ import type { InProcessServer } from "./in-process.ts";
 interface Quotas {
   readonly max_running?: number | null;
   readonly max_queued?: number | null;
+  readonly max_tasks?: number | null;
+  readonly max_schedules?: number | null;
 }
 
 /** The administrator joins it. */

@@ -1,0 +1,74 @@
+/**
+ * How a task fires. All of it happens in the write that moves the task to its next tick: whoever makes that move has the
+ * tick, and whoever dies before the commit leaves it to the next one.
+ */
+import { ApiError } from "@millrace/contract";
+import { getJob, type JobRow } from "../store/jobs.ts";
+import type { Db } from "../store/store.ts";
+import { advanceTask, type DueTask, deleteTask, postponeTask } from "../store/tasks.ts";
+import { teamNameOf } from "../store/teams.ts";
+import { iso } from "./clock.ts";
+import { endJob } from "./end-job.ts";
+import { type JobSpecFields, readSpec } from "./job-documents.ts";
+import { fireTask } from "./jobs.ts";
+import type { KeyRing } from "./key-ring.ts";
+import { usesLibrary } from "./library.ts";
+import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import { nextTick } from "./ticks.ts";
+
+export interface TaskFiringContext {
+  readonly keys: KeyRing;
+  readonly quotas: DefaultQuotas & DiskQuotas;
+}
+
+/** What became of a tick. */
+export type TaskFiring =
+  | { readonly outcome: "fired" }
+  | { readonly outcome: "refused"; readonly team: number; readonly why: string; readonly next: string };
+
+/** A task that fires once and is refused tries again after so many milliseconds. */
+const patience = 60_000;
+
+/** Undefined: there is no such tick any more, or another server took it. */
+export async function fireTaskTick(
+  db: Db,
+  { keys, quotas }: TaskFiringContext,
+  { job_id: id, next_run: tick }: DueTask,
+  now: number,
+): Promise<TaskFiring | undefined> {
+  const task = await getJob(db, id);
+  if (!task) return undefined;
+  const spec = readSpec(task);
+  const { cron_expression: cron } = spec;
+  const next = cron ? nextTick(cron, "UTC", now) : undefined;
+  const why = await refusal(db, task, spec, quotas);
+  if (why !== undefined) {
+    const later = iso(next ?? now + patience);
+    const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
+    return (await postponeTask(db, id, tick, later)) ? refused : undefined;
+  }
+  const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
+  if (!taken) return undefined;
+  await fireTask(db, keys, task, now);
+  if (next === undefined)
+    await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
+  return { outcome: "fired" };
+}
+
+/** What whoever creates such a job by hand would be told now. Undefined: nothing is in its way. */
+async function refusal(
+  db: Db,
+  { team_id: id }: JobRow,
+  spec: JobSpecFields,
+  quotas: TaskFiringContext["quotas"],
+): Promise<string | undefined> {
+  const team = { id, name: await teamNameOf(db, id) };
+  try {
+    await requireRoomInQueue(db, team, quotas);
+    if (usesLibrary(spec)) await requireRoomForDatasets(db, team, quotas);
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
+  return undefined;
+}

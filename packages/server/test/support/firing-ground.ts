@@ -1,0 +1,138 @@
+/** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
+import type { Job, JobInput, PipelineSchedule } from "@millrace/contract";
+import { pino } from "pino";
+import { Disk } from "../../src/disk.ts";
+import { operator } from "../../src/domain/audit.ts";
+import { iso } from "../../src/domain/clock.ts";
+import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
+import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
+import { triggerPipeline } from "../../src/domain/pipelines.ts";
+import type { Principal, Team } from "../../src/domain/principals.ts";
+import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules.ts";
+import { Signals } from "../../src/domain/signals.ts";
+import { fireSchedules } from "../../src/loops/fire-schedules.ts";
+import { fireTasks } from "../../src/loops/fire-tasks.ts";
+import type { Loop } from "../../src/loops/loop.ts";
+import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
+import { insertMembership } from "../../src/store/memberships.ts";
+import type { Store } from "../../src/store/store.ts";
+import { setDatasetBytes } from "../../src/store/team-usage.ts";
+import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/teams.ts";
+import { keyRing } from "./keys.ts";
+import { recordMade } from "./lineage.ts";
+
+type Quotas = Partial<TeamQuotas>;
+
+export class FiringGround {
+  now = Date.UTC(2030, 0, 1);
+  readonly store: Store;
+  readonly metrics = new ServerMetrics();
+  readonly #dataDir: string;
+  readonly #keys = keyRing();
+  readonly #context: JobsContext;
+
+  constructor(store: Store, dataDir: string) {
+    this.store = store;
+    this.#dataDir = dataDir;
+    this.#context = { ...this.#ground(store), timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+  }
+
+  #ground(store: Store) {
+    const quotas = { running: 0, queued: 0, tasks: 0, schedules: 0, datasets: 0, uploads: 0, logs: 0 };
+    return { store, keys: this.#keys, signals: new Signals(), quotas };
+  }
+
+  async prepare(): Promise<void> {
+    await prepareStore(this.store, this.now);
+    await prepareLocalCluster(this.store, 1, "none");
+  }
+
+  async team(name: string, quotas: Quotas = {}): Promise<Team> {
+    const id = await this.store.write(async (db) => {
+      const made = (await insertTeam(db, { name, created_at: iso(this.now), ...quotas })) as number;
+      await insertMembership(db, made, 1, "admin");
+      return made;
+    });
+    return { id, name, role: "admin" };
+  }
+
+  setQuotas = ({ id }: Team, quotas: Quotas) => this.store.write((db) => updateTeam(db, id, quotas));
+
+  setDatasets = ({ id }: Team, bytes: number) => this.store.write((db) => setDatasetBytes(db, id, bytes));
+
+  #call(team: Team) {
+    const via = { kind: "session", hash: "" } as const;
+    const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via, scopes: [], teams: [team] };
+    return { principal, actor: operator, team };
+  }
+
+  async job(team: Team, rest: Partial<JobInput>): Promise<Job> {
+    const input: JobInput = { query: "", query_type: "SHELL", ...rest };
+    return JSON.parse(
+      await createJob(this.#context, { ...this.#call(team), input, idempotencyKey: undefined }, this.now),
+    );
+  }
+
+  tasks = (team: Team, count: number, rest: Partial<JobInput> = {}): Promise<Job[]> =>
+    Promise.all([...Array(count)].map(() => this.job(team, { cron_expression: "* * * * *", ...rest })));
+
+  /** The name of a pipeline that schedules can be made from. */
+  async pipeline(team: Team): Promise<string> {
+    const made = await this.job(team, { start_after: "2099-01-01T00:00:00Z" });
+    await recordMade(this.store, made.id, "target", { teamId: team.id });
+    const asked = { datasets: ["target"], review: true };
+    return (await triggerPipeline(this.#context, this.#call(team), asked, this.now)).name;
+  }
+
+  schedule = (team: Team, pipeline_name: string, schedule_name: string): Promise<PipelineSchedule> =>
+    createTeamSchedule(
+      this.#context,
+      this.#call(team),
+      { schedule_name, pipeline_name, cron_expression: "* * * * *" },
+      this.now,
+    );
+
+  pauseSchedule = (team: Team, schedule_id: number, pause_pipeline: boolean): Promise<PipelineSchedule> =>
+    updateTeamSchedule(this.#context, this.#call(team), { schedule_id, pause_pipeline }, this.now);
+
+  /** A server's loop that has just started. */
+  loop(of: "tasks" | "schedules", store: Store = this.store): Loop {
+    const clock = { now: () => this.now, monotonic: () => this.now };
+    const disk = new Disk(this.#dataDir, 0, clock);
+    const ground = { ...this.#ground(store), clock, disk, log: pino({ level: "silent" }), metrics: this.metrics };
+    return of === "tasks" ? fireTasks(ground) : fireSchedules(ground);
+  }
+
+  /** When each of these tasks fired. */
+  async firings(tasks: readonly Job[]): Promise<string[][]> {
+    const rows = await this.store.db
+      .selectFrom("jobs")
+      .select(["parent_job_id", "created_at"])
+      .where("parent_job_id", "is not", null)
+      .orderBy("id")
+      .execute();
+    return tasks.map(({ id }) => rows.filter((row) => row.parent_job_id === id).map((row) => row.created_at));
+  }
+
+  /** Pipelines that schedules of the team have started. */
+  async started({ id }: Team): Promise<number> {
+    const query = this.store.db.selectFrom("pipelines").select("id").where("team_id", "=", id);
+    return (await query.where("is_template", "=", 0).where("schedule_id", "is not", null).execute()).length;
+  }
+}
+
+/** Turns that follow one another without a pause, until the loop has nothing to do; returns how many they were. */
+export async function turnsOf(loop: Loop): Promise<number> {
+  for (let turns = 1; ; turns++) {
+    await loop.runOnce();
+    let isWoken = false;
+    const pause = new AbortController();
+    const waited = loop.signal.wait(600_000, pause.signal).then(() => {
+      isWoken = !pause.signal.aborted;
+    });
+    await new Promise(setImmediate);
+    pause.abort();
+    await waited;
+    if (!isWoken) return turns;
+  }
+}
