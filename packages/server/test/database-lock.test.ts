@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingMessage } from "node:http";
-import { type AddressInfo, createServer, Socket } from "node:net";
+import { type AddressInfo, connect, createServer, Socket } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
@@ -46,6 +46,20 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     assert.equal(await number(), before);
     await store.close();
     await lock.release();
+  });
+
+  it("is taken again when the question whether its session lives is refused", { timeout: 20_000 }, async (t) => {
+    const where = await location();
+    const relay = await garblingRelay(where.databaseUrl);
+    t.after(() => relay.close());
+    const lock = await take({ ...where, databaseUrl: relay.url });
+    t.after(() => lock.release());
+    const { begin } = lock;
+    relay.garbles = true;
+    await new Promise<void>((resolve) => lock.onLost(resolve));
+    relay.garbles = false;
+    while (!lock.isHeld) await sleep(5);
+    assert.notEqual(lock.begin, begin);
   });
 
   it("refuses writes from the moment its session ends, in the database itself", async () => {
@@ -125,6 +139,27 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await lock.release();
   });
 });
+
+/** A way to the database that can change the next questions of its sessions into ones that it refuses. */
+async function garblingRelay(databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl);
+  const question = Buffer.from("select 1\0");
+  const server = createServer((client) => {
+    const database = connect(Number(port), hostname).on("error", () => client.destroy());
+    client.on("error", () => database.destroy()).on("close", () => database.destroy());
+    database.on("close", () => client.destroy()).pipe(client);
+    client.on("data", (bytes) => {
+      const at = relay.garbles ? bytes.indexOf(question) : -1;
+      if (at >= 0) bytes.write("select x", at);
+      database.write(bytes);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(databaseUrl);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const relay = { url: url.href, garbles: false, close: () => server.close() };
+  return relay;
+}
 
 const user = (username: string) => ({
   username,
