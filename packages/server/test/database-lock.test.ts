@@ -138,6 +138,28 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await store.close();
     await lock.release();
   });
+
+  it("compacting is not cut, however long it takes", { timeout: 30_000 }, async (t) => {
+    const where = await location();
+    const lock = await take(where);
+    const store = await openStore(where, undefined, lock);
+    const reader = new pg.Client({ connectionString: where.databaseUrl });
+    t.after(async () => {
+      await reader.end();
+      await store.close();
+      await lock.release();
+    });
+    await reader.connect();
+    await reader.query("begin; lock table jobs in access share mode");
+    const compacted = store.compact().then(
+      () => "done",
+      (error: Error) => error.message,
+    );
+    // Longer than any other use of a connection may take.
+    await sleep(7000);
+    await reader.query("commit");
+    assert.equal(await compacted, "done");
+  });
 });
 
 /** A way to the database that can change the next questions of its sessions into ones that it refuses. */
@@ -148,7 +170,7 @@ async function garblingRelay(databaseUrl: string) {
     const database = connect(Number(port), hostname).on("error", () => client.destroy());
     client.on("error", () => database.destroy()).on("close", () => database.destroy());
     database.on("close", () => client.destroy()).pipe(client);
-    client.on("data", (bytes) => {
+    client.on("data", (bytes: Buffer) => {
       const at = relay.garbles ? bytes.indexOf(question) : -1;
       if (at >= 0) bytes.write("select x", at);
       database.write(bytes);

@@ -16,6 +16,8 @@ export class Connections implements PostgresPool {
   readonly #timeout: number;
   readonly #lock: DatabaseLock | undefined;
   readonly #open = new Set<pg.PoolClient>();
+  /** What cuts those in use. */
+  readonly #cuts = new Map<pg.PoolClient, NodeJS.Timeout>();
 
   constructor(url: string, timeout: number, lock: DatabaseLock | undefined) {
     this.#timeout = timeout;
@@ -54,19 +56,27 @@ export class Connections implements PostgresPool {
 
   /** From now on, a connection that hangs while the database is alive is cut. */
   limitUse(): void {
-    const uses = new Map<pg.PoolClient, NodeJS.Timeout>();
     this.#pool.on("acquire", (client) => {
-      uses.set(client, setTimeout(() => destroySocket(client), longestUse * this.#timeout).unref());
+      this.#cuts.set(client, setTimeout(() => destroySocket(client), longestUse * this.#timeout).unref());
     });
-    this.#pool.on("release", (_error, client) => clearTimeout(uses.get(client as pg.PoolClient)));
-    this.#pool.on("remove", (client) => {
-      clearTimeout(uses.get(client as pg.PoolClient));
-      uses.delete(client as pg.PoolClient);
-    });
+    this.#pool.on("release", (_error, client) => this.#spare(client as pg.PoolClient));
+    this.#pool.on("remove", (client) => this.#spare(client as pg.PoolClient));
   }
 
-  query(text: string): Promise<unknown> {
-    return this.#pool.query(text);
+  /** For what may take hours: only the loss of the lock cuts it. */
+  async queryAtLength(text: string): Promise<void> {
+    const client = await this.#pool.connect();
+    this.#spare(client);
+    try {
+      await client.query(text);
+    } finally {
+      client.release();
+    }
+  }
+
+  #spare(client: pg.PoolClient): void {
+    clearTimeout(this.#cuts.get(client));
+    this.#cuts.delete(client);
   }
 
   end(): Promise<void> {

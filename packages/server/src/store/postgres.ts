@@ -48,14 +48,13 @@ export async function openPostgres({ databaseUrl, timeout, prepare = migrate, lo
     throw error;
   });
   if (lock) connections.limitUse();
-  const compact = async () => void (await connections.query("vacuum full jobs"));
   return {
     kind: "postgres",
     db,
     write,
     isReachable: () => lock?.isHeld ?? true,
     reserve: async () => {},
-    compact,
+    compact: () => connections.queryAtLength("vacuum full jobs"),
     close,
   };
 }

@@ -25,15 +25,17 @@ export async function openSqlite(path: string, prepare: Prepare = migrate): Prom
   reader.exec("pragma query_only = on");
   reader.function("lower_case", { deterministic: true }, (text) => String(text).toLowerCase());
   const db = kysely(reader);
+  const reserve = () => batcher.write(async () => reserveRoom(`${path}-wal`));
   return {
     kind: "sqlite",
     db,
     write: (work) => batcher.write(work),
     isReachable: () => true,
-    reserve: () => batcher.write(async () => reserveRoom(`${path}-wal`)),
+    reserve,
     async compact() {
       await batcher.idle();
       writer.exec("vacuum; pragma wal_checkpoint(truncate)");
+      await reserve();
     },
     async close() {
       await batcher.idle();
@@ -52,7 +54,7 @@ function makePrivate(path: string): void {
 }
 
 /** Bytes of the write-ahead log that are there before they are needed: as many as its first index covers. */
-const reserve = 16_000_000;
+const reserved = 16_000_000;
 
 /**
  * On a full disk cancellations, ends of jobs and sign-ins must still be written. SQLite writes its log over what is there
@@ -63,7 +65,7 @@ function reserveRoom(log: string): void {
   const file = openSync(log, "r+");
   try {
     const zeros = Buffer.alloc(1_000_000);
-    for (let end = fstatSync(file).size; end < reserve; end += zeros.length)
+    for (let end = fstatSync(file).size; end < reserved; end += zeros.length)
       writeSync(file, zeros, 0, zeros.length, end);
     fsyncSync(file);
   } catch (error) {
