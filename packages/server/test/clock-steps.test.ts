@@ -341,6 +341,24 @@ describe("a clock that was wrong", () => {
       assert.equal(await exists(file), false, "one that stays is believed after a day");
     });
 
+    it("for an hour after a machine was asleep, as it is every night: then what is old goes", async () => {
+      const file = await upload();
+      const loop = sweeper();
+      await loop.runOnce();
+      for (let night = 0; night < 10; night++) {
+        wrong += 14 * hour;
+        await loop.runOnce();
+        // It is a week old in the eighth night, and goes an hour after that.
+        assert.equal(await exists(file), night < 8, `on waking up after night ${night + 1}`);
+        for (let awake = 0; awake < 9; awake++) {
+          passed += hour;
+          await loop.runOnce();
+        }
+        passed += hour;
+      }
+      assert.deepEqual([await exists(file), await sessions()], [false, 0]);
+    });
+
     it("in a server that was down for some days: it goes on at once", async () => {
       const file = await upload();
       await sweeper().runOnce();
