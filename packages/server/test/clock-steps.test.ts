@@ -18,10 +18,13 @@ import { mendedRun, type ScheduleTimes } from "../src/domain/schedule-times.ts";
 import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { Ages } from "../src/engines/local/ages.ts";
+import { readFaults } from "../src/faults.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { copyStores } from "../src/loops/keep-stores.ts";
+import { type ObserveContext, observeJobs } from "../src/loops/observe-jobs.ts";
 import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
+import { openAttempt } from "../src/store/attempts.ts";
 import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
@@ -465,6 +468,48 @@ describe("a clock that was wrong", () => {
     await loop.runOnce();
     await loop.runOnce();
     assert.deepEqual(copied, [iso(clock.now())]);
+  });
+
+  it("does not cut short the time that a canceled job has to end", async () => {
+    const { id } = await task("0 * * * *");
+    const forced: boolean[] = [];
+    // A job that does not end: no process is needed for that.
+    const engine = {
+      observe: async () => ({ state: "RUNNING", steps: [], querying: true }),
+      cancel: async (_key: string, force: boolean) => void forced.push(force),
+    } as unknown as Engine;
+    await store.write(async (db) => {
+      await db.updateTable("jobs").set({ status: "CANCELING" }).where("id", "=", id).execute();
+      const at = { created_at: iso(clock.now()), signalled_at: null };
+      const held = { cluster_id: 1, slots: 1, server_id: "here", boot_id: "b", ...at };
+      await openAttempt(db, { job_id: id, team_id: 1, attempt: 1, ...held });
+    });
+    const observing = () =>
+      observeJobs({
+        ...{
+          store,
+          keys,
+          signals,
+          clock,
+          log,
+          metrics,
+          engine,
+          faults: readFaults(""),
+          disk: new Disk(dataDir, 0, clock),
+        },
+        ...{ teamStores: {} as TeamStores, serverId: "here", hints: new Set(), collecting: new Map(), cancelGrace: 10 },
+      } as ObserveContext);
+    const loop = observing();
+    await loop.runOnce();
+    for (wrong of [hour, -hour, 0]) await loop.runOnce();
+    passed += 9000;
+    await loop.runOnce();
+    assert.deepEqual(forced, [false, false, false, false, false]);
+    passed += 1000;
+    await loop.runOnce();
+    assert.equal(forced.at(-1), true);
+    await observing().runOnce();
+    assert.equal(forced.at(-1), false, "the next server knows only the wall clock's word, and gives the time again");
   });
 
   it("does not make a job older than it is, nor break the order of ids", () => {
