@@ -1,15 +1,19 @@
 /** One server writes to a database: whoever has lost the lock writes nothing, and the next begins after it. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "kysely";
 import pg from "pg";
 import { type OwnPostgres, startOwnPostgres } from "../../../e2e/support/postgres.ts";
 import type { DatabaseLock } from "../src/store/database-lock.ts";
 import { lockDatabase, openStore } from "../src/store/open-store.ts";
-import { isUnavailable, StoreUnavailable } from "../src/store/unavailable.ts";
+import { isUnavailable, StoreUnavailable, storeError } from "../src/store/unavailable.ts";
 import { findUser, insertUser } from "../src/store/users.ts";
 import { head, openRaw } from "./support/raw-http.ts";
 
@@ -194,6 +198,7 @@ const user = (username: string) => ({
 
 describe("a store that cannot be reached is known by what the driver says", () => {
   const error = (properties: object, message = "") => Object.assign(new Error(message), properties);
+  const isAway = (said: Error) => isUnavailable(storeError(said));
   it("of sockets, of PostgreSQL, of SQLite; and nothing else is", () => {
     for (const [code, syscall] of [
       ["ECONNREFUSED", "connect"],
@@ -201,15 +206,18 @@ describe("a store that cannot be reached is known by what the driver says", () =
       ["EPIPE", "write"],
       ["ENOTFOUND", "getaddrinfo"],
     ] as const)
-      assert.ok(isUnavailable(error({ code, syscall })), code);
-    for (const code of ["57P01", "57P02", "57P03", "08006", "53300", "25006"])
-      assert.ok(isUnavailable(error({ code })), code);
-    for (const message of ["Connection terminated unexpectedly", "timeout exceeded when trying to connect"])
-      assert.ok(isUnavailable(new Error(message)), message);
-    for (const errcode of [5, 261, 517, 10, 8, 14]) assert.ok(isUnavailable(error({ errcode })), String(errcode));
-    for (const errcode of [13, 778, 19, 11]) assert.ok(!isUnavailable(error({ errcode })), String(errcode));
+      assert.ok(isAway(error({ code, syscall })), code);
+    for (const code of ["57P01", "57P02", "57P03", "08006", "53300", "25006"]) assert.ok(isAway(error({ code })), code);
+    for (const message of [
+      "Connection terminated unexpectedly",
+      "timeout exceeded when trying to connect",
+      "This socket has been ended by the other party",
+    ])
+      assert.ok(isAway(new Error(message)), message);
+    for (const errcode of [5, 261, 517, 10, 8, 14]) assert.ok(isAway(error({ errcode })), String(errcode));
+    for (const errcode of [13, 778, 19, 11]) assert.ok(!isAway(error({ errcode })), String(errcode));
     for (const code of ["23505", "40001", "53100", "ENOSPC", "ENOENT", "22012"])
-      assert.ok(!isUnavailable(error({ code })), code);
+      assert.ok(!isAway(error({ code })), code);
   });
 
   it("and a request whose caller breaks off its body says nothing about the store", async (t) => {
@@ -245,13 +253,43 @@ describe("a store that cannot be reached is known by what the driver says", () =
       return Object.assign(socket, { connect: (port: number) => connect({ port, host: "several", lookup }) });
     };
     const several = await failureOf(new pg.Client({ host: "several", port: 1, stream }));
-    assert.ok(several instanceof AggregateError && isUnavailable(several), several.message);
+    assert.ok(several instanceof AggregateError && isAway(several), several.message);
 
     const server = createServer((socket) => socket.once("data", () => socket.end("S"))).listen(0, "127.0.0.1");
     t.after(() => server.close());
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const lost = await failureOf(new pg.Client({ host: "127.0.0.1", port, ssl: { rejectUnauthorized: false } }));
-    assert.deepEqual([lost.syscall, isUnavailable(lost)], [undefined, true], lost.message);
+    assert.deepEqual([lost.syscall, isAway(lost)], [undefined, true], lost.message);
+  });
+
+  it("and the store itself says so, whatever is asked of it", { timeout: 60_000 }, async (t) => {
+    const postgres = await startOwnPostgres();
+    t.after(() => postgres.stop());
+    const where = { dataDir: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 };
+    const store = await openStore(where);
+    t.after(() => store.close());
+    const cut = () => sql`select pg_terminate_backend(pg_backend_pid())`;
+    await assert.rejects(cut().execute(store.db), StoreUnavailable, "a reading");
+    await assert.rejects(
+      store.write((db) => cut().execute(db)),
+      (error) => error instanceof StoreUnavailable && error.changed === "nothing",
+    );
+    await assert.rejects(
+      sql`select 1 / 0`.execute(store.db),
+      /division by zero/,
+      "what is wrong with a question is told",
+    );
+    await postgres.cluster.down();
+    await assert.rejects(findUser(store.db, "admin"), StoreUnavailable, "a connection");
+
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+    const embedded = await openStore({ dataDir, databaseUrl: "" });
+    t.after(async () => {
+      await embedded.close();
+      await rm(dataDir, { recursive: true });
+    });
+    await assert.rejects(embedded.db.deleteFrom("users").execute(), StoreUnavailable, "its connection only reads");
+    await assert.rejects(sql`select wrong`.execute(embedded.db), /no such column/);
   });
 });

@@ -4,7 +4,7 @@ import type { PostgresPool } from "kysely";
 import pg from "pg";
 import type { DatabaseLock } from "./database-lock.ts";
 import { destroySocket, sessionOptions } from "./lock-session.ts";
-import { StoreUnavailable } from "./unavailable.ts";
+import { StoreUnavailable, storeError } from "./unavailable.ts";
 
 /** A use that lasts so many times the time-out hangs: nothing that a server asks of its store takes as long. */
 const longestUse = 6;
@@ -31,6 +31,7 @@ export class Connections implements PostgresPool {
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
+      tellStoreErrors(client);
       this.#open.add(client);
       client.once("end", () => this.#open.delete(client));
     });
@@ -45,7 +46,7 @@ export class Connections implements PostgresPool {
   async connect(): ReturnType<PostgresPool["connect"]> {
     const holding = this.#lock?.begin;
     if (this.#lock && holding === undefined) throw new StoreUnavailable("nothing");
-    const client = await this.#pool.connect();
+    const client = await this.#pool.connect().catch(failed);
     if (this.#lock?.begin !== holding) {
       // It may lead to a server that was failed over from.
       client.release(true);
@@ -65,7 +66,7 @@ export class Connections implements PostgresPool {
 
   /** For what may take hours: only the loss of the lock cuts it. */
   async queryAtLength(text: string): Promise<void> {
-    const client = await this.#pool.connect();
+    const client = (await this.connect()) as unknown as pg.PoolClient;
     this.#spare(client);
     try {
       await client.query(text);
@@ -94,4 +95,14 @@ export class Connections implements PostgresPool {
   #destroyAll(): void {
     for (const client of this.#open) destroySocket(client);
   }
+}
+
+const failed = (error: unknown): never => {
+  throw storeError(error);
+};
+
+/** Here, and where a connection is asked for, what the driver says becomes what the store says. */
+function tellStoreErrors(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
+  client.query = ((...given: unknown[]) => query(...given).catch(failed)) as typeof client.query;
 }

@@ -91,7 +91,7 @@ class FencedDriver extends PostgresDriver {
       await connection.executeQuery(CompiledQuery.raw(begin));
     } catch (error) {
       await this.rollbackTransaction(connection);
-      throw new StoreUnavailable("nothing", error);
+      throw isUnavailable(error) ? error : new StoreUnavailable("nothing", error);
     }
   }
 
@@ -99,7 +99,7 @@ class FencedDriver extends PostgresDriver {
     try {
       await super.commitTransaction(connection as never);
     } catch (error) {
-      throw isUnavailable(error) ? new StoreUnavailable("unknown", error) : error;
+      throw isUnavailable(error) ? new StoreUnavailable("unknown", error.cause) : error;
     }
   }
 

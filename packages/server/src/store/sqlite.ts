@@ -6,6 +6,7 @@ import { migrate, type Prepare } from "./migrations.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
+import { storeError } from "./unavailable.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
@@ -105,7 +106,7 @@ function adapt(connection: DatabaseSync): SqliteDatabase {
       if (!statement) {
         // Texts vary with the length of lists; a plain bound keeps the map small.
         if (statements.size > 500) statements.clear();
-        statement = wrap(connection.prepare(sql));
+        statement = wrap(asStore(() => connection.prepare(sql)));
         statements.set(sql, statement);
       }
       return statement;
@@ -128,10 +129,20 @@ function wrap(statement: StatementSync) {
   };
   return {
     reader: names.length > 0,
-    all: (parameters: readonly unknown[]) => (statement.all(...bind(parameters)) as unknown[]).map(toRow),
-    run: (parameters: readonly unknown[]) => statement.run(...bind(parameters)),
+    all: (parameters: readonly unknown[]) =>
+      (asStore(() => statement.all(...bind(parameters))) as unknown[]).map(toRow),
+    run: (parameters: readonly unknown[]) => asStore(() => statement.run(...bind(parameters))),
     iterate: (parameters: readonly unknown[]) => statement.iterate(...bind(parameters)).map(toRow),
   };
+}
+
+/** What the driver says becomes what the store says. */
+function asStore<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw storeError(error);
+  }
 }
 
 interface Pending {
@@ -197,7 +208,7 @@ class CommitBatcher {
     } catch (error) {
       this.#undo();
       this.#waiting.unshift(...batch.slice(taken.length));
-      for (const { reject } of taken) reject(error);
+      for (const { reject } of taken) reject(storeError(error));
       return;
     }
     this.#waiting.unshift(...batch.slice(taken.length));
