@@ -89,8 +89,9 @@ interface Parts extends Ground {
 
 async function begin(config: Config, log: Logger, clock: Clock, ground: Ground): Promise<RunningServer> {
   const { store, release } = ground;
-  await store.reserve();
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
+  // Last: what an older version left in clear is encrypted by now, and the log was cut short for that.
+  await store.reserve();
   await prepareStore(store, clock.now());
   await continueJobIds(store);
   await requireAdministrator(config, store);

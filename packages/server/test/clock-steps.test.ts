@@ -18,10 +18,13 @@ import { mendedRun, type ScheduleTimes } from "../src/domain/schedule-times.ts";
 import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { Ages } from "../src/engines/local/ages.ts";
+import { readFaults } from "../src/faults.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { copyStores } from "../src/loops/keep-stores.ts";
+import { type ObserveContext, observeJobs } from "../src/loops/observe-jobs.ts";
 import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
+import { openAttempt } from "../src/store/attempts.ts";
 import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
@@ -342,6 +345,24 @@ describe("a clock that was wrong", () => {
       assert.equal(await exists(file), false, "one that stays is believed after a day");
     });
 
+    it("for an hour after a machine was asleep, as it is every night: then what is old goes", async () => {
+      const file = await upload();
+      const loop = sweeper();
+      await loop.runOnce();
+      for (let night = 0; night < 10; night++) {
+        wrong += 14 * hour;
+        await loop.runOnce();
+        // It is a week old in the eighth night, and goes an hour after that.
+        assert.equal(await exists(file), night < 8, `on waking up after night ${night + 1}`);
+        for (let awake = 0; awake < 9; awake++) {
+          passed += hour;
+          await loop.runOnce();
+        }
+        passed += hour;
+      }
+      assert.deepEqual([await exists(file), await sessions()], [false, 0]);
+    });
+
     it("in a server that was down for some days: it goes on at once", async () => {
       const file = await upload();
       await sweeper().runOnce();
@@ -450,16 +471,59 @@ describe("a clock that was wrong", () => {
     assert.deepEqual(copied, [iso(clock.now())]);
   });
 
+  it("does not cut short the time that a canceled job has to end", async () => {
+    const { id } = await task("0 * * * *");
+    const forced: boolean[] = [];
+    // A job that does not end: no process is needed for that.
+    const engine = {
+      observe: async () => ({ state: "RUNNING", steps: [], querying: true }),
+      cancel: async (_key: string, force: boolean) => void forced.push(force),
+    } as unknown as Engine;
+    await store.write(async (db) => {
+      await db.updateTable("jobs").set({ status: "CANCELING" }).where("id", "=", id).execute();
+      const at = { created_at: iso(clock.now()), signalled_at: null };
+      const held = { cluster_id: 1, slots: 1, server_id: "here", boot_id: "b", ...at };
+      await openAttempt(db, { job_id: id, team_id: 1, attempt: 1, ...held });
+    });
+    const observing = () =>
+      observeJobs({
+        ...{
+          store,
+          keys,
+          signals,
+          clock,
+          log,
+          metrics,
+          engine,
+          faults: readFaults(""),
+          disk: new Disk(dataDir, 0, clock),
+        },
+        ...{ teamStores: {} as TeamStores, serverId: "here", hints: new Set(), collecting: new Map(), cancelGrace: 10 },
+      } as ObserveContext);
+    const loop = observing();
+    await loop.runOnce();
+    for (wrong of [hour, -hour, 0]) await loop.runOnce();
+    passed += 9000;
+    await loop.runOnce();
+    assert.deepEqual(forced, [false, false, false, false, false]);
+    passed += 1000;
+    await loop.runOnce();
+    assert.equal(forced.at(-1), true);
+    await observing().runOnce();
+    assert.equal(forced.at(-1), false, "the next server knows only the wall clock's word, and gives the time again");
+  });
+
   it("does not make a job older than it is, nor break the order of ids", () => {
-    const ages = new Ages(clock);
+    const ages = new Ages(clock.monotonic);
     const begun = clock.now();
-    assert.equal(ages.of("a", begun), 0);
+    const byWallClock = () => clock.now() - begun;
+    assert.equal(ages.of("a", byWallClock), 0);
     wrong = 400 * day;
     passed += 1000;
-    assert.equal(ages.of("a", begun), 1000);
+    assert.equal(ages.of("a", byWallClock), 1000);
     wrong = -400 * day;
-    assert.equal(ages.of("b", begun), 0, "first seen by a clock that is behind");
-    assert.equal(ages.of("a", begun), 1000);
+    assert.equal(ages.of("b", byWallClock), 0, "first seen by a clock that is behind");
+    assert.equal(ages.of("a", byWallClock), 1000);
 
     const far = start + 900 * day;
     const first = newJobId(far);

@@ -1,15 +1,19 @@
 /** One server writes to a database: whoever has lost the lock writes nothing, and the next begins after it. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer as createHttpServer, type IncomingMessage } from "node:http";
-import { type AddressInfo, createServer, Socket } from "node:net";
+import { type AddressInfo, connect, createServer, Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { sql } from "kysely";
 import pg from "pg";
 import { type OwnPostgres, startOwnPostgres } from "../../../e2e/support/postgres.ts";
 import type { DatabaseLock } from "../src/store/database-lock.ts";
 import { lockDatabase, openStore } from "../src/store/open-store.ts";
-import { isUnavailable, StoreUnavailable } from "../src/store/unavailable.ts";
+import { isUnavailable, StoreUnavailable, storeError } from "../src/store/unavailable.ts";
 import { findUser, insertUser } from "../src/store/users.ts";
 import { head, openRaw } from "./support/raw-http.ts";
 
@@ -46,6 +50,20 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     assert.equal(await number(), before);
     await store.close();
     await lock.release();
+  });
+
+  it("is taken again when the question whether its session lives is refused", { timeout: 20_000 }, async (t) => {
+    const where = await location();
+    const relay = await garblingRelay(where.databaseUrl);
+    t.after(() => relay.close());
+    const lock = await take({ ...where, databaseUrl: relay.url });
+    t.after(() => lock.release());
+    const { begin } = lock;
+    relay.garbles = true;
+    await new Promise<void>((resolve) => lock.onLost(resolve));
+    relay.garbles = false;
+    while (!lock.isHeld) await sleep(5);
+    assert.notEqual(lock.begin, begin);
   });
 
   it("refuses writes from the moment its session ends, in the database itself", async () => {
@@ -124,7 +142,50 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     await store.close();
     await lock.release();
   });
+
+  it("compacting is not cut, however long it takes", { timeout: 30_000 }, async (t) => {
+    const where = await location();
+    const lock = await take(where);
+    const store = await openStore(where, undefined, lock);
+    const reader = new pg.Client({ connectionString: where.databaseUrl });
+    t.after(async () => {
+      await reader.end();
+      await store.close();
+      await lock.release();
+    });
+    await reader.connect();
+    await reader.query("begin; lock table jobs in access share mode");
+    const compacted = store.compact().then(
+      () => "done",
+      (error: Error) => error.message,
+    );
+    // Longer than any other use of a connection may take.
+    await sleep(7000);
+    await reader.query("commit");
+    assert.equal(await compacted, "done");
+  });
 });
+
+/** A way to the database that can change the next questions of its sessions into ones that it refuses. */
+async function garblingRelay(databaseUrl: string) {
+  const { hostname, port } = new URL(databaseUrl);
+  const question = Buffer.from("select 1\0");
+  const server = createServer((client) => {
+    const database = connect(Number(port), hostname).on("error", () => client.destroy());
+    client.on("error", () => database.destroy()).on("close", () => database.destroy());
+    database.on("close", () => client.destroy()).pipe(client);
+    client.on("data", (bytes: Buffer) => {
+      const at = relay.garbles ? bytes.indexOf(question) : -1;
+      if (at >= 0) bytes.write("select x", at);
+      database.write(bytes);
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(databaseUrl);
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const relay = { url: url.href, garbles: false, close: () => server.close() };
+  return relay;
+}
 
 const user = (username: string) => ({
   username,
@@ -137,6 +198,7 @@ const user = (username: string) => ({
 
 describe("a store that cannot be reached is known by what the driver says", () => {
   const error = (properties: object, message = "") => Object.assign(new Error(message), properties);
+  const isAway = (said: Error) => isUnavailable(storeError(said));
   it("of sockets, of PostgreSQL, of SQLite; and nothing else is", () => {
     for (const [code, syscall] of [
       ["ECONNREFUSED", "connect"],
@@ -144,15 +206,18 @@ describe("a store that cannot be reached is known by what the driver says", () =
       ["EPIPE", "write"],
       ["ENOTFOUND", "getaddrinfo"],
     ] as const)
-      assert.ok(isUnavailable(error({ code, syscall })), code);
-    for (const code of ["57P01", "57P02", "57P03", "08006", "53300", "25006"])
-      assert.ok(isUnavailable(error({ code })), code);
-    for (const message of ["Connection terminated unexpectedly", "timeout exceeded when trying to connect"])
-      assert.ok(isUnavailable(new Error(message)), message);
-    for (const errcode of [5, 261, 517, 10, 8, 14]) assert.ok(isUnavailable(error({ errcode })), String(errcode));
-    for (const errcode of [13, 778, 19, 11]) assert.ok(!isUnavailable(error({ errcode })), String(errcode));
+      assert.ok(isAway(error({ code, syscall })), code);
+    for (const code of ["57P01", "57P02", "57P03", "08006", "53300", "25006"]) assert.ok(isAway(error({ code })), code);
+    for (const message of [
+      "Connection terminated unexpectedly",
+      "timeout exceeded when trying to connect",
+      "This socket has been ended by the other party",
+    ])
+      assert.ok(isAway(new Error(message)), message);
+    for (const errcode of [5, 261, 517, 10, 8, 14]) assert.ok(isAway(error({ errcode })), String(errcode));
+    for (const errcode of [13, 778, 19, 11]) assert.ok(!isAway(error({ errcode })), String(errcode));
     for (const code of ["23505", "40001", "53100", "ENOSPC", "ENOENT", "22012"])
-      assert.ok(!isUnavailable(error({ code })), code);
+      assert.ok(!isAway(error({ code })), code);
   });
 
   it("and a request whose caller breaks off its body says nothing about the store", async (t) => {
@@ -188,13 +253,43 @@ describe("a store that cannot be reached is known by what the driver says", () =
       return Object.assign(socket, { connect: (port: number) => connect({ port, host: "several", lookup }) });
     };
     const several = await failureOf(new pg.Client({ host: "several", port: 1, stream }));
-    assert.ok(several instanceof AggregateError && isUnavailable(several), several.message);
+    assert.ok(several instanceof AggregateError && isAway(several), several.message);
 
     const server = createServer((socket) => socket.once("data", () => socket.end("S"))).listen(0, "127.0.0.1");
     t.after(() => server.close());
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;
     const lost = await failureOf(new pg.Client({ host: "127.0.0.1", port, ssl: { rejectUnauthorized: false } }));
-    assert.deepEqual([lost.syscall, isUnavailable(lost)], [undefined, true], lost.message);
+    assert.deepEqual([lost.syscall, isAway(lost)], [undefined, true], lost.message);
+  });
+
+  it("and the store itself says so, whatever is asked of it", { timeout: 60_000 }, async (t) => {
+    const postgres = await startOwnPostgres();
+    t.after(() => postgres.stop());
+    const where = { dataDir: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 };
+    const store = await openStore(where);
+    t.after(() => store.close());
+    const cut = () => sql`select pg_terminate_backend(pg_backend_pid())`;
+    await assert.rejects(cut().execute(store.db), StoreUnavailable, "a reading");
+    await assert.rejects(
+      store.write((db) => cut().execute(db)),
+      (error) => error instanceof StoreUnavailable && error.changed === "nothing",
+    );
+    await assert.rejects(
+      sql`select 1 / 0`.execute(store.db),
+      /division by zero/,
+      "what is wrong with a question is told",
+    );
+    await postgres.cluster.down();
+    await assert.rejects(findUser(store.db, "admin"), StoreUnavailable, "a connection");
+
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+    const embedded = await openStore({ dataDir, databaseUrl: "" });
+    t.after(async () => {
+      await embedded.close();
+      await rm(dataDir, { recursive: true });
+    });
+    await assert.rejects(embedded.db.deleteFrom("users").execute(), StoreUnavailable, "its connection only reads");
+    await assert.rejects(sql`select wrong`.execute(embedded.db), /no such column/);
   });
 });

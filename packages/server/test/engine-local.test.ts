@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -165,6 +165,28 @@ it("a cancellation does not reach the namespace that got the number of one that 
   await engine.cancel("other.1", true);
   while (fixture.folder("other.1").exit() === undefined) await sleep(5);
   await engine.close();
+  await fixture.stop();
+});
+
+it("a job that began under a clock that was behind is as old as it is, for the next server too", async () => {
+  const fixture = await localFixture("none");
+  const limits = { seconds: 60, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
+  const engine = await fixture.open({ limits });
+  await engine.submit(job("while [ ! -e go ]; do sleep 0.02; done"));
+  const folder = fixture.folder("job.1");
+  while (folder.begunAt() === undefined) await sleep(10);
+  await engine.close();
+  await utimes(folder.file("claim"), new Date("2020-01-01"), new Date("2020-01-01"));
+  const next = await fixture.open({ limits });
+  await next.watch("job.1", 0);
+  assert.equal(folder.limit(), "");
+  const strict = await fixture.open({ limits: { ...limits, seconds: 0.5 } });
+  await sleep(1000);
+  await strict.watch("job.1", 0);
+  assert.match(folder.limit(), /over its limit of 0\.5 seconds/);
+  while (folder.exit() === undefined) await sleep(10);
+  await next.close();
+  await strict.close();
   await fixture.stop();
 });
 

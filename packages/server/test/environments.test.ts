@@ -13,9 +13,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { IsolationLevel, JobSpec } from "../src/engines/engine.ts";
 import type { LocalEngine } from "../src/engines/local/local-engine.ts";
-import { type LocalFixture, localFixture } from "./support/local-engine.ts";
+import { type LocalFixture, localFixture, whyNot } from "./support/local-engine.ts";
 
-const isRoot = process.getuid?.() === 0;
 const run = promisify(execFile);
 
 /** Code that puts itself into the environment under construction, wherever it is run. */
@@ -51,7 +50,7 @@ with tarfile.open(path, "w:gz") as archive:
 `;
 
 for (const level of ["uid", "bwrap"] as const) {
-  describe(`environments at ${level}`, { skip: isRoot ? false : "needs root" }, () => environments(level));
+  describe(`environments at ${level}`, { skip: await whyNot(level) }, () => environments(level));
 }
 
 function environments(level: IsolationLevel): void {

@@ -13,11 +13,14 @@ import { whyNoDatachain, withLibrary } from "../../../e2e/support/datachain-inst
 import { createJob, python, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
 import { Disk } from "../src/disk.ts";
+import { systemClock } from "../src/domain/clock.ts";
+import { prepareStore } from "../src/domain/first-start.ts";
 import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { copyStores, tidyStores } from "../src/loops/keep-stores.ts";
 import { StoreMeasures } from "../src/loops/measure-stores.ts";
 import { backup, restore } from "../src/main.ts";
+import { openStore } from "../src/store/open-store.ts";
 import { touchTeamStore } from "../src/store/team-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
@@ -246,5 +249,50 @@ describe("the dataset store of a team", { skip }, () => {
     const job = await waitForEnd(client, id);
     assert.equal(job.status, "FAILED");
     assert.match(await readLog(client, id), /last written with datachain 99\.1\.0, and this job has 0\.62\.0/);
+  });
+});
+
+describe("the space of removed versions", () => {
+  const gibibyte = 1024 ** 3;
+  /** Stores and disks of any size: a stand-in, since no machine has them all. */
+  async function compacted({ store, free }: { store: number; free: number }) {
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-keep-"));
+    const own = await openStore({ dataDir, databaseUrl: "" });
+    const done: string[] = [];
+    const lines: string[] = [];
+    const teamStores = {
+      tidy: async () => void done.push("tidied"),
+      compact: async () => void done.push("compacted"),
+      length: () => store,
+      bytes: async () => store,
+    } as unknown as TeamStores;
+    const disk = { isLow: async (more = 0) => free - more < gibibyte } as Disk;
+    const quotas = { datasets: 0, uploads: 0, logs: 0 };
+    const measures = new StoreMeasures({ store: own, teamStores, serverId: "", quotas, engine: {} as Engine });
+    const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
+    await prepareStore(own, systemClock.now());
+    for (const ago of [48 * hour, 0])
+      await own.write((db) => touchTeamStore(db, 1, new Date(Date.now() - ago).toISOString()));
+    await tidyStores({
+      ...{ store: own, signals: new Signals(), clock: systemClock, log, disk, teamStores, measures },
+      ...{ storeCopies: 0, storeTidyHours: 24, storePauseDays: 7 },
+    }).runOnce();
+    const { paused_at, tidied_at } = await own.db.selectFrom("team_stores").selectAll().executeTakeFirstOrThrow();
+    assert.ok(paused_at === null && Date.parse(tidied_at ?? "") > Date.now() - hour, "the team goes on");
+    await own.close();
+    await rm(dataDir, { recursive: true });
+    return [...done, ...lines];
+  }
+
+  it("is given back where the disk has room for the store twice", async () => {
+    assert.deepEqual(await compacted({ store: 10 * gibibyte, free: 22 * gibibyte }), ["tidied", "compacted"]);
+  });
+  const isNot = ["tidied", "the space of removed versions is not given back: the store is too large for it"];
+  it("is not where the disk would be full", async () => {
+    assert.deepEqual(await compacted({ store: 10 * gibibyte, free: 20 * gibibyte }), isNot);
+  });
+  it("is not where the store is larger than 50 GiB, however large the disk is", async () => {
+    assert.deepEqual(await compacted({ store: 50 * gibibyte, free: 9000 * gibibyte }), ["tidied", "compacted"]);
+    assert.deepEqual(await compacted({ store: 51 * gibibyte, free: 9000 * gibibyte }), isNot);
   });
 });

@@ -1,6 +1,8 @@
 /** What a job is charged for its team's dataset store. Sizes come from a stand-in: a real store cannot be made to shrink on cue. */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { after, before, beforeEach, describe, it } from "node:test";
+import { promisify } from "node:util";
 import type { Client } from "@millrace/contract";
 import { runJob, shell } from "../../../e2e/support/jobs.ts";
 import type { Engine } from "../src/engines/engine.ts";
@@ -24,7 +26,7 @@ describe("the measured size of a team's store", () => {
   });
   after(() => server.dispose());
   beforeEach(async () => {
-    await server.store.write((db) => db.updateTable("attempts").set({ server_id: "an earlier test's" }).execute());
+    await server.store.write((db) => db.deleteFrom("attempts").execute());
   });
 
   const serverId = "a data folder of its own: the server's own loops measure nothing here";
@@ -76,6 +78,18 @@ describe("the measured size of a team's store", () => {
     assert.deepEqual(ended, [`${job}.2`]);
   });
 
+  it("a size that cannot be told changes nothing: neither the team's usage nor what jobs are charged with", async () => {
+    open(0);
+    await measure(300);
+    const job = await working();
+    await measure(301);
+    bytes = () => Promise.reject(new Error("no free process"));
+    await assert.rejects(measures.measure(1), /no free process/);
+    assert.equal((await usageOf(server.store.db, 1)).datasets, 301 * mebibyte);
+    await measure(301);
+    assert.equal(await charged(job), 1);
+  });
+
   it("of two measurements at once the later one stands", async () => {
     open(0);
     const first = Promise.withResolvers<number>();
@@ -90,4 +104,15 @@ describe("the measured size of a team's store", () => {
     await Promise.all(both);
     assert.equal((await usageOf(server.store.db, 1)).datasets, 200 * mebibyte);
   });
+});
+
+it("a size is told or refused: a server without a free file does not take a folder for empty", async () => {
+  const script = `
+    import { openSync } from "node:fs";
+    import { diskUsage } from "${new URL("../src/engines/disk-usage.ts", import.meta.url)}";
+    const sizes = await diskUsage(["/nowhere/at/all"]);
+    try { for (;;) openSync("/dev/null"); } catch {}
+    console.log(sizes, await diskUsage(["/usr/bin"]).catch(({ code }) => code));`;
+  const words = ["-c", 'ulimit -n 60; exec "$@"', "sh", process.execPath, "--input-type=module", "-e", script];
+  assert.equal((await promisify(execFile)("sh", words)).stdout, "0 EMFILE\n");
 });

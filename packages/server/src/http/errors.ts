@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode, errorCodes, invalid } from "@millrace/contrac
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import { isDiskFull } from "../disk.ts";
-import { isUnavailable, StoreUnavailable } from "../store/unavailable.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { tooLarge } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 
@@ -56,7 +56,7 @@ function fateOf(error: Error, request: FastifyRequest): string {
 
 /** Whoever is not known yet has changed nothing. A page that uses up a link is a GET. */
 const mayHaveWritten = (error: Error, { method, principal, routeOptions }: FastifyRequest) =>
-  (error instanceof StoreUnavailable && error.changed === "unknown") ||
+  (isUnavailable(error) && error.changed === "unknown") ||
   (method !== "GET" && method !== "HEAD" && (principal !== null || routeOptions.config.access?.kind === "public"));
 
 export const nothingThere = ({ method, url }: FastifyRequest) =>

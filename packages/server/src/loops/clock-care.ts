@@ -9,9 +9,13 @@ const hour = 3_600_000;
 /** A clock that is ahead by more than this since it was last believed, or behind, is not believed at once. */
 export const mostAheadMs = 7 * day;
 
+/** A machine that was asleep: shorter than the pause between two sweeps, so that the second look is enough. */
+const settledMs = 55 * 60_000;
+
 /**
- * Whether the clock can be believed. It is where it goes on from when it was last believed, also over a
- * restart, and otherwise when it has been steady for a day: nothing is deleted by a clock that is wrong for hours.
+ * Whether the clock can be believed. It is where it goes on from when it was last believed: at once, also over a restart,
+ * or, after it was set, as when a machine wakes up, when it has been steady for an hour. Otherwise it must have been steady
+ * for a day: nothing is deleted by a clock that is wrong for hours.
  */
 export function clockBelief(store: Store, clock: Clock): () => Promise<boolean> {
   const watch = new ClockWatch(clock);
@@ -20,8 +24,9 @@ export function clockBelief(store: Store, clock: Clock): () => Promise<boolean> 
     const now = clock.now();
     const mark = await readClockMark(store.db, "deleted");
     const ahead = mark === undefined ? 0 : now - Date.parse(mark);
-    const goesOn = steps === 0 && ahead > -hour && ahead < mostAheadMs;
-    if (!goesOn && steadyFor < day) return false;
+    const goesOn = ahead > -hour && ahead < mostAheadMs;
+    const needed = !goesOn ? day : steps > 0 ? settledMs : 0;
+    if (steadyFor < needed) return false;
     await store.write((db) => writeClockMark(db, "deleted", iso(now)));
     return true;
   };

@@ -9,7 +9,7 @@ import type { Engine } from "../engines/engine.ts";
 import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Store } from "../store/store.ts";
-import { isUnavailable, StoreUnavailable } from "../store/unavailable.ts";
+import { isUnavailable } from "../store/unavailable.ts";
 import { isPassing } from "./passing.ts";
 
 export interface Loop {
@@ -92,6 +92,6 @@ class Failures {
 
   /** That the database is away was told by whoever noticed. A connection that breaks first is part of that. */
   #isKnown(error: unknown): boolean {
-    return error instanceof StoreUnavailable || (isUnavailable(error) && this.#inRow < 3);
+    return isUnavailable(error) && (error.cause === undefined || this.#inRow < 3);
   }
 }

@@ -11,6 +11,7 @@ import { ClosedAttempts } from "./closed-attempts.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
 import { describeExit, describeFailure } from "./failures.ts";
+import { Grace } from "./grace.ts";
 import type { Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
 
@@ -29,10 +30,12 @@ const fullPassEvery = 1000;
 
 interface Observing extends ObserveContext {
   readonly closed: ClosedAttempts;
+  readonly grace: Grace;
 }
 
 export function observeJobs(given: ObserveContext): Loop {
-  const context: Observing = { ...given, closed: new ClosedAttempts(given) };
+  const grace = new Grace(given.clock, given.cancelGrace);
+  const context: Observing = { ...given, closed: new ClosedAttempts(given), grace };
   const begun = iso(context.clock.now());
   let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
@@ -50,6 +53,7 @@ export function observeJobs(given: ObserveContext): Loop {
       const isEnding = (key: string) => collected.has(key) || context.collecting.has(key);
       const open = await openAttempts(context.store.db, context.serverId);
       await context.closed.compare(open, isEnding);
+      grace.keep(new Set(open.map(keyOf)));
       const due = open
         .filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING")
         .filter((attempt) => !isEnding(keyOf(attempt)));
@@ -119,9 +123,9 @@ async function retryStart(context: Observing, attempt: OpenAttempt, begun: strin
 }
 
 /** An exit that was recorded before the first signal keeps its own result: that is looked at before this is called. */
-async function cancel({ store, engine, clock, cancelGrace }: ObserveContext, attempt: OpenAttempt): Promise<void> {
+async function cancel({ store, engine, clock, grace }: Observing, attempt: OpenAttempt): Promise<void> {
   const { job_id, signalled_at } = attempt;
-  const force = signalled_at !== null && hasPassed(clock, signalled_at, cancelGrace * 1000);
+  const force = grace.isOver(keyOf(attempt)) && signalled_at !== null;
   if (signalled_at === null) await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
   await engine.cancel(keyOf(attempt), force);
 }

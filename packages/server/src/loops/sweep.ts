@@ -41,7 +41,9 @@ export function sweep(context: SweepContext): Loop {
       if (!cleaned) await sweepFolders(context);
       cleaned = true;
       if (!(await isBelieved())) {
-        context.log.warn("nothing is deleted by age: the clock was set, and has not been steady for a day");
+        context.log.warn(
+          "nothing is deleted by age for now: the clock was set, and has not been steady for long enough",
+        );
         return;
       }
       await store.write((db) => deleteExpiredSignIns(db, iso(clock.now())));

@@ -4,7 +4,7 @@ import type { PostgresPool } from "kysely";
 import pg from "pg";
 import type { DatabaseLock } from "./database-lock.ts";
 import { destroySocket, sessionOptions } from "./lock-session.ts";
-import { StoreUnavailable } from "./unavailable.ts";
+import { StoreUnavailable, storeError } from "./unavailable.ts";
 
 /** A use that lasts so many times the time-out hangs: nothing that a server asks of its store takes as long. */
 const longestUse = 6;
@@ -16,6 +16,8 @@ export class Connections implements PostgresPool {
   readonly #timeout: number;
   readonly #lock: DatabaseLock | undefined;
   readonly #open = new Set<pg.PoolClient>();
+  /** What cuts those in use. */
+  readonly #cuts = new Map<pg.PoolClient, NodeJS.Timeout>();
 
   constructor(url: string, timeout: number, lock: DatabaseLock | undefined) {
     this.#timeout = timeout;
@@ -29,6 +31,7 @@ export class Connections implements PostgresPool {
     this.#pool.on("error", () => {});
     this.#pool.on("connect", (client) => {
       client.on("error", () => {});
+      tellStoreErrors(client);
       this.#open.add(client);
       client.once("end", () => this.#open.delete(client));
     });
@@ -43,7 +46,7 @@ export class Connections implements PostgresPool {
   async connect(): ReturnType<PostgresPool["connect"]> {
     const holding = this.#lock?.begin;
     if (this.#lock && holding === undefined) throw new StoreUnavailable("nothing");
-    const client = await this.#pool.connect();
+    const client = await this.#pool.connect().catch(failed);
     if (this.#lock?.begin !== holding) {
       // It may lead to a server that was failed over from.
       client.release(true);
@@ -54,19 +57,27 @@ export class Connections implements PostgresPool {
 
   /** From now on, a connection that hangs while the database is alive is cut. */
   limitUse(): void {
-    const uses = new Map<pg.PoolClient, NodeJS.Timeout>();
     this.#pool.on("acquire", (client) => {
-      uses.set(client, setTimeout(() => destroySocket(client), longestUse * this.#timeout).unref());
+      this.#cuts.set(client, setTimeout(() => destroySocket(client), longestUse * this.#timeout).unref());
     });
-    this.#pool.on("release", (_error, client) => clearTimeout(uses.get(client as pg.PoolClient)));
-    this.#pool.on("remove", (client) => {
-      clearTimeout(uses.get(client as pg.PoolClient));
-      uses.delete(client as pg.PoolClient);
-    });
+    this.#pool.on("release", (_error, client) => this.#spare(client as pg.PoolClient));
+    this.#pool.on("remove", (client) => this.#spare(client as pg.PoolClient));
   }
 
-  query(text: string): Promise<unknown> {
-    return this.#pool.query(text);
+  /** For what may take hours: only the loss of the lock cuts it. */
+  async queryAtLength(text: string): Promise<void> {
+    const client = (await this.connect()) as unknown as pg.PoolClient;
+    this.#spare(client);
+    try {
+      await client.query(text);
+    } finally {
+      client.release();
+    }
+  }
+
+  #spare(client: pg.PoolClient): void {
+    clearTimeout(this.#cuts.get(client));
+    this.#cuts.delete(client);
   }
 
   end(): Promise<void> {
@@ -84,4 +95,14 @@ export class Connections implements PostgresPool {
   #destroyAll(): void {
     for (const client of this.#open) destroySocket(client);
   }
+}
+
+const failed = (error: unknown): never => {
+  throw storeError(error);
+};
+
+/** Here, and where a connection is asked for, what the driver says becomes what the store says. */
+function tellStoreErrors(client: pg.PoolClient): void {
+  const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>;
+  client.query = ((...given: unknown[]) => query(...given).catch(failed)) as typeof client.query;
 }

@@ -94,7 +94,8 @@ export class LockSession {
       () =>
         this.#ask("select 1").then(
           () => this.#askLater(),
-          () => {},
+          // A session that nobody asks any more is noticed too late when it dies; a new one is asked again.
+          (error) => this.#end(error),
         ),
       Math.min(this.#timeout / 2, 2000),
     );

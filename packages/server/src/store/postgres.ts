@@ -48,14 +48,13 @@ export async function openPostgres({ databaseUrl, timeout, prepare = migrate, lo
     throw error;
   });
   if (lock) connections.limitUse();
-  const compact = async () => void (await connections.query("vacuum full jobs"));
   return {
     kind: "postgres",
     db,
     write,
     isReachable: () => lock?.isHeld ?? true,
     reserve: async () => {},
-    compact,
+    compact: () => connections.queryAtLength("vacuum full jobs"),
     close,
   };
 }
@@ -92,7 +91,7 @@ class FencedDriver extends PostgresDriver {
       await connection.executeQuery(CompiledQuery.raw(begin));
     } catch (error) {
       await this.rollbackTransaction(connection);
-      throw new StoreUnavailable("nothing", error);
+      throw isUnavailable(error) ? error : new StoreUnavailable("nothing", error);
     }
   }
 
@@ -100,7 +99,7 @@ class FencedDriver extends PostgresDriver {
     try {
       await super.commitTransaction(connection as never);
     } catch (error) {
-      throw isUnavailable(error) ? new StoreUnavailable("unknown", error) : error;
+      throw isUnavailable(error) ? new StoreUnavailable("unknown", error.cause) : error;
     }
   }
 

@@ -6,6 +6,7 @@ import { migrate, type Prepare } from "./migrations.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
+import { storeError } from "./unavailable.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
@@ -25,15 +26,17 @@ export async function openSqlite(path: string, prepare: Prepare = migrate): Prom
   reader.exec("pragma query_only = on");
   reader.function("lower_case", { deterministic: true }, (text) => String(text).toLowerCase());
   const db = kysely(reader);
+  const reserve = () => batcher.write(async () => reserveRoom(`${path}-wal`));
   return {
     kind: "sqlite",
     db,
     write: (work) => batcher.write(work),
     isReachable: () => true,
-    reserve: () => batcher.write(async () => reserveRoom(`${path}-wal`)),
+    reserve,
     async compact() {
       await batcher.idle();
       writer.exec("vacuum; pragma wal_checkpoint(truncate)");
+      await reserve();
     },
     async close() {
       await batcher.idle();
@@ -52,7 +55,7 @@ function makePrivate(path: string): void {
 }
 
 /** Bytes of the write-ahead log that are there before they are needed: as many as its first index covers. */
-const reserve = 16_000_000;
+const reserved = 16_000_000;
 
 /**
  * On a full disk cancellations, ends of jobs and sign-ins must still be written. SQLite writes its log over what is there
@@ -63,7 +66,7 @@ function reserveRoom(log: string): void {
   const file = openSync(log, "r+");
   try {
     const zeros = Buffer.alloc(1_000_000);
-    for (let end = fstatSync(file).size; end < reserve; end += zeros.length)
+    for (let end = fstatSync(file).size; end < reserved; end += zeros.length)
       writeSync(file, zeros, 0, zeros.length, end);
     fsyncSync(file);
   } catch (error) {
@@ -103,7 +106,7 @@ function adapt(connection: DatabaseSync): SqliteDatabase {
       if (!statement) {
         // Texts vary with the length of lists; a plain bound keeps the map small.
         if (statements.size > 500) statements.clear();
-        statement = wrap(connection.prepare(sql));
+        statement = wrap(asStore(() => connection.prepare(sql)));
         statements.set(sql, statement);
       }
       return statement;
@@ -126,10 +129,20 @@ function wrap(statement: StatementSync) {
   };
   return {
     reader: names.length > 0,
-    all: (parameters: readonly unknown[]) => (statement.all(...bind(parameters)) as unknown[]).map(toRow),
-    run: (parameters: readonly unknown[]) => statement.run(...bind(parameters)),
+    all: (parameters: readonly unknown[]) =>
+      (asStore(() => statement.all(...bind(parameters))) as unknown[]).map(toRow),
+    run: (parameters: readonly unknown[]) => asStore(() => statement.run(...bind(parameters))),
     iterate: (parameters: readonly unknown[]) => statement.iterate(...bind(parameters)).map(toRow),
   };
+}
+
+/** What the driver says becomes what the store says. */
+function asStore<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw storeError(error);
+  }
 }
 
 interface Pending {
@@ -195,7 +208,7 @@ class CommitBatcher {
     } catch (error) {
       this.#undo();
       this.#waiting.unshift(...batch.slice(taken.length));
-      for (const { reject } of taken) reject(error);
+      for (const { reject } of taken) reject(storeError(error));
       return;
     }
     this.#waiting.unshift(...batch.slice(taken.length));

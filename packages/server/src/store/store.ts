@@ -21,7 +21,10 @@ export interface Store {
   isReachable(): boolean;
   /** Keeps room on the disk for what must be written when it is full. The disk of a database is its operator's matter. */
   reserve(): Promise<void>;
-  /** Leaves nothing behind of rows as they were before they changed. Takes a while; for a server that is not serving. */
+  /**
+   * Leaves nothing behind of rows as they were before they changed, and room reserved. Takes as long as it takes; for a
+   * server that is not serving.
+   */
   compact(): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,24 +1,17 @@
-/** How long attempts have run: by the wall clock up to when they are first seen, and from then on by one that nobody sets. */
-
-interface Times {
-  now(): number;
-  monotonic(): number;
-}
-
-const ofThisMachine: Times = { now: () => Date.now(), monotonic: () => performance.now() };
+/** How long attempts have run: as they are found when they are first seen, and from then on by a clock that nobody sets. */
 
 export class Ages {
-  readonly #times: Times;
+  readonly #monotonic: () => number;
   readonly #seen = new Map<string, { readonly age: number; readonly at: number }>();
 
-  constructor(times = ofThisMachine) {
-    this.#times = times;
+  constructor(monotonic = () => performance.now()) {
+    this.#monotonic = monotonic;
   }
 
-  /** Milliseconds. */
-  of(key: string, begun: number): number {
-    const at = this.#times.monotonic();
-    const seen = this.#seen.get(key) ?? { age: Math.max(0, this.#times.now() - begun), at };
+  /** Milliseconds. `find` tells the age of an attempt that was not seen before. */
+  of(key: string, find: () => number): number {
+    const at = this.#monotonic();
+    const seen = this.#seen.get(key) ?? { age: Math.max(0, find()), at };
     this.#seen.set(key, seen);
     return seen.age + at - seen.at;
   }

@@ -37,7 +37,7 @@ import {
   writePlan,
 } from "./plan.ts";
 import { variablesRoom, whyNotGiven } from "./process-room.ts";
-import { isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
+import { ageOf, isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
 import { appendSample, isDue, readSamples } from "./usage.ts";
@@ -412,7 +412,7 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
     if (begun === undefined) return;
-    const now = begun + this.#ages.of(key, begun);
+    const now = begun + this.#ages.of(key, () => this.#age(folder, begun));
     // Most are over before it is worth a look.
     if (now - begun < youngMs || folder.exit()) return;
     this.#logs.check(folder);
@@ -424,6 +424,12 @@ export class LocalEngine implements Engine {
       (tooMuch ? overMemory(limits) : undefined) ??
       (await this.#disk.over(folder, limits, elsewhere));
     if (why !== undefined) await this.end(key, why);
+  }
+
+  /** By its supervisor's start. Where that is not known, by the wall clock: of another boot nothing runs anyway. */
+  #age(folder: AttemptFolder, begun: number): number {
+    const supervisor = folder.supervisor();
+    return supervisor?.bootId === this.#options.bootId ? ageOf(supervisor) : Date.now() - begun;
   }
 
   async end(key: string, why: string): Promise<void> {

@@ -37,6 +37,12 @@ const isDead = ({ state }: Stat) => state === "Z" || state === "X";
 
 export const startTimeOf = (pid: number): string | undefined => statOf(pid)?.startTime;
 
+/** Milliseconds since a process of this boot began, whether it lives or not: counted in ticks, which nobody sets. */
+export function ageOf({ startTime }: Identity): number {
+  const before = (Number(startTimeOf(process.pid)) - Number(startTime)) / ticksPerSecond;
+  return (before + process.uptime()) * 1000;
+}
+
 /** A zombie is dead. */
 export function isAlive({ pid, startTime }: Identity): boolean {
   const stat = statOf(pid);
