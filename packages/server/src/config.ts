@@ -287,6 +287,13 @@ export const settings = {
       "logs of a team's ended jobs, on disk, unless the team has a quota of its own: beyond it the oldest are removed; 0 for no limit",
     parse: bytes,
   }),
+  teamTexts: setting({
+    env: "MILLRACE_TEAM_TEXTS",
+    fallback: "10GiB",
+    description:
+      "long texts of a team's jobs in the store (scripts, requirements, params), each counted once, unless the team has a quota of its own; 0 for no limit",
+    parse: bytes,
+  }),
   metricsOpen: setting({
     env: "MILLRACE_METRICS_OPEN",
     fallback: "false",

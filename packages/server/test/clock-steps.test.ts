@@ -44,7 +44,7 @@ describe("a clock that was wrong", () => {
   const clock = { now: () => start + passed + wrong, monotonic: () => passed };
   const log = pino({ level: "silent" });
   const metrics = new ServerMetrics();
-  const quotas = { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0 };
+  const quotas = { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0, texts: 0 };
   const signals = new Signals();
   const keys = keyRing();
   const opened: (() => Promise<void>)[] = [];

@@ -49,7 +49,7 @@ describe("the dataset store of a team", { skip }, () => {
   });
   after(() => server.dispose());
 
-  const quotas = { datasets: 0, uploads: 0, logs: 0 };
+  const quotas = { datasets: 0, uploads: 0, logs: 0, texts: 0 };
   const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() + passed };
   const context = () => ({
     ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), teamStores },

@@ -43,7 +43,7 @@ describe("loops", () => {
   const keys = keyRing();
   const metrics = new ServerMetrics();
   after(() => metrics.close());
-  const quotas = { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0 };
+  const quotas = { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0, texts: 0 };
   let disk: Disk;
   let jobs: JobsContext;
   const team: Team = { id: 1, name: "main", role: "admin" };

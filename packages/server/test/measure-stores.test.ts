@@ -31,7 +31,7 @@ describe("the measured size of a team's store", () => {
   const open = (quota: number) => {
     const engine = { end: async (key: string) => void ended.push(key) } as unknown as Engine;
     const teamStores = { bytes: () => bytes() } as unknown as TeamStores;
-    const quotas = { datasets: quota, uploads: 0, logs: 0 };
+    const quotas = { datasets: quota, uploads: 0, logs: 0, texts: 0 };
     measures = new StoreMeasures({ store: server.store, engine, teamStores, serverId, quotas });
   };
 

@@ -57,6 +57,7 @@ import { listConformance } from "./list-conformance.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
 import { scheduleConformance } from "./schedule-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
+import { textConformance } from "./text-conformance.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -766,6 +767,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     listConformance(() => store);
     pipelineConformance(() => store);
     scheduleConformance(() => store);
+    textConformance(() => store);
   });
 }
 

@@ -2,7 +2,7 @@
 import { normalize } from "node:path";
 import { invalid, type JobInput } from "@millrace/contract";
 import type { ClusterRow } from "../store/clusters.ts";
-import { getJob, type JobRow } from "../store/jobs.ts";
+import { getShortJob, type JobRow } from "../store/jobs.ts";
 import type { Db, Store } from "../store/store.ts";
 import type { Actor } from "./audit.ts";
 import { iso } from "./clock.ts";
@@ -121,7 +121,7 @@ function readTimes(input: JobInput, timezone: string) {
 
 /** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
 async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, ownId: string) {
-  const source = sourceId ? await getJob(db, sourceId) : undefined;
+  const source = sourceId ? await getShortJob(db, sourceId) : undefined;
   if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
   return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
 }

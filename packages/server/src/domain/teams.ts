@@ -52,8 +52,8 @@ export async function createTeam(
 
 /** Zero is no quota of the team's own. */
 function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
-  const { max_running, max_queued, max_dataset_bytes, max_upload_bytes, max_log_bytes } = input;
-  const all = { max_running, max_queued, max_dataset_bytes, max_upload_bytes, max_log_bytes };
+  const { max_running, max_queued, max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes } = input;
+  const all = { max_running, max_queued, max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes };
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (typeof value === "number" ? [[name, value || null]] : [])),
   );

@@ -5,7 +5,7 @@ import { readSpec } from "../domain/job-documents.ts";
 import { fireTask } from "../domain/jobs.ts";
 import { type DefaultQuotas, mayQueue } from "../domain/quotas.ts";
 import { nextTick } from "../domain/ticks.ts";
-import { getJob } from "../store/jobs.ts";
+import { getShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { advanceTask, deleteTask, dueTasks, postponeTask } from "../store/tasks.ts";
 import { ClockAdvice } from "./clock-advice.ts";
@@ -71,7 +71,7 @@ async function fire(
   tick: string,
   now: number,
 ): Promise<Skipped | undefined> {
-  const task = await getJob(db, id);
+  const task = await getShortJob(db, id);
   if (!task) return;
   const { cron_expression: cron } = readSpec(task);
   const next = cron ? nextTick(cron, "UTC", now) : undefined;

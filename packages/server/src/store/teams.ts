@@ -16,7 +16,14 @@ export const libraryVersionOf = async (db: Db, id: number): Promise<string | nul
   (await db.selectFrom("teams").select("library_version").where("id", "=", id).executeTakeFirst())?.library_version ??
   null;
 
-const quotaColumns = ["max_running", "max_queued", "max_dataset_bytes", "max_upload_bytes", "max_log_bytes"] as const;
+const quotaColumns = [
+  "max_running",
+  "max_queued",
+  "max_dataset_bytes",
+  "max_upload_bytes",
+  "max_log_bytes",
+  "max_text_bytes",
+] as const;
 /** Null: the server's default. */
 export type TeamQuotas = Pick<Selectable<Tables["teams"]>, (typeof quotaColumns)[number]>;
 

@@ -76,7 +76,7 @@ export class ScheduledYear {
       store,
       keys: this.#keys,
       signals: new Signals(),
-      quotas: { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0 },
+      quotas: { running: 0, queued: 0, datasets: 0, uploads: 0, logs: 0, texts: 0 },
     };
   }
 
