@@ -229,14 +229,6 @@ async function largeOf<Row extends { readonly id: number }>(
 export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
   inOrder(db, datasetId).select(listed).execute();
 
-export const findVersion = (db: Db, teamId: number, uuid: string): Promise<DatasetVersionRow | undefined> =>
-  db
-    .selectFrom("dataset_versions")
-    .selectAll()
-    .where("team_id", "=", teamId)
-    .where("uuid", "=", uuid)
-    .executeTakeFirst();
-
 export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
 
