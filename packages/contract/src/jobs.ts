@@ -280,7 +280,7 @@ export const createJob = defineRoute({
   body: JobInput,
   bodyLimit: "large",
   response: Job,
-  errors: ["insufficient_storage"],
+  errors: ["wrong_state", "insufficient_storage"],
 });
 
 const UsageSample = Type.Object({

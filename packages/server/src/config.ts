@@ -210,7 +210,8 @@ export const settings = {
   logDays: setting({
     env: "MILLRACE_LOG_DAYS",
     fallback: "90",
-    description: "days after its end when a job's log and folder are removed; 0 keeps them",
+    description:
+      "days after its end when a job's log and folder are removed, and long texts that nothing needs; 0 keeps them",
     parse: integer(0, 36_500),
   }),
   libraryVersion: setting({

@@ -295,6 +295,10 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
 
     const shown = await getTeamJob(contextOf(), team, alone.id);
     assert.deepEqual([shown.cut, shown.query.length], [["query"], 8192]);
+    const rerun = (query: string) => create({ query, rerun_from_job_id: alone.id });
+    await assert.rejects(rerun(shown.query), isRefused("wrong_state", /^query: only its beginning is left of the job/));
+    await rerun(script("alone"));
+    await rerun("something else");
     // A job without its script is never repeated: not with the beginning of it either.
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
     await assert.rejects(trigger(["late"]), isRefused("invalid", /the script of the job .* was removed for its age/));

@@ -2,8 +2,7 @@
 import { ApiError, roleIncludes } from "@millrace/contract";
 import { findDataset } from "../store/datasets.ts";
 import { filesByIds } from "../store/files.ts";
-import type { LongField } from "../store/job-texts.ts";
-import { getJob, getShortJobs, type JobRow, type ShortJob } from "../store/jobs.ts";
+import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../store/jobs.ts";
 import { findLiveVersions } from "../store/live-versions.ts";
 import { roleOf } from "../store/memberships.ts";
 import { findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
@@ -124,9 +123,7 @@ export async function whyNot(db: Db, jobs: readonly ShortJob[]): Promise<string 
 
 /** A job that nothing needed for long, and that was named as the maker of a version after that. */
 function absentText(jobs: readonly ShortJob[]): string | undefined {
-  const absent = (job: ShortJob) =>
-    job.cut !== "" && (JSON.parse(job.cut) as LongField[]).some((field) => job.texts[field] === undefined);
-  const job = jobs.find(absent);
+  const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
   return job && `the script of the job ${nameOfJob(job, job.id)} was removed for its age.`;
 }
 

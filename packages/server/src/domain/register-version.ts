@@ -100,7 +100,8 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
       "forbidden",
       `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only they, the job itself and admins of the team may say that it made a version.`,
     );
-  return { id, query: readSpec(job).query };
+  const isWhole = !job.cut.includes('"query"');
+  return { id, query: isWhole ? readSpec(job).query : "" };
 }
 
 async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {

@@ -1,7 +1,16 @@
 /** Jobs in the store. */
 import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
-import { longTexts, putJobTexts, refsOf, removeJobTexts, splitSpec, type TextRefs, wholeSpec } from "./job-texts.ts";
+import {
+  type LongField,
+  longTexts,
+  putJobTexts,
+  refsOf,
+  removeJobTexts,
+  splitSpec,
+  type TextRefs,
+  wholeSpec,
+} from "./job-texts.ts";
 import { eachPart, parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
@@ -87,6 +96,10 @@ export async function getJob(db: Db, id: string): Promise<JobRow | undefined> {
   const [row] = (await byId(db, { id })).rows;
   return row && wholeSpec(row);
 }
+
+/** Fields of which only beginnings are left. */
+export const fieldsGivenBack = ({ cut, texts }: ShortJob): LongField[] =>
+  cut === "" ? [] : (JSON.parse(cut) as LongField[]).filter((field) => texts[field] === undefined);
 
 /** Those that there are, in the order in which they are asked for. */
 export async function getShortJobs(db: Db, ids: readonly string[]): Promise<ShortJob[]> {
