@@ -95,6 +95,11 @@ const quotas = {
     help: "Dataset store on disk, such as 200GiB; 0: the server's default",
   },
   "max-uploads": { kind: "text", value: "SIZE", help: "Uploads on disk; 0: the server's default" },
+  "max-texts": {
+    kind: "text",
+    value: "SIZE",
+    help: "Long texts of jobs in the store; 0: the server's default",
+  },
   "max-logs": { kind: "text", value: "SIZE", help: "Logs of ended jobs on disk; 0: the server's default" },
 } as const satisfies Record<string, Flag>;
 const secretInput = "It is asked for without being shown, or read from standard input; never given as an argument.";
@@ -321,7 +326,7 @@ export const commands = {
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
   "team usage": {
-    summary: "Show what a team keeps on disk, and how much it may",
+    summary: "Show what a team keeps on disk and in the store, and how much it may",
     arguments: {},
     flags: { ...connection, json },
   },

@@ -51,7 +51,7 @@ export const boundedText = (maxLength: number, description: string, instead: str
 export const Cut = Type.Optional(
   Type.Array(Type.String(), {
     description:
-      "only in lists: fields that are too long for a list. Texts are cut to their beginning, objects are empty, lists have their first element; ask for the one item to get all",
+      "fields that are too long for a list. Texts are cut to their beginning, objects are empty, lists have their first element; ask for the one item to get all. Of one job: what was removed long after its end",
   }),
 );
 

@@ -18,6 +18,9 @@ export const Team = Type.Object(
     max_dataset_bytes: nullable(Type.Integer({ description: "of its dataset store; null: the server's default" })),
     max_upload_bytes: nullable(Type.Integer({ description: "of its uploads; null: the server's default" })),
     max_log_bytes: nullable(Type.Integer({ description: "of the logs of its ended jobs; null: the server's default" })),
+    max_text_bytes: nullable(
+      Type.Integer({ description: "of the long texts of its jobs in the store; null: the server's default" }),
+    ),
     library_version: nullable(
       Type.String({ description: "of datachain, for jobs that name none; null: the server's default" }),
     ),
@@ -29,15 +32,16 @@ export type Team = Static<typeof Team>;
 
 const used = (what: string) =>
   Type.Object({
-    bytes: Type.Integer({ description: `${what}, on disk` }),
+    bytes: Type.Integer({ description: what }),
     quota: nullable(Type.Integer({ description: "bytes; null: no limit" })),
   });
 
 export const TeamUsage = Type.Object(
   {
-    datasets: used("the team's dataset store, without its daily copies"),
-    uploads: used("uploaded files"),
-    logs: used("logs of ended jobs"),
+    datasets: used("the team's dataset store, without its daily copies, on disk"),
+    uploads: used("uploaded files, on disk"),
+    logs: used("logs of ended jobs, on disk"),
+    texts: used("long texts of jobs in the store; a text that several have counts once"),
   },
   { $id: "TeamUsage", description: "Counted every few seconds." },
 );
@@ -58,7 +62,7 @@ const bytes = maybe(
   Type.Integer({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: "bytes on disk, set by administrators; 0: the server's default",
+    description: "bytes, set by administrators; 0: the server's default",
   }),
 );
 
@@ -70,6 +74,7 @@ const quotas = {
   max_dataset_bytes: bytes,
   max_upload_bytes: bytes,
   max_log_bytes: bytes,
+  max_text_bytes: bytes,
 };
 
 export const listTeams = defineRoute({
@@ -120,7 +125,7 @@ export const getTeamUsage = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/usage",
   tag: "Teams",
-  summary: "What a team keeps on disk, and how much it may",
+  summary: "What a team keeps on disk and in the store, and how much it may",
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: TeamUsage,

@@ -210,7 +210,8 @@ export const settings = {
   logDays: setting({
     env: "MILLRACE_LOG_DAYS",
     fallback: "90",
-    description: "days after its end when a job's log and folder are removed; 0 keeps them",
+    description:
+      "days after its end when a job's log and folder are removed, and long texts that nothing needs; 0 keeps them",
     parse: integer(0, 36_500),
   }),
   libraryVersion: setting({
@@ -297,6 +298,13 @@ export const settings = {
     fallback: "100GiB",
     description:
       "logs of a team's ended jobs, on disk, unless the team has a quota of its own: beyond it the oldest are removed; 0 for no limit",
+    parse: bytes,
+  }),
+  teamTexts: setting({
+    env: "MILLRACE_TEAM_TEXTS",
+    fallback: "10GiB",
+    description:
+      "long texts of a team's jobs in the store (scripts, requirements, params), each counted once, unless the team has a quota of its own; 0 for no limit",
     parse: bytes,
   }),
   metricsOpen: setting({

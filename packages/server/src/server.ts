@@ -187,6 +187,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     datasets: config.teamDatasets,
     uploads: config.teamUploads,
     logs: config.teamLogs,
+    texts: config.teamTexts,
   };
   const measures = new StoreMeasures({ store, engine, teamStores, serverId, quotas });
   const shared = {

@@ -32,6 +32,7 @@ import { touchTeamStore, updateTeamStore } from "../src/store/team-stores.ts";
 import { makeRoomFor } from "../src/team-stores/copy-names.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { keyRing } from "./support/keys.ts";
+import { noQuotas as quotas } from "./support/quotas.ts";
 import { ScheduledYear } from "./support/scheduled-year.ts";
 import { unconfined } from "./support/unconfined.ts";
 
@@ -48,7 +49,6 @@ describe("a clock that was wrong", () => {
   const clock = { now: () => start + passed + wrong, monotonic: () => passed };
   const log = pino({ level: "silent" });
   const metrics = new ServerMetrics();
-  const quotas = { running: 0, queued: 0, tasks: 0, schedules: 0, datasets: 0, uploads: 0, logs: 0 };
   const signals = new Signals();
   const keys = keyRing();
   const opened: (() => Promise<void>)[] = [];

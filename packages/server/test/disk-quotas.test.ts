@@ -100,6 +100,23 @@ describe("quotas of uploads and logs", () => {
     assert.match(text, /^millrace_team_bytes\{team="main",kind="uploads"\} 1\d{5}$/m);
   });
 
+  it("long texts of jobs are shown beside their quota, counted once, and refused beyond it; metrics show both", async () => {
+    const { client: own } = await addTeam("texts");
+    const params = { team_name: "texts" };
+    const set = await client.call(routes.updateTeam, { params, body: { max_text_bytes: mebibyte } });
+    assert.equal(set.max_text_bytes, mebibyte);
+    const query = "#".repeat(600_000);
+    const create = (text: string) => createJob(own, shell(text, { start_after: "2040-01-01T00:00:00Z" }));
+    await create(query);
+    await create(query);
+    const { texts } = await client.call(routes.getTeamUsage, { params });
+    assert.deepEqual(texts, { bytes: 600_002, quota: mebibyte });
+    await assert.rejects(create(`${query}x`), isRefused(/this would add 585.9 KiB, and its quota is 1 MiB/));
+    const metrics = await (await server.fetch("/metrics")).text();
+    assert.match(metrics, /^millrace_team_quota_bytes\{team="texts",kind="texts"\} 1048576$/m);
+    assert.match(metrics, /^millrace_team_bytes\{team="texts",kind="texts"\} 600002$/m);
+  });
+
   it("beyond the quota of logs the oldest are removed, counted on disk, and the last one stays", async () => {
     const jobs: Job[] = [];
     for (let i = 0; i < 4; i++) jobs.push((await runJob(client, shell("head -c 400000 /dev/zero | tr '\\0' x"))).job);

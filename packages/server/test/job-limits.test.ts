@@ -169,7 +169,12 @@ describe("limits of a job", () => {
   });
 
   /** Names of datasets, each said to be made by a job of its own, all alike. */
-  async function madeByCopies(name: string, query: string, count: number): Promise<string[]> {
+  async function madeByCopies(
+    name: string,
+    query: string,
+    count: number,
+    rest: Partial<JobRow> = {},
+  ): Promise<string[]> {
     const original = await originalJob(client, shell(query));
     const row = (await getJob(server.store.db, original.id)) as JobRow;
     const names = [...Array(count).keys()].map((n) => `${name}-${n}`);
@@ -177,6 +182,7 @@ describe("limits of a job", () => {
       .map(() => newJobId(Date.now()))
       .map((id) => ({
         ...row,
+        ...rest,
         id,
         spec: JSON.stringify({ ...JSON.parse(row.spec), id }),
       }));
@@ -186,10 +192,10 @@ describe("limits of a job", () => {
   }
 
   it("a pipeline whose runs would have too much text together is refused, at the trigger and in its settings", async () => {
-    const scripts = await madeByCopies("script", "#".repeat(fieldLimits.query), 65);
+    const variables = await madeByCopies("variables", ":", 65, { environment: "v".repeat(1_048_576) });
     assert.match(
-      await refusal("/api/datachain/pipeline/trigger", { datasets: scripts, review: true }),
-      /^datasets: the scripts and settings of the 65 jobs .* have more than 67108864 characters together/,
+      await refusal("/api/datachain/pipeline/trigger", { datasets: variables, review: true }),
+      /^datasets: the settings and variables of the 65 jobs .* have more than 67108864 characters together/,
     );
     const small = await madeByCopies("small", ":", 140);
     const { pipeline } = await client.call(routes.triggerPipeline, { body: { datasets: small, review: true } });

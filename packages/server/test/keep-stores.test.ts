@@ -24,6 +24,7 @@ import { openStore } from "../src/store/open-store.ts";
 import { touchTeamStore } from "../src/store/team-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { noQuotas } from "./support/quotas.ts";
 import { unconfined } from "./support/unconfined.ts";
 
 const skip = await whyNoDatachain();
@@ -53,7 +54,7 @@ describe("the dataset store of a team", { skip }, () => {
   });
   after(() => server.dispose());
 
-  const quotas = { datasets: 0, uploads: 0, logs: 0 };
+  const quotas = noQuotas;
   const clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() + passed };
   const context = () => ({
     ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), teamStores },
@@ -267,7 +268,7 @@ describe("the space of removed versions", () => {
       bytes: async () => store,
     } as unknown as TeamStores;
     const disk = { isLow: async (more = 0) => free - more < gibibyte } as Disk;
-    const quotas = { datasets: 0, uploads: 0, logs: 0 };
+    const quotas = noQuotas;
     const measures = new StoreMeasures({ store: own, teamStores, serverId: "", quotas, engine: {} as Engine });
     const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
     await prepareStore(own, systemClock.now());

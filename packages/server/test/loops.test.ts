@@ -30,6 +30,7 @@ import { insertTeam } from "../src/store/teams.ts";
 import type { TeamStores } from "../src/team-stores/team-stores.ts";
 import { putVersion } from "./support/datasets.ts";
 import { keyRing } from "./support/keys.ts";
+import { noQuotas as quotas } from "./support/quotas.ts";
 
 const start = Date.UTC(2030, 0, 1);
 
@@ -43,7 +44,6 @@ describe("loops", () => {
   const keys = keyRing();
   const metrics = new ServerMetrics();
   after(() => metrics.close());
-  const quotas = { running: 0, queued: 0, tasks: 0, schedules: 0, datasets: 0, uploads: 0, logs: 0 };
   let disk: Disk;
   let jobs: JobsContext;
   const team: Team = { id: 1, name: "main", role: "admin" };

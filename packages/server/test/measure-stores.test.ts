@@ -11,6 +11,7 @@ import { openAttempt } from "../src/store/attempts.ts";
 import { usageOf } from "../src/store/team-usage.ts";
 import type { TeamStores } from "../src/team-stores/team-stores.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { noQuotas } from "./support/quotas.ts";
 
 const mebibyte = 1024 ** 2;
 
@@ -33,7 +34,7 @@ describe("the measured size of a team's store", () => {
   const open = (quota: number) => {
     const engine = { end: async (key: string) => void ended.push(key) } as unknown as Engine;
     const teamStores = { bytes: () => bytes() } as unknown as TeamStores;
-    const quotas = { datasets: quota, uploads: 0, logs: 0 };
+    const quotas = { ...noQuotas, datasets: quota };
     measures = new StoreMeasures({ store: server.store, engine, teamStores, serverId, quotas });
   };
 

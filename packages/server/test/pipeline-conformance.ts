@@ -8,9 +8,9 @@ import { endJob } from "../src/domain/end-job.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { insertNamed, insertRunsWithDrafts, makeTemplate, runTemplate } from "../src/domain/new-pipeline.ts";
 import { pipelineDocument } from "../src/domain/pipeline-documents.ts";
-import { beginDraft } from "../src/domain/pipeline-progress.ts";
+import { beginDrafts } from "../src/domain/pipeline-progress.ts";
 import { upstreamGraph } from "../src/domain/pipeline-sources.ts";
-import { getJob, insertJob, type JobRow } from "../src/store/jobs.ts";
+import { getJob, getShortJob, insertJob, type ShortJob } from "../src/store/jobs.ts";
 import { makersOf } from "../src/store/pipeline-sources.ts";
 import {
   deleteRun,
@@ -43,7 +43,7 @@ interface Built {
 export function pipelineConformance(storeOf: () => Store): void {
   const build = async (shape: Shape, status: PipelineStatus = "RUNNING", rest: Partial<PipelineRow> = {}) => {
     const originals: Record<string, string> = {};
-    const jobs = new Map<string, JobRow>();
+    const jobs = new Map<string, ShortJob>();
     const row = await storeOf().write(async (db) => {
       for (const name of Object.keys(shape)) {
         const id = newJobId(now);
@@ -51,7 +51,7 @@ export function pipelineConformance(storeOf: () => Store): void {
         const spec = { tags: ["t"], id, name, priority: 5, workers: 1, files: [], credentials_name: null };
         const environment = await encryptEnvironment(db, keys, id, "OWN=1");
         await insertJob(db, { ...blankJob, id, name, spec: JSON.stringify(spec), environment });
-        jobs.set(id, (await getJob(db, id)) as JobRow);
+        jobs.set(id, (await getShortJob(db, id)) as ShortJob);
       }
       const named = { ...blankPipeline, id: newJobId(now), status, open_runs: jobs.size, ...rest };
       const pipeline = await insertNamed(db, named);
@@ -59,8 +59,8 @@ export function pipelineConformance(storeOf: () => Store): void {
         jobId: originals[name] as string,
         parents: parents.map((parent) => originals[parent] as string),
       }));
-      const ready = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
-      if (status === "RUNNING") for (const id of ready) await beginDraft(db, id);
+      const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+      if (status === "RUNNING") await beginDrafts(db, ready);
       return pipeline;
     });
     return { row, originals } satisfies Built;

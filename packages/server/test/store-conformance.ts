@@ -18,7 +18,7 @@ import {
   setDefaultCredentials,
 } from "../src/store/credentials.ts";
 import {
-  findVersion,
+  getVersion,
   insertVersion,
   markRemoved,
   markVersionsRemoved,
@@ -55,8 +55,10 @@ import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts"
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
 import { listConformance } from "./list-conformance.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
+import { registerConformance } from "./register-conformance.ts";
 import { scheduleConformance } from "./schedule-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
+import { textConformance } from "./text-conformance.ts";
 
 export interface StoreFixture {
   /** A store of its own; called twice with the same name it opens the same data again. */
@@ -594,9 +596,11 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       assert.deepEqual(await versions(), [{ name: "new-name", uuid: "d2" }]);
     });
 
+    const versionOf = async (uuid: string) => getVersion(store.db, (await versionIdOf(store.db, 1, uuid)) ?? 0);
+
     it("gives the number of a version once, and removes a version once", async () => {
       await putVersion(store, "numbered", { uuid: "n1" });
-      const row = await findVersion(store.db, 1, "n1");
+      const row = await versionOf("n1");
       assert.ok(row);
       const { id, ...rest } = row;
       await assert.rejects(store.write((db) => insertVersion(db, { ...rest, uuid: "n2" })));
@@ -604,7 +608,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         [1, 2].map(() => store.write((db) => markVersionsRemoved(db, [id], iso(now)))),
       );
       assert.deepEqual(removals.sort(), [0, 1]);
-      assert.equal((await findVersion(store.db, 1, "n1"))?.status, 8);
+      assert.equal((await versionOf("n1"))?.status, 8);
     });
 
     it("counts each file of an export once, whoever wrote it", async () => {
@@ -629,7 +633,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     it("tells the bytes of what is large of a version without reading it", async () => {
       const large = { schema: "{}", feature_schema: "{}", query_script: "\u00fc", sources: "s", preview: null };
       await putVersion(store, "sized", { uuid: "s1", ...large });
-      const { id, dataset_id } = (await findVersion(store.db, 1, "s1")) ?? { id: 0, dataset_id: 0 };
+      const { id, dataset_id } = (await versionOf("s1")) ?? { id: 0, dataset_id: 0 };
       const [sized] = await sizedVersionsOf(store.db, dataset_id, false);
       assert.deepEqual([sized?.schema_bytes, sized?.text_bytes], [4, 3]);
       assert.equal((await textsOf(store.db, [id])).get(id)?.query_script, "\u00fc");
@@ -766,6 +770,11 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     listConformance(() => store);
     pipelineConformance(() => store);
     scheduleConformance(() => store);
+    textConformance(
+      () => store,
+      () => fixture.open("main"),
+    );
+    registerConformance(() => store);
   });
 }
 

@@ -40,6 +40,7 @@ describe("teams", () => {
         max_dataset_bytes: null,
         max_upload_bytes: null,
         max_log_bytes: null,
+        max_text_bytes: null,
         library_version: null,
         created_at: "",
       },

@@ -12,9 +12,11 @@ import { readConfig } from "../src/config.ts";
 import { createAdminToken } from "../src/domain/tokens.ts";
 import { backup, restore } from "../src/main.ts";
 import { startServer } from "../src/server.ts";
+import { getJob } from "../src/store/jobs.ts";
 import { migrate } from "../src/store/migrations.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Db } from "../src/store/store.ts";
+import { usageOf } from "../src/store/team-usage.ts";
 
 const time = "2025-01-01T00:00:00.000Z";
 const ids = {
@@ -75,6 +77,48 @@ describe("a store of the first version", () => {
       await assertUpgraded(restored, other);
     });
   }
+
+  for (const kind of ["SQLite", "PostgreSQL"])
+    it(`on ${kind} with long texts for each job keeps every job whole, and each text once`, async () => {
+      const dataDir = join(root, `${kind}-texts`);
+      const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
+      await makeFirst(dataDir, databaseUrl);
+      const query = "q".repeat(100_000);
+      const specs = new Map(
+        [10, 11, 12].map((number) => {
+          const id = `01941f29-7c00-7000-8000-0000000000${number}`;
+          return [id, { tags: [], id, query, params: { p: number === 12 ? "p".repeat(9000) : "" }, priority: number }];
+        }),
+      );
+      const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 7));
+      await store.write(async (db) => {
+        for (const [id, spec] of specs) {
+          const cut = JSON.stringify(id.endsWith("12") ? ["query", "params"] : ["query"]);
+          await inserter(db)("jobs", {
+            ...{ id, team_id: 1, user_id: 1, cluster_id: 1, name: null, status: "COMPLETE", attempt: 1, cut },
+            ...{ spec: JSON.stringify({ ...spec, query: query.slice(0, 8192), params: {} }), environment: "" },
+            ...{ metrics: "{}", created_at: time, finished_at: time },
+          });
+          await inserter(db)("large_specs", { job_id: id, spec: JSON.stringify(spec) });
+        }
+      });
+      await store.close();
+      const upgraded = await openStore({ dataDir, databaseUrl });
+      try {
+        const { db } = upgraded;
+        for (const [id, spec] of specs)
+          assert.deepEqual(JSON.parse((await getJob(db, id))?.spec ?? ""), spec, "whole, as it was");
+        const texts = await db.selectFrom("texts").select("bytes").orderBy("bytes").execute();
+        assert.deepEqual(
+          texts.map(({ bytes }) => bytes),
+          [9008, 100_002, 3_000_002],
+        );
+        const { texts: used } = await usageOf(db, 1);
+        assert.equal(used, 9008 + 100_002 + 3_000_002);
+      } finally {
+        await upgraded.close();
+      }
+    });
 
   async function assertUpgraded(dataDir: string, databaseUrl: string): Promise<void> {
     const server = await startServer(config(dataDir, databaseUrl), pino({ level: "silent" }));

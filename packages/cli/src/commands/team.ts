@@ -72,6 +72,7 @@ function show(team: Team, json: boolean, output: Output): number {
       ["max_dataset_bytes", quotaText(team.max_dataset_bytes)],
       ["max_upload_bytes", quotaText(team.max_upload_bytes)],
       ["max_log_bytes", quotaText(team.max_log_bytes)],
+      ["max_text_bytes", quotaText(team.max_text_bytes)],
       ["library_version", team.library_version ?? "default"],
       ["created_at", team.created_at],
     ]);
@@ -86,6 +87,7 @@ interface QuotaFlags {
   readonly "max-datasets": string | undefined;
   readonly "max-uploads": string | undefined;
   readonly "max-logs": string | undefined;
+  readonly "max-texts": string | undefined;
 }
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -101,7 +103,7 @@ function readSize(flag: string, text: string): number {
   });
 }
 
-const sizeOf = (flags: QuotaFlags, flag: "max-datasets" | "max-uploads" | "max-logs", field: string) => {
+const sizeOf = (flags: QuotaFlags, flag: "max-datasets" | "max-uploads" | "max-logs" | "max-texts", field: string) => {
   const text = flags[flag];
   return text === undefined ? {} : { [field]: readSize(flag, text) };
 };
@@ -119,6 +121,7 @@ const quotasOf = (flags: QuotaFlags) => ({
   ...sizeOf(flags, "max-datasets", "max_dataset_bytes"),
   ...sizeOf(flags, "max-uploads", "max_upload_bytes"),
   ...sizeOf(flags, "max-logs", "max_log_bytes"),
+  ...sizeOf(flags, "max-texts", "max_text_bytes"),
 });
 
 const add: Handler<"team add"> = async ({ flags, arguments: { NAME: name } }, output) => {

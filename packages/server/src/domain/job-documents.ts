@@ -124,9 +124,9 @@ function stateText(row: ListedJob, frame: Frame): string {
   );
 }
 
-/** Nothing, where the job is shown whole. */
+/** Nothing, where the job is shown whole: of one job only what was removed for its age is missing. */
 function cutText(row: ListedJob, { many }: Frame): string {
-  if (!many) return "";
+  if (!many) return row.cut === "" ? "" : `"cut":${row.cut},`;
   const isLong = (text: string | null) => text !== null && text.length > answerLimits.listed;
   const cut = row.cut === "" ? [] : (JSON.parse(row.cut) as string[]);
   if (row.environment === null) cut.push("environment");

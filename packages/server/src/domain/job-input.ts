@@ -1,8 +1,8 @@
 /** What a job is made of, from what was asked for. */
 import { normalize } from "node:path";
-import { invalid, type JobInput } from "@millrace/contract";
+import { ApiError, invalid, type JobInput } from "@millrace/contract";
 import type { ClusterRow } from "../store/clusters.ts";
-import { getJob, type JobRow } from "../store/jobs.ts";
+import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../store/jobs.ts";
 import type { Db, Store } from "../store/store.ts";
 import type { Actor } from "./audit.ts";
 import { iso } from "./clock.ts";
@@ -68,7 +68,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     reset: input.reset ?? false,
     params: checkParams(input.params ?? found.params ?? {}),
     parent_job_id: null,
-    ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
+    ...(await rerunOf(context.store.db, team, input, id)),
   };
   return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
 }
@@ -120,10 +120,24 @@ function readTimes(input: JobInput, timezone: string) {
 }
 
 /** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
-async function rerunOf(db: Db, team: Team, sourceId: string | null | undefined, ownId: string) {
-  const source = sourceId ? await getJob(db, sourceId) : undefined;
+async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
+  const sourceId = input.rerun_from_job_id;
+  const source = sourceId ? await getShortJob(db, sourceId) : undefined;
   if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
+  requireWhole(source, input);
   return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
+}
+
+/** Whoever sends what a job shows gets the same job: not one with the beginning of a script that is not there any more. */
+function requireWhole(source: ShortJob, input: JobInput): void {
+  const spec = readSpec(source) as unknown as Record<string, unknown>;
+  const given = input as unknown as Record<string, unknown>;
+  const field = fieldsGivenBack(source).find((name) => JSON.stringify(spec[name]) === JSON.stringify(given[name]));
+  if (field === undefined) return;
+  throw new ApiError(
+    "wrong_state",
+    `${field}: only its beginning is left of the job ${source.id}, the rest was removed long after its end. Send the whole ${field}.`,
+  );
 }
 
 /** `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether the machine has one is for the engine to say. */

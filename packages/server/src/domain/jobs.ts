@@ -15,7 +15,7 @@ import {
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
 import { type JobFilter, listJobs } from "../store/job-lists.ts";
 import { insertTags } from "../store/job-tags.ts";
-import { findJob, getJob, getJobState, insertJob, type JobRow, moveJob } from "../store/jobs.ts";
+import { findJob, getJob, getJobState, insertJob, type JobRow, moveJob, type ShortJob } from "../store/jobs.ts";
 import { dequeue, enqueue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { deleteTask, insertTask } from "../store/tasks.ts";
@@ -33,7 +33,13 @@ import { queueRow } from "./job-queue.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
 import type { Team } from "./principals.ts";
-import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForTexts,
+  requireRoomInQueue,
+} from "./quotas.ts";
 import type { Signals } from "./signals.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 import { nextTick, readTime } from "./ticks.ts";
@@ -65,7 +71,9 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
     else await requireRoomInQueue(db, team, context.quotas);
     if (usesLibrary(spec)) await requireRoomForDatasets(db, team, context.quotas);
     await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
-    await insertJob(db, { ...row, environment: await encryptEnvironment(db, keys, row.id, environment) });
+    const encrypted = await encryptEnvironment(db, keys, row.id, environment);
+    const added = await insertJob(db, { ...row, environment: encrypted });
+    await requireRoomForTexts(db, team, added, context.quotas);
     await insertTags(db, team.id, row.id, spec.tags);
     if (firstRun) await insertTask(db, row, firstRun);
     else await enqueue(db, queueRow(row, spec));
@@ -97,8 +105,8 @@ function firstFiring(spec: JobSpecFields, now: number): string {
   return iso(nextTick(spec.cron_expression, "UTC", Math.max(start - 1, now)) ?? start);
 }
 
-/** A tick of a task: a job like it, its child. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, keys: KeyRing, task: JobRow, now: number): Promise<void> {
+/** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
+export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, now: number): Promise<void> {
   const id = newJobId(now);
   const spec: JobSpecFields = {
     ...readSpec(task),
@@ -114,7 +122,7 @@ export async function fireTask(db: Db, keys: KeyRing, task: JobRow, now: number)
   // Encrypted anew: a value is bound to its row.
   const environment = await encryptEnvironment(db, keys, id, decryptEnvironment(keys, task.id, task.environment));
   const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
-  const child: JobRow = { ...task, id, status: "CREATED", ...fixed };
+  const child: ShortJob = { ...task, id, status: "CREATED", ...fixed };
   await insertJob(db, child);
   await insertTags(db, child.team_id, id, spec.tags);
   await enqueue(db, queueRow(child, spec));

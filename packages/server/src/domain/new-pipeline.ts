@@ -1,5 +1,5 @@
 /** Pipelines come into being: triggered from lineage, copied as a schedule's template, fired from one. */
-import { getJob, type JobRow } from "../store/jobs.ts";
+import { getShortJobs, type ShortJob } from "../store/jobs.ts";
 import { insertPipeline, insertRuns, type PipelineRow, runsOf } from "../store/pipelines.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
@@ -10,7 +10,7 @@ import { parentsOf } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { pipelineName } from "./pipeline-names.ts";
-import { beginDraft, failPipeline, settle } from "./pipeline-progress.ts";
+import { beginDrafts, failPipeline, settle } from "./pipeline-progress.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
 import { whyNot } from "./pipeline-sources.ts";
 
@@ -24,26 +24,34 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
   }
 }
 
-/** The runs of a pipeline, each with a draft; `jobs` are the originals. Returns the drafts that wait for nothing. */
+interface NewRuns {
+  /** The drafts that wait for nothing. */
+  readonly ready: readonly string[];
+  /** Bytes of long texts that the store did not have yet. */
+  readonly added: number;
+}
+
+/** The runs of a pipeline, each with a draft; `jobs` are the originals. */
 export async function insertRunsWithDrafts(
   db: Db,
   keys: KeyRing,
   pipeline: PipelineRow,
   nodes: readonly GraphNode[],
-  jobs: ReadonlyMap<string, JobRow>,
+  jobs: ReadonlyMap<string, ShortJob>,
   now: number,
-): Promise<string[]> {
+): Promise<NewRuns> {
   const frame = {
     pipelineId: pipeline.id,
     settings: readSettings(pipeline),
     variables: readVariables(keys, pipeline),
   };
-  const drafts = await insertDrafts(db, keys, jobs.values(), frame, now);
+  const { ids: drafts, added } = await insertDrafts(db, keys, jobs.values(), frame, now);
   await insertGraph(db, pipeline.id, nodes, (jobId) => ({
     created_job_id: drafts.get(jobId) ?? null,
     name: jobs.get(jobId)?.name ?? jobId,
   }));
-  return nodes.flatMap(({ jobId, parents }) => (parents.length === 0 ? (drafts.get(jobId) ?? []) : []));
+  const ready = nodes.flatMap(({ jobId, parents }) => (parents.length === 0 ? (drafts.get(jobId) ?? []) : []));
+  return { ready, added };
 }
 
 const insertGraph = (
@@ -93,15 +101,15 @@ export async function runTemplate(db: Db, keys: KeyRing, template: PipelineRow, 
   const nodes = await nodesOf(db, template.id);
   const copy = await copyOf(db, keys, template, now);
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
-  const jobs = new Map<string, JobRow>();
-  for (const { jobId } of nodes) {
-    const job = await getJob(db, jobId);
-    if (job) jobs.set(jobId, job);
-  }
-  const ready = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+  const found = await getShortJobs(
+    db,
+    nodes.map(({ jobId }) => jobId),
+  );
+  const jobs = new Map(found.map((job) => [job.id, job]));
+  const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
   const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
   if (why !== undefined) await failPipeline(db, pipeline, `It could not begin: ${why}`, null, now);
-  else for (const id of ready) await beginDraft(db, id);
+  else await beginDrafts(db, ready);
   // All runs of the template may have been removed.
   await settle(db, pipeline, now);
   return pipeline.id;

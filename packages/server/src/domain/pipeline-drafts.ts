@@ -1,7 +1,8 @@
 /** Drafts: the jobs of a pipeline's runs, each like an original, fresh, and under its creator's rights. */
 
-import { insertTags } from "../store/job-tags.ts";
-import { insertJobs, type JobRow, type NewJob } from "../store/jobs.ts";
+import { insertTagRows } from "../store/job-tags.ts";
+import type { TextRefs } from "../store/job-texts.ts";
+import { insertJobs, type NewJob, type ShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
 import { decryptEnvironment, encryptEnvironment } from "./encryption.ts";
@@ -17,30 +18,38 @@ export interface DraftFrame {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What the drafts of one pipeline are made of, in characters: all are written at once, and each has its own. */
+/** What the drafts of one pipeline have of their own, in characters: all are written at once. Long texts are shared. */
 export const mostDraftText = 64 * 1024 * 1024;
 
-/** A draft for each original. Returns the drafts' ids by those of the originals. */
+interface Drafts {
+  /** By those of the originals. */
+  readonly ids: ReadonlyMap<string, string>;
+  /** Bytes of long texts that the store did not have yet: of settings. */
+  readonly added: number;
+}
+
+/** A draft for each original. */
 export async function insertDrafts(
   db: Db,
   keys: KeyRing,
-  originals: Iterable<JobRow>,
+  originals: Iterable<ShortJob>,
   frame: DraftFrame,
   now: number,
-): Promise<Map<string, string>> {
+): Promise<Drafts> {
   const drafts = new Map<string, NewJob>();
   for (const original of originals) drafts.set(original.id, await newDraft(db, keys, original, frame, now));
   const jobs = [...drafts.values()];
-  await insertJobs(db, jobs);
-  for (const job of jobs) await insertTags(db, job.team_id, job.id, readSpec(job).tags);
-  return new Map([...drafts].map(([jobId, { id }]) => [jobId, id]));
+  const added = await insertJobs(db, jobs);
+  const tagsOf = (job: NewJob) => readSpec(job).tags.map((tag) => ({ team_id: job.team_id, tag, job_id: job.id }));
+  await insertTagRows(db, jobs.flatMap(tagsOf));
+  return { ids: new Map([...drafts].map(([jobId, { id }]) => [jobId, id])), added };
 }
 
 /** A run group of its own and nothing to rerun from: no checkpoint is found, so everything is made anew. */
-async function newDraft(db: Db, keys: KeyRing, original: JobRow, frame: DraftFrame, now: number): Promise<NewJob> {
+async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftFrame, now: number): Promise<NewJob> {
   const id = newJobId(now);
   const own = { id, created_at: iso(now) };
-  const { spec, environment } = await draftContent(db, keys, original, own, frame);
+  const { spec, texts, environment } = await draftContent(db, keys, original, own, frame);
   return {
     ...own,
     team_id: original.team_id,
@@ -50,6 +59,7 @@ async function newDraft(db: Db, keys: KeyRing, original: JobRow, frame: DraftFra
     status: "PENDING",
     attempt: 0,
     spec: JSON.stringify(spec),
+    texts,
     environment,
     secrets: "",
     scopes: original.scopes,
@@ -62,12 +72,20 @@ async function newDraft(db: Db, keys: KeyRing, original: JobRow, frame: DraftFra
 export async function draftContent(
   db: Db,
   keys: KeyRing,
-  original: JobRow,
+  original: ShortJob,
   { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
   { settings, variables }: DraftFrame,
-): Promise<{ spec: JobSpecFields; environment: string }> {
+): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
   const spec = withSettings({ ...readSpec(original), ...fresh, id, created_at, run_group_id: id }, settings);
   const text = withVariables(decryptEnvironment(keys, original.id, original.environment), variables);
-  return { spec, environment: await encryptEnvironment(db, keys, id, text) };
+  return {
+    spec,
+    texts: withoutSet(original.texts, settings),
+    environment: await encryptEnvironment(db, keys, id, text),
+  };
 }
+
+/** What is set for all runs takes the place of the original's own text. */
+const withoutSet = (texts: TextRefs, settings: PipelineSettings): TextRefs =>
+  Object.fromEntries(Object.entries(texts).filter(([field]) => settings[field as keyof PipelineSettings] == null));

@@ -1,11 +1,11 @@
 /** A pipeline is paused and goes on: asked for by itself, or with the schedule that started it. Inside a write that holds it. */
 import { ApiError } from "@millrace/contract";
-import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
+import { getShortJobs, moveJob, type ShortJob } from "../store/jobs.ts";
 import { movePipeline, type PipelineRow, type RunState, runsOf } from "../store/pipelines.ts";
 import { dequeue } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
-import { beginDraft, isWaiting, waitingStatuses } from "./pipeline-progress.ts";
+import { beginDrafts, isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import { whyNot } from "./pipeline-sources.ts";
 
 /** What runs finishes. What waits for slots is taken back: nothing begins. */
@@ -29,16 +29,11 @@ export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number)
 }
 
 /** While it was paused whoever made them may have left. */
-async function pendingDrafts(db: Db, id: string): Promise<JobRow[]> {
-  const drafts: JobRow[] = [];
-  for (const { created_job_id, status } of await runsOf(db, id)) {
-    const draft = created_job_id !== null && status === "PENDING" ? await getJob(db, created_job_id) : undefined;
-    if (draft) drafts.push(draft);
-  }
-  return drafts;
-}
+const pendingDrafts = async (db: Db, id: string): Promise<ShortJob[]> =>
+  getShortJobs(db, draftsOf((await runsOf(db, id)).filter(isPending)));
 
-export async function beginReady(db: Db, runs: readonly RunState[]): Promise<void> {
-  for (const { created_job_id, waits_for, status } of runs)
-    if (created_job_id !== null && waits_for === 0 && status === "PENDING") await beginDraft(db, created_job_id);
-}
+export const beginReady = (db: Db, runs: readonly RunState[]): Promise<void> =>
+  beginDrafts(db, draftsOf(runs.filter((run) => isPending(run) && run.waits_for === 0)));
+
+const isPending = ({ status }: RunState) => status === "PENDING";
+const draftsOf = (runs: readonly RunState[]) => runs.flatMap(({ created_job_id }) => created_job_id ?? []);

@@ -3,7 +3,7 @@
  * begin next shares that commit. The end of a run costs as much as it has children, however many runs there are.
  */
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
-import { cancelDrafts, type JobRow, movedJob, moveJob } from "../store/jobs.ts";
+import { cancelDrafts, type JobRow, markBegun, moveJob } from "../store/jobs.ts";
 import {
   countEndedRun,
   movePipeline,
@@ -13,7 +13,7 @@ import {
   runsOf,
   updatePipeline,
 } from "../store/pipelines.ts";
-import { dequeue, enqueue } from "../store/queue.ts";
+import { dequeue, enqueueAll } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
 import { queueRow } from "./job-queue.ts";
@@ -33,7 +33,7 @@ export async function runEnded(db: Db, pipelineId: string, job: JobRow, now: num
   if (job.status === "COMPLETE") {
     // Counted whatever the pipeline's state: a rerun goes on from here.
     const ready = await releaseChildren(db, pipelineId, job.id);
-    if (pipeline.status === "RUNNING") for (const id of ready) await beginDraft(db, id);
+    if (pipeline.status === "RUNNING") await beginDrafts(db, ready);
   } else if (isLive(pipeline)) {
     return failPipeline(db, pipeline, describeEnd(job), job.error_stack, now);
   }
@@ -47,10 +47,13 @@ function describeEnd(job: JobRow): string {
   return `${runName(job)} ${what}${job.error_message ? `: ${job.error_message}` : "."}`;
 }
 
-/** A draft whose turn has come waits for slots. Removed or canceled meanwhile, it stays what it is. */
-export async function beginDraft(db: Db, id: string): Promise<void> {
-  const job = await movedJob(db, { id, from: ["PENDING"], to: "CREATED" });
-  if (job) await enqueue(db, queueRow(job));
+/** Drafts whose turn has come wait for slots. Removed or canceled meanwhile, they stay what they are. */
+export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void> {
+  const begun = await markBegun(db, ids);
+  await enqueueAll(
+    db,
+    begun.map((job) => queueRow(job)),
+  );
 }
 
 /** Once nothing is left to end: complete, unless something was not. */

@@ -2,12 +2,13 @@
 import { ApiError, roleIncludes } from "@millrace/contract";
 import { findDataset } from "../store/datasets.ts";
 import { filesByIds } from "../store/files.ts";
-import { getJob, type JobRow } from "../store/jobs.ts";
+import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../store/jobs.ts";
+import { findLiveVersions } from "../store/live-versions.ts";
 import { roleOf } from "../store/memberships.ts";
-import { findLiveVersion, findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
+import { findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
 import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
-import { fullName, readReference, writeVersion } from "./dataset-names.ts";
+import { fullName, type Reference, readReference, writeVersion } from "./dataset-names.ts";
 import { readSpec } from "./job-documents.ts";
 import { mostDraftText } from "./pipeline-drafts.ts";
 import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
@@ -23,7 +24,7 @@ interface Target {
 export interface Sources {
   readonly targets: readonly string[];
   readonly nodes: readonly GraphNode[];
-  readonly jobs: ReadonlyMap<string, JobRow>;
+  readonly jobs: ReadonlyMap<string, ShortJob>;
 }
 
 /** More would not fit one answer, nor one write. */
@@ -34,11 +35,7 @@ const mostUpstream = { versions: 20_000, needs: mostNeeds };
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 
 export async function findSources(db: Db, team: Team, username: string, datasets: readonly string[]): Promise<Sources> {
-  const targets = new Map<number, Target>();
-  for (const text of datasets) {
-    const target = await findTarget(db, team, username, text);
-    targets.set(target.id, target);
-  }
+  const targets = await findTargets(db, team, username, datasets);
   const ids = [...targets.keys()];
   const graph = await upstreamGraph(db, ids);
   if ("tooLarge" in graph)
@@ -66,15 +63,30 @@ export async function upstreamGraph(
   return upstream ? graphOf(await makersOf(db, upstream.ids), upstream.needs) : { tooLarge: true };
 }
 
-async function findTarget(db: Db, team: Team, username: string, text: string): Promise<Target> {
-  const reference = readReference(text, username, "datasets");
+/** Each once, by the ids of their versions. */
+async function findTargets(
+  db: Db,
+  team: Team,
+  username: string,
+  datasets: readonly string[],
+): Promise<Map<number, Target>> {
+  const references = datasets.map((text) => readReference(text, username, "datasets"));
+  const found = await findLiveVersions(db, team.id, references);
+  const targets = new Map<number, Target>();
+  for (const [index, reference] of references.entries()) {
+    const version = found[index];
+    if (!version) throw await noTarget(db, team, reference);
+    targets.set(version.id, { id: version.id, name: `${fullName(reference)}@${version.version}` });
+  }
+  return targets;
+}
+
+async function noTarget(db: Db, team: Team, reference: Reference): Promise<ApiError> {
   const name = fullName(reference);
-  const dataset = await findDataset(db, team.id, reference);
-  if (!dataset) throw new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}.`);
-  const version = await findLiveVersion(db, dataset.id, reference.version);
-  if (version) return { id: version.id, name: `${name}@${version.version}` };
+  if (!(await findDataset(db, team.id, reference)))
+    return new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}.`);
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
-  throw new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
+  return new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
 }
 
 /** Of a long circle the first few. */
@@ -86,27 +98,33 @@ async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string>
 
 const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
 
-async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promise<Map<string, JobRow>> {
-  const jobs = new Map<string, JobRow>();
-  let text = 0;
-  for (const { jobId } of nodes) {
-    const job = await getJob(db, jobId);
-    if (!job || job.team_id !== team.id) throw refusal(`the job ${jobId}, which made one of the versions, is gone.`);
-    text += job.spec.length + job.environment.length;
-    if (text > mostDraftText)
-      throw refusal(
-        `the scripts and settings of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
-      );
-    jobs.set(jobId, job);
-  }
+async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promise<Map<string, ShortJob>> {
+  const found = await getShortJobs(
+    db,
+    nodes.map(({ jobId }) => jobId),
+  );
+  const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
+  const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
+  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, is gone.`);
+  const text = found.reduce((sum, { spec, environment }) => sum + spec.length + environment.length, 0);
+  if (text > mostDraftText)
+    throw refusal(
+      `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
+    );
   const why = await whyNot(db, [...jobs.values()]);
   if (why !== undefined) throw refusal(why);
   return jobs;
 }
 
 /** Why these jobs of one team cannot be repeated as things are now; undefined: they can. */
-export async function whyNot(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
-  return (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
+export async function whyNot(db: Db, jobs: readonly ShortJob[]): Promise<string | undefined> {
+  return absentText(jobs) ?? (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
+}
+
+/** A job that nothing needed for long, and that was named as the maker of a version after that. */
+function absentText(jobs: readonly ShortJob[]): string | undefined {
+  const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
+  return job && `the script of the job ${nameOfJob(job, job.id)} was removed for its age.`;
 }
 
 /** Runs have the rights of whoever made the original: those must still be there. The reason why not. */

@@ -12,7 +12,7 @@ import {
   roleIncludes,
   type TriggerPipelineInput,
 } from "@millrace/contract";
-import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
+import { getShortJobs, moveJob, type ShortJob } from "../store/jobs.ts";
 import {
   deleteRun,
   edgesOf,
@@ -38,11 +38,11 @@ import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument
 import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
-import { beginDraft, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
+import { beginDrafts, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
 import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts";
 import { findSources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
-import { requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "./quotas.ts";
 
 /** Who does something in which team. */
 export interface Call {
@@ -73,8 +73,9 @@ export async function triggerPipeline(
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
-    const ready = await insertRunsWithDrafts(db, keys, row, nodes, jobs, now);
-    if (!input.review) for (const id of ready) await beginDraft(db, id);
+    const { ready, added } = await insertRunsWithDrafts(db, keys, row, nodes, jobs, now);
+    await requireRoomForTexts(db, team, added, context.quotas);
+    if (!input.review) await beginDrafts(db, ready);
     await audit(db, actor, { action: "pipeline.trigger", team, target: row.name, detail: targets.join(", ") }, now);
     return pipelineDocument(db, row, frameOf(context, team));
   });
@@ -232,10 +233,13 @@ export const cancelPipeline = (context: JobsContext, call: Call, input: Pipeline
     return undefined;
   });
 
-async function originalOf(db: Db, id: string): Promise<JobRow> {
-  const job = await getJob(db, id);
-  if (!job) throw new ApiError("wrong_state", `It cannot run again: the job ${id} is gone.`);
-  return job;
+async function originalsOf(db: Db, runs: readonly RunState[]): Promise<ShortJob[]> {
+  const ids = runs.map(({ job_id }) => job_id);
+  const jobs = await getShortJobs(db, ids);
+  const found = new Set(jobs.map(({ id }) => id));
+  const gone = ids.find((id) => !found.has(id));
+  if (gone) throw new ApiError("wrong_state", `It cannot run again: the job ${gone} is gone.`);
+  return jobs;
 }
 
 type JobInPipeline = PipelineInput & { readonly job_id: string };
@@ -349,10 +353,11 @@ async function goOnWith(
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
-  const originals = await Promise.all(runs.map(({ job_id }) => originalOf(db, job_id)));
+  const originals = await originalsOf(db, runs);
   const why = await whyNot(db, originals);
   if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
-  const drafts = await insertDrafts(db, keys, originals, frame, now);
+  const { ids: drafts, added } = await insertDrafts(db, keys, originals, frame, now);
+  await requireRoomForTexts(db, team, added, quotas);
   for (const run of runs) await replaceDraft(db, run, drafts.get(run.job_id) as string);
   const changes = { error_message: null, error_stack: null, finished_at: null, updated_at: iso(now) };
   if (pipeline.status !== "RUNNING")

@@ -1,6 +1,6 @@
 /**
- * Quotas of teams: how many jobs may wait, how many may run at once, and what may lie on disk. 0 is no limit. A full queue
- * is a 429, since it has room again by itself; a full disk quota is a 409: repeating the request does not help.
+ * Quotas of teams: how many jobs may wait, how many may run at once, and what may lie on disk and in the store. 0 is no limit.
+ * A full queue is a 429, since it has room again by itself; a full disk quota is a 409: repeating the request does not help.
  */
 import { ApiError, type TeamUsage } from "@millrace/contract";
 import { runningByTeam } from "../store/attempts.ts";
@@ -16,18 +16,25 @@ export interface DefaultQuotas {
   readonly queued: number;
 }
 
-/** The same in bytes on disk. */
+/** The same in bytes, on disk or in the store. */
 export interface DiskQuotas {
   readonly datasets: number;
   readonly uploads: number;
   readonly logs: number;
+  readonly texts: number;
 }
 
-const columns = { datasets: "max_dataset_bytes", uploads: "max_upload_bytes", logs: "max_log_bytes" } as const;
+const columns = {
+  datasets: "max_dataset_bytes",
+  uploads: "max_upload_bytes",
+  logs: "max_log_bytes",
+  texts: "max_text_bytes",
+} as const;
 const settings = {
   datasets: "MILLRACE_TEAM_DATASETS",
   uploads: "MILLRACE_TEAM_UPLOADS",
   logs: "MILLRACE_TEAM_LOGS",
+  texts: "MILLRACE_TEAM_TEXTS",
 } as const;
 
 /** In bytes; 0: no limit. */
@@ -39,7 +46,7 @@ export async function readUsage(db: Db, teamId: number, defaults: DiskQuotas): P
   const own = await quotasOf(db, teamId);
   const usage = await usageOf(db, teamId);
   const of = (kind: UsageKind) => ({ bytes: usage[kind], quota: diskQuota(own, kind, defaults) || null });
-  return { datasets: of("datasets"), uploads: of("uploads"), logs: of("logs") };
+  return { datasets: of("datasets"), uploads: of("uploads"), logs: of("logs"), texts: of("texts") };
 }
 
 interface NamedTeam {
@@ -70,6 +77,17 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
   throw new ApiError(
     "wrong_state",
     `The dataset store of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
+  );
+}
+
+/** Refuses what has just added so many bytes of texts and led beyond the quota. Ask inside the write, after them. */
+export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number, defaults: DiskQuotas): Promise<void> {
+  if (added === 0) return;
+  const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).texts;
+  if (quota === null || used <= quota) return;
+  throw new ApiError(
+    "too_many_requests",
+    `The long texts of jobs of the team ${team.name} (scripts, requirements, params) take ${sizeText(used - added)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
   );
 }
 

@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import {
-  findVersion,
   getVersion,
   insertVersion,
   type ListedVersionRow,
@@ -10,10 +9,12 @@ import {
   listedVersionsOf,
   type Need,
   putDependencies,
+  versionIdOf,
 } from "../store/dataset-versions.ts";
 import { ensureNamespace, ensureProject, findDataset, placedDataset, putDataset } from "../store/datasets.ts";
 import { findJob } from "../store/jobs.ts";
-import type { Db } from "../store/store.ts";
+import { findLiveVersions } from "../store/live-versions.ts";
+import type { Db, Store } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
@@ -33,15 +34,23 @@ export interface Registration {
   readonly text: string;
 }
 
-/** Runs inside a write. */
-export async function registerVersion(db: Db, registration: Registration, now: number) {
+/** What it was made from is looked up before the write: others need not wait for that. */
+export async function registerVersion(store: Store, registration: Registration, now: number) {
+  checkPlace(readNamed(registration.input, registration.principal.username));
+  // Sent again, it is answered as before, whatever has become of what it needed.
+  const needs = (await knownVersion(store.db, registration)) ? [] : await readNeeds(store.db, registration);
+  return store.write((db) => register(db, registration, needs, now));
+}
+
+const knownVersion = async (db: Db, { team, input }: Registration) =>
+  input.uuid ? versionIdOf(db, team.id, input.uuid.toLowerCase()) : undefined;
+
+async function register(db: Db, registration: Registration, needs: readonly Need[], now: number) {
   const { team, principal, actor, input } = registration;
   const reference = readNamed(input, principal.username);
-  checkPlace(reference);
-  const known = input.uuid ? await findVersion(db, team.id, input.uuid.toLowerCase()) : undefined;
-  if (known) return answerOf(db, known.id, reference);
+  const known = await knownVersion(db, registration);
+  if (known !== undefined) return answerOf(db, known, reference);
   const job = await jobOf(db, registration);
-  const needs = await readNeeds(db, registration);
   const datasetId = await datasetOf(db, registration, reference, now);
   const numbers = chooseVersion(await listedVersionsOf(db, datasetId), reference);
   const id = await insertVersion(db, {
@@ -91,22 +100,27 @@ async function jobOf(db: Db, { team, principal: { userId, via }, input }: Regist
       "forbidden",
       `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only they, the job itself and admins of the team may say that it made a version.`,
     );
-  return { id, query: readSpec(job).query };
+  const isWhole = !job.cut.includes('"query"');
+  return { id, query: isWhole ? readSpec(job).query : "" };
 }
 
 async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {
-  const needs: Need[] = [];
-  for (const text of new Set(input.dependencies ?? [])) {
-    const isUri = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
-    if (isUri && !canBeKept(text))
-      throw invalid("dependencies", "URIs of at most 1000 bytes, in well-formed Unicode", text);
-    const reference = isUri
-      ? undefined
-      : readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies");
-    needs.push(reference ? { needs_version_id: (await getLiveVersion(db, team, reference)).id } : { needs_uri: text });
-  }
+  const texts = [...new Set(input.dependencies ?? [])];
+  const uris = texts.filter(isUri);
+  const unfit = uris.find((text) => !canBeKept(text));
+  if (unfit !== undefined) throw invalid("dependencies", "URIs of at most 1000 bytes, in well-formed Unicode", unfit);
+  const references = texts
+    .filter((text) => !isUri(text))
+    .map((text) => readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies"));
+  const found = await findLiveVersions(db, team.id, references);
+  const needs: Need[] = uris.map((needs_uri) => ({ needs_uri }));
+  // Asked for once more by itself, one that is not there says why.
+  for (const [index, reference] of references.entries())
+    needs.push({ needs_version_id: (found[index] ?? (await getLiveVersion(db, team, reference))).id });
   return needs;
 }
+
+const isUri = (text: string) => /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
 
 /** What is said of the dataset is kept where nothing new is said. */
 async function datasetOf(db: Db, { team, input }: Registration, reference: Reference, now: number): Promise<number> {

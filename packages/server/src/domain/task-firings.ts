@@ -3,13 +3,13 @@
  * tick, and whoever dies before the commit leaves it to the next one.
  */
 import { ApiError } from "@millrace/contract";
-import { getJob, type JobRow } from "../store/jobs.ts";
+import { getJob, getShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { advanceTask, type DueTask, deleteTask, postponeTask } from "../store/tasks.ts";
 import { teamNameOf } from "../store/teams.ts";
 import { iso } from "./clock.ts";
 import { endJob } from "./end-job.ts";
-import { type JobSpecFields, readSpec } from "./job-documents.ts";
+import { readSpec } from "./job-documents.ts";
 import { fireTask } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
@@ -36,12 +36,11 @@ export async function fireTaskTick(
   { job_id: id, next_run: tick }: DueTask,
   now: number,
 ): Promise<TaskFiring | undefined> {
-  const task = await getJob(db, id);
+  const task = await getShortJob(db, id);
   if (!task) return undefined;
-  const spec = readSpec(task);
-  const { cron_expression: cron } = spec;
+  const { cron_expression: cron } = readSpec(task);
   const next = cron ? nextTick(cron, "UTC", now) : undefined;
-  const why = await refusal(db, task, spec, quotas);
+  const why = await refusal(db, task.team_id, id, quotas);
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
@@ -58,17 +57,26 @@ export async function fireTaskTick(
 /** What whoever creates such a job by hand would be told now. Undefined: nothing is in its way. */
 async function refusal(
   db: Db,
-  { team_id: id }: JobRow,
-  spec: JobSpecFields,
+  teamId: number,
+  jobId: string,
   quotas: TaskFiringContext["quotas"],
 ): Promise<string | undefined> {
-  const team = { id, name: await teamNameOf(db, id) };
+  const team = { id: teamId, name: await teamNameOf(db, teamId) };
+  const full = await refusalOf(() => requireRoomInQueue(db, team, quotas));
+  if (full !== undefined) return full;
+  const over = await refusalOf(() => requireRoomForDatasets(db, team, quotas));
+  if (over === undefined) return undefined;
+  // Its whole script is read only here: it may be long, and most teams have room.
+  const task = await getJob(db, jobId);
+  return task && usesLibrary(readSpec(task)) ? over : undefined;
+}
+
+async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> {
   try {
-    await requireRoomInQueue(db, team, quotas);
-    if (usesLibrary(spec)) await requireRoomForDatasets(db, team, quotas);
+    await ask();
+    return undefined;
   } catch (error) {
     if (error instanceof ApiError) return error.message;
     throw error;
   }
-  return undefined;
 }

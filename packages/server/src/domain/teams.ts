@@ -52,10 +52,10 @@ export async function createTeam(
 
 /** Zero is no quota of the team's own. */
 function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
-  const { max_running, max_queued, max_tasks, max_schedules, max_dataset_bytes, max_upload_bytes, max_log_bytes } =
-    input;
+  const { max_running, max_queued, max_tasks, max_schedules } = input;
+  const { max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes } = input;
   const counts = { max_running, max_queued, max_tasks, max_schedules };
-  const all = { ...counts, max_dataset_bytes, max_upload_bytes, max_log_bytes };
+  const all = { ...counts, max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes };
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (typeof value === "number" ? [[name, value || null]] : [])),
   );

@@ -1,6 +1,6 @@
 /** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
 import { ApiError, invalid, type Pipeline, type UpdatePipelineSettingsInput } from "@millrace/contract";
-import { getJob, type JobRow, rewriteJob } from "../store/jobs.ts";
+import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../store/jobs.ts";
 import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../store/pipelines.ts";
 import { requeueAs } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
@@ -21,11 +21,12 @@ import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 import { requirePerson } from "./principals.ts";
+import { requireRoomForTexts } from "./quotas.ts";
 
 /** A run, the job that it repeats, and how it stands. */
 interface Repeated {
   readonly run: RunState;
-  readonly original: JobRow;
+  readonly original: ShortJob;
 }
 
 export function updateSettings(
@@ -50,7 +51,9 @@ export function updateSettings(
       await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
     requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
     const frame = { pipelineId: pipeline.id, settings, variables: parseEnvironment(environment) };
-    for (const one of repeated) await rewriteDraft(db, context, one, frame);
+    let added = 0;
+    for (const one of repeated) added += await rewriteDraft(db, context, one, frame);
+    await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
       environment: await encryptPipelineEnvironment(db, keys, pipeline.id, environment),
@@ -71,12 +74,16 @@ const changedFields = ({
     .map(([name]) => name);
 
 async function runsWithOriginals(db: Db, { id }: PipelineRow): Promise<Repeated[]> {
-  const found: Repeated[] = [];
-  for (const run of await runsOf(db, id)) {
-    const original = await getJob(db, run.job_id);
-    if (original) found.push({ run, original });
-  }
-  return found;
+  const runs = await runsOf(db, id);
+  const originals = await getShortJobs(
+    db,
+    runs.map(({ job_id }) => job_id),
+  );
+  const byId = new Map(originals.map((original) => [original.id, original]));
+  return runs.flatMap((run) => {
+    const original = byId.get(run.job_id);
+    return original ? { run, original } : [];
+  });
 }
 
 /** Checked as for a job; an empty text or list takes a setting back. */
@@ -173,19 +180,20 @@ async function requireOwnRuns(db: Db, { principal }: Call, repeated: readonly Re
   );
 }
 
-/** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. */
+/** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. Returns the bytes of new texts. */
 async function rewriteDraft(
   db: Db,
   { keys }: JobsContext,
   { run, original }: Repeated,
   frame: DraftFrame,
-): Promise<void> {
+): Promise<number> {
   const { created_job_id: id, status } = run;
-  if (id === null || !(status === "PENDING" || isWaiting(status))) return;
-  const draft = await getJob(db, id);
-  if (!draft) return;
-  const { spec, environment } = await draftContent(db, keys, original, draft, frame);
+  if (id === null || !(status === "PENDING" || isWaiting(status))) return 0;
+  const draft = await getShortJob(db, id);
+  if (!draft) return 0;
+  const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
   const { priority, slots } = queueRow(draft, spec);
-  if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return;
-  await rewriteJob(db, id, { spec: JSON.stringify(spec), environment }, ["PENDING", ...waitingStatuses]);
+  if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return 0;
+  const content = { spec: JSON.stringify(spec), texts, environment };
+  return (await rewriteJob(db, id, content, ["PENDING", ...waitingStatuses])) ?? 0;
 }

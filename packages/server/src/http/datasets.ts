@@ -75,7 +75,7 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
 
   register(app, context, routes.registerVersion, ({ principal, actor, team, body, request }) => {
     const registration = { team, principal, actor, input: body, text: request.bodyText };
-    return store.write((db) => registerVersion(db, registration, clock.now()));
+    return registerVersion(store, registration, clock.now());
   });
 
   register(app, context, routes.getLineage, async ({ principal, team, query }) => {

@@ -1,4 +1,4 @@
-/** Removes what is older than its time: logs, idempotency keys, audit rows, invitations. A little at a time. */
+/** Removes what is older than its time: logs, long texts, idempotency keys, audit rows, invitations. A little at a time. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -9,7 +9,9 @@ import { deleteAuditBefore } from "../store/audit.ts";
 import { deleteKeysBefore } from "../store/idempotency-keys.ts";
 import { deleteSettledInvitations } from "../store/invitations.ts";
 import { jobsWithOldLogs, markLogsRemoved } from "../store/jobs.ts";
+import { settleOldTexts } from "../store/old-texts.ts";
 import type { Db, Store } from "../store/store.ts";
+import { beforeAll, removeUnused, textsAfter } from "../store/texts.ts";
 
 export interface RetentionContext {
   readonly store: Store;
@@ -24,6 +26,8 @@ export interface RetentionContext {
 
 /** Rows in one write, so that none is long. */
 const batch = 500;
+/** Texts in one write: each may have a megabyte. */
+const textsAtOnce = 20;
 const keyDays = 7;
 const invitationDays = 30;
 
@@ -56,6 +60,27 @@ export async function removeOldLogs(context: RetentionContext): Promise<void> {
     const end = jobs.at(-1);
     if (!end || jobs.length < batch) return;
     last = end;
+  }
+}
+
+/** Jobs as old as logs may be let go of their long texts; then what nothing refers to goes, whoever left it. */
+export async function removeOldTexts({ store, clock, logDays }: RetentionContext): Promise<void> {
+  const now = clock.now();
+  const before = iso(now - logDays * day);
+  if (logDays > 0)
+    while ((await store.write((db) => settleOldTexts(db, before, iso(now), batch))) === batch) {
+      // As long as a batch was full.
+    }
+  for (let after = beforeAll; ; ) {
+    const texts = await textsAfter(store.db, after, batch);
+    const unused = texts.filter(({ used }) => used === 0);
+    for (let at = 0; at < unused.length; at += textsAtOnce) {
+      const some = unused.slice(at, at + textsAtOnce);
+      await store.write((db) => removeUnused(db, some));
+    }
+    const last = texts.at(-1);
+    if (!last) return;
+    after = last;
   }
 }
 

@@ -14,7 +14,7 @@ import { clockBelief } from "./clock-care.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
 import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
-import { type RetentionContext, removeOldLogs, removeOldRows } from "./retention.ts";
+import { type RetentionContext, removeOldLogs, removeOldRows, removeOldTexts } from "./retention.ts";
 
 export interface SweepContext extends RetentionContext, EnvironmentsContext, OldExportsContext {
   readonly engine: Engine;
@@ -50,6 +50,7 @@ export function sweep(context: SweepContext): Loop {
       await sweepFiles(context);
       await removeOldRows(context);
       await removeOldLogs(context);
+      await removeOldTexts(context);
       await removeOldEnvironments(context);
       await removeOldExports(context);
       if (!first) return;

@@ -2,7 +2,7 @@
 import { versionStatus } from "@millrace/contract";
 import { type Selectable, sql } from "kysely";
 import { markExportsRemovedOf } from "./exports.ts";
-import { parts } from "./parts.ts";
+import { eachPart, parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning } from "./short-texts.ts";
 import type { Db } from "./store.ts";
@@ -46,13 +46,14 @@ export type Need = { readonly needs_version_id: number } | { readonly needs_uri:
 /** All that the version was made from, in the place of what was known before. */
 export async function putDependencies(db: Db, versionId: number, needs: readonly Need[]): Promise<void> {
   await db.deleteFrom("dataset_dependencies").where("version_id", "=", versionId).execute();
-  for (const need of needs) {
-    await db
+  const rows = needs.map((need) => ({ version_id: versionId, needs_version_id: null, needs_uri: null, ...need }));
+  await eachPart(rows, (part) =>
+    db
       .insertInto("dataset_dependencies")
-      .values({ version_id: versionId, needs_version_id: null, needs_uri: null, ...need })
+      .values(part)
       .onConflict((c) => c.doNothing())
-      .execute();
-  }
+      .execute(),
+  );
 }
 
 /** Who made a version stays its maker, also where a later run of the same job finds it made. */
@@ -227,14 +228,6 @@ async function largeOf<Row extends { readonly id: number }>(
 /** The same with neither. */
 export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
   inOrder(db, datasetId).select(listed).execute();
-
-export const findVersion = (db: Db, teamId: number, uuid: string): Promise<DatasetVersionRow | undefined> =>
-  db
-    .selectFrom("dataset_versions")
-    .selectAll()
-    .where("team_id", "=", teamId)
-    .where("uuid", "=", uuid)
-    .executeTakeFirst();
 
 export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();

@@ -1,8 +1,14 @@
 /** Tags of jobs, for finding them. */
+import { eachPart } from "./parts.ts";
 import type { Db } from "./store.ts";
+import type { Tables } from "./tables.ts";
 
-export async function insertTags(db: Db, teamId: number, jobId: string, tags: readonly string[]): Promise<void> {
-  if (tags.length === 0) return;
-  const rows = tags.map((tag) => ({ team_id: teamId, tag, job_id: jobId }));
-  await db.insertInto("job_tags").values(rows).execute();
-}
+export const insertTags = (db: Db, teamId: number, jobId: string, tags: readonly string[]): Promise<void> =>
+  insertTagRows(
+    db,
+    tags.map((tag) => ({ team_id: teamId, tag, job_id: jobId })),
+  );
+
+/** Of many jobs at once. */
+export const insertTagRows = (db: Db, rows: readonly Tables["job_tags"][]): Promise<void> =>
+  eachPart(rows, (part) => db.insertInto("job_tags").values(part).execute());

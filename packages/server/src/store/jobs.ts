@@ -1,7 +1,17 @@
 /** Jobs in the store. */
 import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
-import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
-import { listedSpec, putLargeSpec, removeLargeSpec, wholeSpec } from "./large-specs.ts";
+import type { Insertable, Selectable, Updateable } from "kysely";
+import {
+  type LongField,
+  longTexts,
+  putJobTexts,
+  refsOf,
+  removeJobTexts,
+  splitSpec,
+  type TextRefs,
+  wholeSpec,
+} from "./job-texts.ts";
+import { eachPart, parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
 import type { Db } from "./store.ts";
@@ -9,7 +19,14 @@ import type { Tables } from "./tables.ts";
 import { addUsage } from "./team-usage.ts";
 
 /** A job with all that it is. */
-export type JobRow = Omit<Selectable<Tables["jobs"]>, "cut">;
+export type JobRow = Omit<Selectable<Tables["jobs"]>, "cut" | "texts_settled_at">;
+
+/** A job without what is long in it: beginnings in the spec, and where the rest is. */
+export interface ShortJob extends JobRow {
+  /** As in the table. A field that is named here and not among the texts was given back. */
+  readonly cut: string;
+  readonly texts: TextRefs;
+}
 
 /** What showing a job takes beside what may be long: how it fares, and where the names that people know are found. */
 const shown = [
@@ -42,8 +59,9 @@ const wholeColumns = [
   "error_stack",
   "environment",
   "metrics",
-  wholeSpec.as("spec"),
-  sql<string>`''`.as("cut"),
+  "spec",
+  "cut",
+  longTexts.as("long"),
 ] as const;
 
 export type ListedJob = Pick<
@@ -54,28 +72,48 @@ export type ListedJob = Pick<
   readonly metrics: string | null;
 };
 
-/** The spec is whole: what lists show of it is told apart here. */
-export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut">;
+/** The spec is whole but for the texts that it shares with others: what lists show of it is told apart here. */
+export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"> & { readonly texts?: TextRefs };
 
 export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 
-/** Jobs of one statement: it takes only so many values. */
-const atOnce = 500;
-
-export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<void> {
-  const all = jobs.map((job) => ({ job, listed: listedSpec(job.spec) }));
-  for (let at = 0; at < all.length; at += atOnce) {
-    const rows = all.slice(at, at + atOnce).map(({ job, listed }) => ({ ...job, ...listed }));
-    await db.insertInto("jobs").values(rows).execute();
-  }
-  for (const { job, listed } of all) await putLargeSpec(db, job.id, job.spec, listed);
+/** Returns the bytes of texts that the store did not have yet. */
+export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
+  const all = jobs.map(({ texts, ...job }) => ({ job, split: splitSpec(job.spec, texts) }));
+  await eachPart(all, (part) =>
+    db
+      .insertInto("jobs")
+      .values(part.map(({ job, split }) => ({ ...job, ...split.listed, texts_settled_at: null })))
+      .execute(),
+  );
+  return putJobTexts(db, all);
 }
 
-// The second `spec` takes the place of the first.
 const byId = prepared<{ id: string }>()((db, value) =>
-  db.selectFrom("jobs").selectAll().select(wholeSpec.as("spec")).where("id", "=", value("id")),
+  db.selectFrom("jobs").selectAll().select(longTexts.as("long")).where("id", "=", value("id")),
 );
-export const getJob = async (db: Db, id: string): Promise<JobRow | undefined> => (await byId(db, { id })).rows[0];
+export async function getJob(db: Db, id: string): Promise<JobRow | undefined> {
+  const [row] = (await byId(db, { id })).rows;
+  return row && wholeSpec(row);
+}
+
+/** Fields of which only beginnings are left. */
+export const fieldsGivenBack = ({ cut, texts }: ShortJob): LongField[] =>
+  cut === "" ? [] : (JSON.parse(cut) as LongField[]).filter((field) => texts[field] === undefined);
+
+/** Those that there are, in the order in which they are asked for. */
+export async function getShortJobs(db: Db, ids: readonly string[]): Promise<ShortJob[]> {
+  const found = new Map<string, ShortJob>();
+  await eachPart(ids, async (part) => {
+    const rows = await db.selectFrom("jobs").selectAll().where("id", "in", part).execute();
+    const long = rows.filter(({ cut }) => cut !== "").map(({ id }) => id);
+    const refs = await refsOf(db, long);
+    for (const row of rows) found.set(row.id, { ...row, texts: refs.get(row.id) ?? {} });
+  });
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefined> =>
+  (await getShortJobs(db, [id]))[0];
 
 const stateById = prepared<{ id: string }>()((db, value) =>
   db.selectFrom("jobs").select(["team_id", "status", "attempt", "log_removed_at"]).where("id", "=", value("id")),
@@ -108,8 +146,10 @@ const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
   db.selectFrom("jobs").select(wholeColumns).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
 );
 /** A job of this team, whole. */
-export const findJob = async (db: Db, teamId: number, id: string): Promise<ListedJob | undefined> =>
-  (await shownById(db, { teamId, id })).rows[0];
+export async function findJob(db: Db, teamId: number, id: string): Promise<ListedJob | undefined> {
+  const [row] = (await shownById(db, { teamId, id })).rows;
+  return row && wholeSpec(row);
+}
 
 export interface Move {
   readonly id: string;
@@ -120,7 +160,7 @@ export interface Move {
   readonly changes?: Updateable<Tables["jobs"]>;
 }
 
-/** The way in which a job changes its state (markQueued and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
+/** The way in which a job changes its state (markQueued, markBegun and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
 export async function moveJob(db: Db, move: Move): Promise<boolean> {
   return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
 }
@@ -153,14 +193,24 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
   return rows.map((row) => row.id);
 }
 
+/** PENDING becomes CREATED, for many at once; returns those that changed, with as much of their specs as lists show. */
+export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[]> {
+  const begun: JobRow[] = [];
+  await eachPart(ids, async (part) => {
+    const query = db.updateTable("jobs").set({ status: "CREATED" }).where("id", "in", part);
+    for (const row of await query.where("status", "=", "PENDING").returningAll().execute()) begun.push(row);
+  });
+  return begun;
+}
+
 /** PENDING becomes CANCELED, for many at once; returns how many changed. */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
   let changed = 0n;
-  for (let at = 0; at < ids.length; at += atOnce) {
+  for (const part of parts(ids)) {
     const { numUpdatedRows } = await db
       .updateTable("jobs")
       .set({ status: "CANCELED", finished_at: now })
-      .where("id", "in", ids.slice(at, at + atOnce))
+      .where("id", "in", part)
       .where("status", "=", "PENDING")
       .executeTakeFirst();
     changed += numUpdatedRows;
@@ -244,20 +294,20 @@ export const statesBefore = (to: JobStatus) =>
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
 
-/** What a job is, as long as it is a draft or waits. False: it has begun. */
+/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun. */
 export async function rewriteJob(
   db: Db,
   id: string,
-  { spec, environment }: Pick<JobRow, "spec" | "environment">,
+  { spec, environment, texts }: Pick<NewJob, "spec" | "environment" | "texts">,
   states: readonly JobStatus[],
-): Promise<boolean> {
-  const listed = listedSpec(spec);
-  const changes = { environment, ...listed };
+): Promise<number | undefined> {
+  const split = splitSpec(spec, texts);
+  const changes = { environment, ...split.listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  if ((await query.executeTakeFirst()).numUpdatedRows !== 1n) return false;
-  await removeLargeSpec(db, id);
-  await putLargeSpec(db, id, spec, listed);
-  return true;
+  const job = await query.returning(["id", "team_id"]).executeTakeFirst();
+  if (!job) return undefined;
+  await removeJobTexts(db, [id]);
+  return putJobTexts(db, [{ job, split }]);
 }
 
 export async function newestJobId(db: Db): Promise<string | undefined> {

@@ -1,6 +1,6 @@
 /** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
 import { type Kysely, sql } from "kysely";
-import { splitSpecs } from "./large-specs.ts";
+import { shareSpecs } from "./job-texts.ts";
 import type { Tables } from "./tables.ts";
 
 interface Dialect {
@@ -21,6 +21,7 @@ const migrations: readonly Migration[] = [
   signInsAndClocks,
   teamUsage,
   storePeaks,
+  sharedTexts,
   taskQuotas,
 ];
 
@@ -144,13 +145,12 @@ async function datasets(db: Kysely<Tables>, { identity }: Dialect): Promise<void
   ]);
 }
 
-/** What lists show of a job, apart from what only the job itself shows. */
+/** What lists show of a job, apart from what only the job itself shows: told apart by `sharedTexts`. */
 async function largeSpecs(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `create table large_specs (job_id text primary key references jobs, spec text not null)`,
     `alter table jobs add column cut text not null default ''`,
   ]);
-  await splitSpecs(db);
 }
 
 /** Browsers that are known, and by when the clock was last believed. */
@@ -180,6 +180,23 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
 /** What each attempt was charged up to. Those that are open begin with the size that was measured last. */
 async function storePeaks(db: Kysely<Tables>): Promise<void> {
   await run(db, [`alter table attempts add column store_peak bigint`]);
+}
+
+/** Long texts of jobs once for a team, however many jobs have them; how much a team has; when they are given back. */
+async function sharedTexts(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `create table texts (team_id integer not null references teams, hash text not null, bytes integer not null, text text not null, primary key (team_id, hash))`,
+    `create table job_texts (job_id text not null references jobs, field text not null, team_id integer not null, hash text not null, primary key (job_id, field), foreign key (team_id, hash) references texts)`,
+    `create index job_texts_by_text on job_texts (team_id, hash)`,
+    `alter table team_usage add column texts bigint not null default 0`,
+    `alter table teams add column max_text_bytes bigint`,
+    `alter table jobs add column texts_settled_at text`,
+    `create index jobs_with_texts on jobs (finished_at, id) where cut <> '' and texts_settled_at is null and finished_at is not null`,
+    `create index dataset_versions_by_job on dataset_versions (job_id) where job_id is not null`,
+    `create index pipeline_runs_by_job on pipeline_runs (job_id)`,
+  ]);
+  await shareSpecs(db);
+  await run(db, [`drop table large_specs`]);
 }
 
 /** How many tasks and schedules teams may have; and by team which are due. */

@@ -1,26 +1,7 @@
-/** What pipelines are made from: the versions that were asked for, all versions upstream of them, and who made them. */
+/** What pipelines are made from: all versions upstream of those that were asked for, and who made them. */
 import { sql } from "kysely";
+import { eachPart, nextTurn } from "./parts.ts";
 import type { Db } from "./store.ts";
-
-export interface VersionNumbers {
-  readonly major: number;
-  readonly minor: number;
-  readonly patch: number;
-}
-
-/** One version of a dataset, or its latest; none that is not complete or was removed. */
-export function findLiveVersion(db: Db, datasetId: number, numbers: VersionNumbers | undefined) {
-  const query = db
-    .selectFrom("dataset_versions")
-    .select(["id", "version"])
-    .where("dataset_id", "=", datasetId)
-    .where("status", "=", 4)
-    .where("removed_at", "is", null);
-  if (numbers === undefined)
-    return query.orderBy("major", "desc").orderBy("minor", "desc").orderBy("patch", "desc").limit(1).executeTakeFirst();
-  const { major, minor, patch } = numbers;
-  return query.where("major", "=", major).where("minor", "=", minor).where("patch", "=", patch).executeTakeFirst();
-}
 
 /** The first version needs the second. */
 export interface VersionNeed {
@@ -51,6 +32,7 @@ export async function findUpstream(
   const needs: VersionNeed[] = [];
   let found = [...ids];
   while (found.length > 0 && ids.size <= most.versions) {
+    if (needs.length > 0) await nextTurn();
     const next = await needsOf(db, found.splice(0, askedAtOnce), most.needs + 1 - needs.length);
     for (const need of next) needs.push(need);
     if (needs.length > most.needs) return undefined;
@@ -80,13 +62,13 @@ export interface SourceVersion {
 
 export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
   const found: SourceVersion[] = [];
-  for (let at = 0; at < ids.length; at += askedAtOnce) {
+  await eachPart(ids, async (part) => {
     const linked = sql`(select min(job_id) from dataset_version_jobs
       where version_id = dataset_versions.id and is_creator = 1)`;
     const query = sql<SourceVersion>`select id, coalesce(job_id, ${linked}) as maker from dataset_versions
-      where id in (${sql.join(ids.slice(at, at + askedAtOnce))})`;
+      where id in (${sql.join([...part])})`;
     found.push(...(await query.execute(db)).rows);
-  }
+  });
   return found;
 }
 

@@ -1,6 +1,7 @@
 /** Pipelines in the store: how they stand, their runs, and the edges between them. */
 import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
 import { type Selectable, sql, type Updateable } from "kysely";
+import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
 import { type Db, isPostgres } from "./store.ts";
@@ -77,20 +78,9 @@ export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMo
 export const updatePipeline = (db: Db, id: string, changes: Updateable<Omit<Tables["pipelines"], "status">>) =>
   db.updateTable("pipelines").set(changes).where("id", "=", id).execute();
 
-/** Rows of one insert: a statement takes only so many values. */
-const insertedAtOnce = 1000;
-
 export async function insertRuns(db: Db, runs: readonly RunRow[], edges: readonly EdgeRow[]): Promise<void> {
-  for (let at = 0; at < runs.length; at += insertedAtOnce)
-    await db
-      .insertInto("pipeline_runs")
-      .values(runs.slice(at, at + insertedAtOnce))
-      .execute();
-  for (let at = 0; at < edges.length; at += insertedAtOnce)
-    await db
-      .insertInto("pipeline_edges")
-      .values(edges.slice(at, at + insertedAtOnce))
-      .execute();
+  await eachPart(runs, (part) => db.insertInto("pipeline_runs").values(part).execute());
+  await eachPart(edges, (part) => db.insertInto("pipeline_edges").values(part).execute());
 }
 
 /** A run with how its job fares; without a job, in a template, all of that is null. */

@@ -1,10 +1,14 @@
 /** The queue: jobs that wait for slots, in order. */
 import type { Insertable } from "kysely";
+import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
-export const enqueue = (db: Db, row: Insertable<Tables["queue"]>) => db.insertInto("queue").values(row).execute();
+type NewRow = Insertable<Tables["queue"]>;
+export const enqueue = (db: Db, row: NewRow) => db.insertInto("queue").values(row).execute();
+export const enqueueAll = (db: Db, rows: readonly NewRow[]) =>
+  eachPart(rows, (part) => db.insertInto("queue").values(part).execute());
 
 const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
   db

@@ -24,6 +24,8 @@ const tables = {
   files: "kept",
   jobs: "kept",
   large_specs: "kept",
+  texts: "kept",
+  job_texts: "kept",
   queue: "kept",
   attempts: "kept",
   tasks: "kept",

@@ -21,8 +21,12 @@ export interface Tables {
   clusters: ClustersTable;
   files: FilesTable;
   jobs: JobsTable;
-  /** What jobs are whose spec is too long for lists, in full. */
+  /** Of stores before version 8, and backups of them: what jobs are whose spec is too long for lists, in full. */
   large_specs: { job_id: string; spec: string };
+  /** Long texts, each once for its team, as JSON, by their SHA-256. */
+  texts: { team_id: number; hash: string; bytes: number; text: string };
+  /** What is long of jobs: which text each such field of a spec is. */
+  job_texts: { job_id: string; field: string; team_id: number; hash: string };
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
   queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
@@ -42,7 +46,7 @@ export interface Tables {
   exports: ExportsTable;
   team_stores: TeamStoresTable;
   /** Bytes on disk; null: not measured since there are measures. */
-  team_usage: { team_id: number; datasets: number | null; uploads: number; logs: number };
+  team_usage: { team_id: number; datasets: number | null; uploads: number; logs: number; texts: number };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;
   /** Edges of a pipeline's graph, by the original jobs' ids. */
@@ -77,6 +81,7 @@ interface TeamsTable {
   max_dataset_bytes: number | null;
   max_upload_bytes: number | null;
   max_log_bytes: number | null;
+  max_text_bytes: number | null;
   /** Given to jobs that name no credentials. */
   default_credentials_id: number | null;
   /** Version of the dataset library that its jobs get which name none; null: the server's default. */
@@ -203,7 +208,7 @@ interface JobsTable {
    * Beside it, how it fares.
    */
   spec: string;
-  /** JSON array of the fields of the spec that are whole in `large_specs` only; empty: none. */
+  /** JSON array of the fields of the spec that are whole in `texts` only; empty: none. */
   cut: string;
   /** NAME=VALUE lines as they came, encrypted; empty for none. */
   environment: string;
@@ -226,6 +231,8 @@ interface JobsTable {
   log_removed_at: string | null;
   /** What its logs take on disk; null: not counted yet. */
   log_bytes: number | null;
+  /** When it was decided, long after its end, whether anybody still needs its long texts. */
+  texts_settled_at: Generated<string | null>;
 }
 
 /** A row lives from the commit before the start to the acceptance of the result. */

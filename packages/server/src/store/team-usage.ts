@@ -3,10 +3,10 @@ import { sql } from "kysely";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 
-export type UsageKind = "datasets" | "uploads" | "logs";
+export type UsageKind = "datasets" | "uploads" | "logs" | "texts";
 export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
 
-const nothing = { datasets: 0, uploads: 0, logs: 0 };
+const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0 };
 
 const ofTeam = prepared<{ teamId: number }>()((db, value) =>
   db.selectFrom("team_usage").selectAll().where("team_id", "=", value("teamId")),
@@ -34,7 +34,12 @@ export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Pr
 }
 
 /** More, or with a negative number less. */
-export async function addUsage(db: Db, teamId: number, kind: "uploads" | "logs", bytes: number): Promise<void> {
+export async function addUsage(
+  db: Db,
+  teamId: number,
+  kind: Exclude<UsageKind, "datasets">,
+  bytes: number,
+): Promise<void> {
   if (bytes === 0) return;
   await db
     .insertInto("team_usage")

@@ -24,6 +24,7 @@ const quotaColumns = [
   "max_dataset_bytes",
   "max_upload_bytes",
   "max_log_bytes",
+  "max_text_bytes",
 ] as const;
 /** Null: the server's default. */
 export type TeamQuotas = Pick<Selectable<Tables["teams"]>, (typeof quotaColumns)[number]>;

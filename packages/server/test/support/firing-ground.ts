@@ -20,6 +20,7 @@ import { setDatasetBytes } from "../../src/store/team-usage.ts";
 import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/teams.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
+import { noQuotas } from "./quotas.ts";
 
 type Quotas = Partial<TeamQuotas>;
 
@@ -38,7 +39,7 @@ export class FiringGround {
   }
 
   #ground(store: Store) {
-    const quotas = { running: 0, queued: 0, tasks: 0, schedules: 0, datasets: 0, uploads: 0, logs: 0 };
+    const quotas = noQuotas;
     return { store, keys: this.#keys, signals: new Signals(), quotas };
   }
 

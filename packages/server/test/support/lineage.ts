@@ -21,32 +21,34 @@ interface Wishes {
 }
 
 /** The job made this version, says the registry. */
-export async function recordMade(
-  store: Store,
-  jobId: string | null,
-  name: string,
-  { needs = [], version = "1.0.0", namespace = "@admin", teamId = 1 }: Wishes = {},
-): Promise<Made> {
-  const uuid = randomUUID();
-  const found: FoundVersion = {
-    ...blank,
-    namespace,
-    project: "default",
-    name,
-    dataset: { uuid: randomUUID(), description: null, attrs: "[]" },
-    uuid,
-    version,
-    job_id: jobId,
-    needs,
-  };
-  const jobs = jobId === null ? [] : [{ jobId, uuid, isCreator: true }];
-  await store.write((db) => recordVersions(db, teamId, { versions: [found], jobs }));
-  return { uuid, name, version, jobId };
+export async function recordMade(store: Store, jobId: string | null, name: string, wishes: Wishes = {}): Promise<Made> {
+  const [made] = await recordAllMade(store, [{ jobId, name }], wishes);
+  return made as Made;
 }
+
+/** The same of many, in one write. */
+export async function recordAllMade(
+  store: Store,
+  all: readonly Pick<Made, "jobId" | "name">[],
+  wishes: Wishes = {},
+): Promise<Made[]> {
+  const { version = "1.0.0", teamId = 1 } = wishes;
+  const made = all.map((one) => ({ ...one, version, uuid: randomUUID() }));
+  const versions = made.map((one) => foundOf(one, wishes));
+  const jobs = made.flatMap(({ jobId, uuid }) => (jobId === null ? [] : [{ jobId, uuid, isCreator: true }]));
+  await store.write((db) => recordVersions(db, teamId, { versions, jobs }));
+  return made;
+}
+
+const foundOf = ({ uuid, name, version, jobId }: Made, { needs = [], namespace = "@admin" }: Wishes): FoundVersion => ({
+  ...blank(),
+  ...{ namespace, project: "default", name, uuid, version, job_id: jobId, needs },
+  dataset: { uuid: randomUUID(), description: null, attrs: "[]" },
+});
 
 const time = "2030-01-01T00:00:00.000Z";
 
-const blank = {
+const blank = () => ({
   status: 4,
   rows_table: null,
   num_objects: 1,
@@ -63,7 +65,7 @@ const blank = {
   created_at: time,
   finished_at: time,
   removed_at: null,
-} as const;
+});
 
 /** A shell job, canceled while it waits, that is said to have made a dataset of its name. */
 export async function makeDataset(

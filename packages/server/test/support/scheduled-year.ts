@@ -16,6 +16,7 @@ import { readySchedules, teamsWithDueSchedules } from "../../src/store/schedules
 import type { Store } from "../../src/store/store.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
+import { noQuotas } from "./quotas.ts";
 
 export interface Planned {
   readonly expression: string;
@@ -76,7 +77,7 @@ export class ScheduledYear {
       store,
       keys: this.#keys,
       signals: new Signals(),
-      quotas: { running: 0, queued: 0, tasks: 0, schedules: 0, datasets: 0, uploads: 0, logs: 0 },
+      quotas: noQuotas,
     };
   }
 

@@ -1,0 +1,41 @@
+/** Long texts of jobs that ended long ago: who still needs them, and giving back the others. */
+
+import { removeJobTexts } from "./job-texts.ts";
+import { parts } from "./parts.ts";
+import type { Db } from "./store.ts";
+
+/**
+ * Decides of some jobs that ended before, once for each, and lets go of the texts that nobody can ask for again. Returns
+ * how many jobs it looked at. A pipeline repeats the makers of versions and the originals of other pipelines, so those
+ * keep theirs, whatever has become of the version; a task keeps its own until it has ended.
+ */
+export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
+  const jobs = await db
+    .selectFrom("jobs")
+    .select("id")
+    .where("cut", "<>", "")
+    .where("texts_settled_at", "is", null)
+    .where("finished_at", "is not", null)
+    .where("finished_at", "<", before)
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  for (const ids of parts(jobs.map(({ id }) => id))) {
+    const needed = await neededAgain(db, ids);
+    await removeJobTexts(
+      db,
+      ids.filter((id) => !needed.has(id)),
+    );
+    await db.updateTable("jobs").set({ texts_settled_at: now }).where("id", "in", ids).execute();
+  }
+  return jobs.length;
+}
+
+async function neededAgain(db: Db, ids: readonly string[]): Promise<Set<string | null>> {
+  const makers = db.selectFrom("dataset_versions").select("job_id").where("job_id", "in", ids);
+  const linked = db.selectFrom("dataset_version_jobs").select("job_id").where("job_id", "in", ids);
+  const originals = db.selectFrom("pipeline_runs").select("job_id").where("job_id", "in", ids);
+  const found = [await makers.execute(), await linked.execute(), await originals.execute()];
+  return new Set(found.flat().map(({ job_id }) => job_id));
+}
