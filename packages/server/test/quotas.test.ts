@@ -85,7 +85,7 @@ describe("quotas of teams", () => {
     const task = () => createJob(team, shell(":", { cron_expression: "@yearly" }));
     const first = await task();
     const isRefused = (message: RegExp) => (error: ApiError) =>
-      error.code === "too_many_requests" && message.test(error.message);
+      error.code === "wrong_state" && message.test(error.message);
     await assert.rejects(task(), isRefused(/team timed has 1 tasks .*\(max_tasks, .*Cancel tasks/));
     await createJob(team, shell(":"));
     const { id } = await server.store.db

@@ -203,7 +203,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await make("made", { query });
     const why =
       /take 100 KiB, this would add 100 KiB, and its quota is 110 KiB \(max_text_bytes, MILLRACE_TEAM_TEXTS\)/;
-    await assert.rejects(create({ query: script("too much") }, quota), isRefused("too_many_requests", why));
+    await assert.rejects(create({ query: script("too much") }, quota), isRefused("wrong_state", why));
     assert.equal(await bytes(), bytesOf(query));
     await create({ query }, quota);
     await create({ query: "short" }, quota);

@@ -86,7 +86,7 @@ export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number
   const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).texts;
   if (quota === null || used <= quota) return;
   throw new ApiError(
-    "too_many_requests",
+    "wrong_state",
     `The long texts of jobs of the team ${team.name} (scripts, requirements, params) take ${sizeText(used - added)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
   );
 }

@@ -19,7 +19,7 @@ export async function requireRoomForTask(db: Db, team: NamedTeam, defaults: Task
   const limit = (await quotasOf(db, team.id))?.max_tasks ?? defaults.tasks;
   if (await hasRoom(db, team, limit, atLeastTasks)) return;
   throw new ApiError(
-    "too_many_requests",
+    "wrong_state",
     `The team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), its quota (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed (\`job ls --status TASK\`), or ask an administrator of the server for more.`,
   );
 }
@@ -29,7 +29,7 @@ export async function requireRoomForSchedule(db: Db, team: NamedTeam, defaults: 
   const limit = (await quotasOf(db, team.id))?.max_schedules ?? defaults.schedules;
   if (await hasRoom(db, team, limit, atLeastSchedules)) return;
   throw new ApiError(
-    "too_many_requests",
+    "wrong_state",
     `The team ${team.name} has ${limit} schedules, its quota (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that are over or no longer needed (\`schedule ls\`), or ask an administrator of the server for more.`,
   );
 }
