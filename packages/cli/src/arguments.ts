@@ -100,6 +100,8 @@ const quotas = {
     value: "SIZE",
     help: "Long texts of jobs in the store; 0: the server's default",
   },
+  "max-exports": { kind: "text", value: "SIZE", help: "Files of exports on disk; 0: the server's default" },
+  "max-environments": { kind: "text", value: "SIZE", help: "Environments on disk; 0: the server's default" },
   "max-logs": { kind: "text", value: "SIZE", help: "Logs of ended jobs on disk; 0: the server's default" },
 } as const satisfies Record<string, Flag>;
 const secretInput = "It is asked for without being shown, or read from standard input; never given as an argument.";

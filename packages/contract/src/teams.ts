@@ -21,6 +21,12 @@ export const Team = Type.Object(
     max_text_bytes: nullable(
       Type.Integer({ description: "of the long texts of its jobs in the store; null: the server's default" }),
     ),
+    max_export_bytes: nullable(
+      Type.Integer({ description: "of the files of its exports; null: the server's default" }),
+    ),
+    max_environment_bytes: nullable(
+      Type.Integer({ description: "of the environments of its jobs; null: the server's default" }),
+    ),
     library_version: nullable(
       Type.String({ description: "of datachain, for jobs that name none; null: the server's default" }),
     ),
@@ -42,6 +48,8 @@ export const TeamUsage = Type.Object(
     uploads: used("uploaded files, on disk"),
     logs: used("logs of ended jobs, on disk"),
     texts: used("long texts of jobs in the store; a text that several have counts once"),
+    exports: used("files of exports, on disk"),
+    environments: used("environments of jobs, on disk"),
   },
   { $id: "TeamUsage", description: "Counted every few seconds." },
 );
@@ -75,6 +83,8 @@ const quotas = {
   max_upload_bytes: bytes,
   max_log_bytes: bytes,
   max_text_bytes: bytes,
+  max_export_bytes: bytes,
+  max_environment_bytes: bytes,
 };
 
 export const listTeams = defineRoute({

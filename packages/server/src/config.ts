@@ -307,6 +307,19 @@ export const settings = {
       "long texts of a team's jobs in the store (scripts, requirements, params), each counted once, unless the team has a quota of its own; 0 for no limit",
     parse: bytes,
   }),
+  teamExports: setting({
+    env: "MILLRACE_TEAM_EXPORTS",
+    fallback: "200GiB",
+    description: "files of a team's exports, on disk, unless the team has a quota of its own; 0 for no limit",
+    parse: bytes,
+  }),
+  teamEnvironments: setting({
+    env: "MILLRACE_TEAM_ENVIRONMENTS",
+    fallback: "100GiB",
+    description:
+      "virtualenvs of a team, on disk, unless the team has a quota of its own: beyond it those go that no job has used for longest; 0 for no limit",
+    parse: bytes,
+  }),
   metricsOpen: setting({
     env: "MILLRACE_METRICS_OPEN",
     fallback: "false",

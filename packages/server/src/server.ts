@@ -30,6 +30,7 @@ import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
+import { keepEnvironments } from "./loops/keep-environments.ts";
 import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
 import { StoreMeasures } from "./loops/measure-stores.ts";
@@ -188,6 +189,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     uploads: config.teamUploads,
     logs: config.teamLogs,
     texts: config.teamTexts,
+    exports: config.teamExports,
+    environments: config.teamEnvironments,
   };
   const measures = new StoreMeasures({ store, engine, teamStores, serverId, quotas });
   const shared = {
@@ -225,6 +228,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
     countUsage({ ...shared, ...retention(config) }),
+    keepEnvironments({ ...shared, ...retention(config), serverId }),
     fireTasks(shared),
     copyStores({ ...shared, ...storeKeeping(config) }),
     tidyStores({ ...shared, ...storeKeeping(config) }),

@@ -5,13 +5,15 @@
  */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { IsolationLevel, JobSpec } from "../src/engines/engine.ts";
+import { AttemptFolder } from "../src/engines/local/attempt-folder.ts";
+import { DiskWatch } from "../src/engines/local/limits.ts";
 import type { LocalEngine } from "../src/engines/local/local-engine.ts";
 import { type LocalFixture, localFixture, whyNot } from "./support/local-engine.ts";
 
@@ -52,6 +54,23 @@ with tarfile.open(path, "w:gz") as archive:
 for (const level of ["uid", "bwrap"] as const) {
   describe(`environments at ${level}`, { skip: await whyNot(level) }, () => environments(level));
 }
+
+describe("an environment that is being built", () => {
+  it("counts to the limit of disk of the job that builds it", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-building-"));
+    const folder = new AttemptFolder(dataDir, "job.1");
+    folder.make();
+    const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
+    const why = () => new DiskWatch().over(folder, limits, 0);
+    const built = join(dataDir, "environment");
+    await mkdir(built);
+    await writeFile(join(built, "large"), Buffer.alloc(2 * 1024 ** 2, 1));
+    assert.equal(await why(), undefined);
+    folder.write("building", `${built}\n`);
+    assert.match((await why()) ?? "", /over its limit of 1 MiB in its folders/);
+    await rm(dataDir, { recursive: true });
+  });
+});
 
 function environments(level: IsolationLevel): void {
   let fixture: LocalFixture;
@@ -232,6 +251,14 @@ while time.time() < end:
     });
     assert.match(built, /Building virtualenv/);
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/);
+  });
+
+  it("lie with their team's, and say how large they are", async () => {
+    await start({ requirements: "# sized", teamId: 5 });
+    const names = await readdir(join(fixture.dataDir, "envs/5"));
+    const size = names.find((name) => name.endsWith(".size")) ?? "";
+    assert.ok(Number(await readFile(join(fixture.dataDir, "envs/5", size), "utf8")) > 1_000_000);
+    assert.match(await start({ requirements: "# sized", teamId: 5 }), /Using cached virtualenv/);
   });
 
   it("differ where a file that a named file names differs, and are shared where it does not", async () => {

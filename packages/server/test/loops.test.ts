@@ -21,11 +21,12 @@ import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
 import { openAttempt, openAttempts } from "../src/store/attempts.ts";
 import { versionIdOf } from "../src/store/dataset-versions.ts";
-import { insertExport } from "../src/store/exports.ts";
+import { findExport, insertExport } from "../src/store/exports.ts";
 import { insertFile } from "../src/store/files.ts";
 import { moveJob } from "../src/store/jobs.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
+import { usageOf } from "../src/store/team-usage.ts";
 import { insertTeam } from "../src/store/teams.ts";
 import type { TeamStores } from "../src/team-stores/team-stores.ts";
 import { putVersion } from "./support/datasets.ts";
@@ -152,10 +153,34 @@ describe("loops", () => {
       },
     } as unknown as TeamStores;
     const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports });
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
     await loop.runOnce();
     await loop.runOnce();
     assert.deepEqual(served, ["a", "small", "b", "c", "d", "e", "a", "b"]);
+  });
+
+  it("write no more files of exports than a team's quota: the export fails, says so, and its files go", async () => {
+    await store.write((db) => db.deleteFrom("exports").execute());
+    const uuid = await putVersion(store, "much", { rows_table: "much", num_objects: 100 });
+    const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
+    const row = { id: "much", team_id: 1, version_id, status: "pending", num_files: 100, files_done: 0 } as const;
+    await store.write((db) => insertExport(db, { ...row, error: null, created_at: iso(now) }));
+    const teamStores = {
+      exportRows: (_team: number, _rows: object, path: string) => writeFile(path, Buffer.alloc(1024 ** 2, 1)),
+    } as unknown as TeamStores;
+    const folder = join(dataDir, "exports", "much");
+    const exports = { path: (_id: string, file: number) => join(folder, String(file)) };
+    const room = { ...quotas, exports: 3 * 1024 ** 2 };
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas: room });
+    for (let turn = 0; turn < 3; turn++) await loop.runOnce();
+    const { status, files_done, error } = (await findExport(store.db, "much")) ?? {};
+    assert.deepEqual([status, files_done], ["failed", 3]);
+    assert.match(
+      error ?? "",
+      /exports take 3 MiB, and their quota is 3 MiB \(max_export_bytes, MILLRACE_TEAM_EXPORTS\)/,
+    );
+    await assert.rejects(access(folder));
+    assert.equal((await usageOf(store.db, 1)).exports, 0);
   });
 
   it("sweep files that no job took along after the documented time, with their bytes", async () => {

@@ -12,14 +12,19 @@ import { pino } from "pino";
 import WebSocket from "ws";
 import { createJob, readLog, runJob, shell, waitForStatus } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
+import type { Disk } from "../src/disk.ts";
 import { day, iso } from "../src/domain/clock.ts";
 import { jobIdAt } from "../src/domain/job-ids.ts";
 import { createAdminToken } from "../src/domain/tokens.ts";
+import { keepEnvironments } from "../src/loops/keep-environments.ts";
 import { removeOldEnvironments } from "../src/loops/old-environments.ts";
 import { type RetentionContext, removeOldLogs, removeOldRows } from "../src/loops/retention.ts";
 import { type RunningServer, startServer } from "../src/server.ts";
 import { takeKey } from "../src/store/idempotency-keys.ts";
+import { usageOf } from "../src/store/team-usage.ts";
+import { insertTeam } from "../src/store/teams.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { noQuotas } from "./support/quotas.ts";
 
 const log = pino({ level: "silent" });
 const exists = (path: string) =>
@@ -191,6 +196,49 @@ describe("old virtualenvs", () => {
     await once(holder, "close");
     await sweep();
     assert.deepEqual(await left(), ["building", "young"]);
+  });
+
+  it("of a team go beyond its quota, those first that no job used for longest; not what a running job uses", async () => {
+    const jobsDir = join(envsDir, "jobs");
+    const team = async (name: string) =>
+      (await server.store.write((db) => insertTeam(db, { name, created_at: iso(Date.now()) }))) ?? 0;
+    const [mine, others] = [await team("mine"), await team("others")];
+    for (const [index, name] of ["a", "b", "c", "d"].entries()) {
+      await make(`${mine}/${name}`, 10 - index);
+      await writeFile(join(envsDir, `${mine}/${name}.size`), "10\n");
+    }
+    await make(`${others}/old`, 20);
+    const client = await server.client();
+    const job = await createJob(client, shell("sleep 60"));
+    await waitForStatus(client, job.id, ["RUNNING"]);
+    const [attempt] = await server.store.db.selectFrom("attempts").selectAll().where("job_id", "=", job.id).execute();
+    const folder = join(jobsDir, `${job.id}.${attempt?.attempt}`);
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, "venv"), `${join(envsDir, `${mine}/a`)}\n`);
+    const keeping = (quota: number, isLow = false) =>
+      keepEnvironments({
+        store: server.store,
+        clock: { now: () => Date.now(), monotonic: () => 0 },
+        log,
+        envsDir,
+        jobsDir,
+        envDays: 30,
+        serverId: attempt?.server_id ?? "",
+        disk: { isLow: async (more = 0) => isLow && more > -15 } as unknown as Disk,
+        quotas: { ...noQuotas, environments: quota },
+      }).runOnce();
+    const kept = async () =>
+      (await readdir(join(envsDir, String(mine)))).filter((name) => /^[a-d]$/.test(name)).join("");
+    await keeping(0);
+    assert.equal(await kept(), "abcd");
+    await keeping(25);
+    assert.equal(await kept(), "ad", "a is in use; b and c were used before d");
+    assert.equal((await usageOf(server.store.db, mine)).environments, 20);
+    await keeping(0, true);
+    assert.equal(await kept(), "a", "on a full disk whatever nobody uses goes");
+    assert.ok(!(await readdir(join(envsDir, String(others)))).includes("old"), "whosever it is");
+    await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
+    for (const name of [mine, others, "jobs"]) await rm(join(envsDir, String(name)), { recursive: true });
   });
 
   it("stay while a job runs that began before their last use", async () => {

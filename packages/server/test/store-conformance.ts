@@ -621,13 +621,15 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
         ["complete", 2],
       ] as const) {
         const open = (await nextOpenExport(store.db, 1, "")) as ExportRow;
-        const counted = await Promise.all([1, 2].map(() => store.write((db) => countFile(db, open))));
+        const counted = await Promise.all([1, 2].map(() => store.write((db) => countFile(db, open, 100))));
         assert.deepEqual(counted.sort(), [false, true]);
         const now = await findExport(store.db, "export");
-        assert.deepEqual([now?.status, now?.files_done], [status, files_done]);
+        assert.deepEqual([now?.status, now?.files_done, now?.bytes], [status, files_done, 100 * files_done]);
+        assert.equal((await usageOf(store.db, 1)).exports, 100 * files_done);
       }
       assert.deepEqual(await teamsWithOpenExports(store.db), []);
       assert.deepEqual(await store.write((db) => deleteExportsBefore(db, iso(now + 1), 10)), ["export"]);
+      assert.equal((await usageOf(store.db, 1)).exports, 0);
     });
 
     it("tells the bytes of what is large of a version without reading it", async () => {

@@ -41,6 +41,8 @@ describe("teams", () => {
         max_upload_bytes: null,
         max_log_bytes: null,
         max_text_bytes: null,
+        max_export_bytes: null,
+        max_environment_bytes: null,
         library_version: null,
         created_at: "",
       },

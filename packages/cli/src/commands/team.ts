@@ -73,6 +73,8 @@ function show(team: Team, json: boolean, output: Output): number {
       ["max_upload_bytes", quotaText(team.max_upload_bytes)],
       ["max_log_bytes", quotaText(team.max_log_bytes)],
       ["max_text_bytes", quotaText(team.max_text_bytes)],
+      ["max_export_bytes", quotaText(team.max_export_bytes)],
+      ["max_environment_bytes", quotaText(team.max_environment_bytes)],
       ["library_version", team.library_version ?? "default"],
       ["created_at", team.created_at],
     ]);
@@ -88,6 +90,8 @@ interface QuotaFlags {
   readonly "max-uploads": string | undefined;
   readonly "max-logs": string | undefined;
   readonly "max-texts": string | undefined;
+  readonly "max-exports": string | undefined;
+  readonly "max-environments": string | undefined;
 }
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -103,7 +107,9 @@ function readSize(flag: string, text: string): number {
   });
 }
 
-const sizeOf = (flags: QuotaFlags, flag: "max-datasets" | "max-uploads" | "max-logs" | "max-texts", field: string) => {
+type SizeFlag = "max-datasets" | "max-uploads" | "max-logs" | "max-texts" | "max-exports" | "max-environments";
+
+const sizeOf = (flags: QuotaFlags, flag: SizeFlag, field: string) => {
   const text = flags[flag];
   return text === undefined ? {} : { [field]: readSize(flag, text) };
 };
@@ -122,6 +128,8 @@ const quotasOf = (flags: QuotaFlags) => ({
   ...sizeOf(flags, "max-uploads", "max_upload_bytes"),
   ...sizeOf(flags, "max-logs", "max_log_bytes"),
   ...sizeOf(flags, "max-texts", "max_text_bytes"),
+  ...sizeOf(flags, "max-exports", "max_export_bytes"),
+  ...sizeOf(flags, "max-environments", "max_environment_bytes"),
 });
 
 const add: Handler<"team add"> = async ({ flags, arguments: { NAME: name } }, output) => {

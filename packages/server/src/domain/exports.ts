@@ -11,6 +11,7 @@ import { fullName } from "./dataset-names.ts";
 import { arrayText } from "./json-texts.ts";
 import type { KeyRing } from "./key-ring.ts";
 import type { Team } from "./principals.ts";
+import { type DiskQuotas, whyNoExports } from "./quotas.ts";
 
 export interface ExportRules {
   /** At most; wide rows go into more and smaller files. */
@@ -27,7 +28,13 @@ interface ExportWish {
 }
 
 /** Runs inside a write. One that will live for a while yet serves everybody who asks. */
-export async function wantExport(db: Db, wish: ExportWish, rules: ExportRules, now: number): Promise<ExportRow> {
+export async function wantExport(
+  db: Db,
+  wish: ExportWish,
+  rules: ExportRules,
+  quotas: DiskQuotas,
+  now: number,
+): Promise<ExportRow> {
   const { team, actor, version } = wish;
   const target = `${fullName(wish.dataset)}@${version.version}`;
   if (version.rows_table === null)
@@ -42,6 +49,8 @@ export async function wantExport(db: Db, wish: ExportWish, rules: ExportRules, n
     );
   const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
   if (usable) return usable;
+  const why = await whyNoExports(db, team.id, quotas);
+  if (why !== undefined) throw new ApiError("wrong_state", why);
   const files = countFiles(version.num_objects, (await getVersion(db, version.id))?.preview ?? null, rules);
   if (files > mostFiles)
     throw new ApiError(
@@ -55,6 +64,7 @@ export async function wantExport(db: Db, wish: ExportWish, rules: ExportRules, n
     status: files === 0 ? "complete" : "pending",
     num_files: files,
     files_done: 0,
+    bytes: 0,
     error: null,
     created_at: iso(now),
   };

@@ -22,6 +22,8 @@ export interface DiskQuotas {
   readonly uploads: number;
   readonly logs: number;
   readonly texts: number;
+  readonly exports: number;
+  readonly environments: number;
 }
 
 const columns = {
@@ -29,12 +31,15 @@ const columns = {
   uploads: "max_upload_bytes",
   logs: "max_log_bytes",
   texts: "max_text_bytes",
+  exports: "max_export_bytes",
+  environments: "max_environment_bytes",
 } as const;
 const settings = {
   datasets: "MILLRACE_TEAM_DATASETS",
   uploads: "MILLRACE_TEAM_UPLOADS",
   logs: "MILLRACE_TEAM_LOGS",
   texts: "MILLRACE_TEAM_TEXTS",
+  exports: "MILLRACE_TEAM_EXPORTS",
 } as const;
 
 /** In bytes; 0: no limit. */
@@ -46,7 +51,10 @@ export async function readUsage(db: Db, teamId: number, defaults: DiskQuotas): P
   const own = await quotasOf(db, teamId);
   const usage = await usageOf(db, teamId);
   const of = (kind: UsageKind) => ({ bytes: usage[kind], quota: diskQuota(own, kind, defaults) || null });
-  return { datasets: of("datasets"), uploads: of("uploads"), logs: of("logs"), texts: of("texts") };
+  return {
+    ...{ datasets: of("datasets"), uploads: of("uploads"), logs: of("logs") },
+    ...{ texts: of("texts"), exports: of("exports"), environments: of("environments") },
+  };
 }
 
 interface NamedTeam {
@@ -89,6 +97,13 @@ export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number
     "wrong_state",
     `The long texts of jobs of the team ${team.name} (scripts, requirements, params) take ${sizeText(used - added)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
   );
+}
+
+/** Refuses an export while those of the team are over their quota. Undefined: there is room. */
+export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas): Promise<string | undefined> {
+  const { bytes: used, quota } = (await readUsage(db, teamId, defaults)).exports;
+  if (quota === null || used < quota) return undefined;
+  return `The files of the team's exports take ${sizeText(used)}, and their quota is ${sizeText(quota)} (max_export_bytes, ${settings.exports}). They are removed some hours after they were asked for (MILLRACE_EXPORT_HOURS); an administrator of the server can give the team more.`;
 }
 
 /** For the owner of a job that was ended for it. */

@@ -54,8 +54,17 @@ export async function createTeam(
 function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
   const { max_running, max_queued, max_tasks, max_schedules } = input;
   const { max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes } = input;
+  const { max_export_bytes, max_environment_bytes } = input;
   const counts = { max_running, max_queued, max_tasks, max_schedules };
-  const all = { ...counts, max_dataset_bytes, max_upload_bytes, max_log_bytes, max_text_bytes };
+  const all = {
+    ...counts,
+    max_dataset_bytes,
+    max_upload_bytes,
+    max_log_bytes,
+    max_text_bytes,
+    max_export_bytes,
+    max_environment_bytes,
+  };
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (typeof value === "number" ? [[name, value || null]] : [])),
   );

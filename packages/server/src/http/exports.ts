@@ -9,13 +9,15 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function exportRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, keys, exports: rules, signals } = context;
+  const { store, clock, keys, exports: rules, signals, quotas } = context;
 
   register(app, context, routes.exportDataset, async ({ principal, actor, team, query }) => {
     const dataset = readNamed(query, principal.username);
     const version = await getLiveVersion(store.db, team, dataset);
     await context.disk.requireRoom();
-    const row = await store.write((db) => wantExport(db, { team, actor, dataset, version }, rules, clock.now()));
+    const row = await store.write((db) =>
+      wantExport(db, { team, actor, dataset, version }, rules, quotas, clock.now()),
+    );
     signals.exports.wake();
     return { export_id: row.id, signed_urls: exportUrls(keys, context.publicUrl(), row, rules) };
   });

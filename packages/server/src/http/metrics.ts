@@ -35,7 +35,7 @@ async function allFamilies(context: HttpContext): Promise<Family[]> {
   ];
 }
 
-const kinds = ["datasets", "uploads", "logs", "texts"] as const;
+const kinds = ["datasets", "uploads", "logs", "texts", "exports", "environments"] as const;
 
 async function usageFamilies({ store, quotas }: HttpContext): Promise<Family[]> {
   const [usage, own] = await Promise.all([allUsage(store.db), allQuotas(store.db)]);
@@ -46,7 +46,7 @@ async function usageFamilies({ store, quotas }: HttpContext): Promise<Family[]> 
   return [
     {
       name: "millrace_team_bytes",
-      help: "What teams keep: datasets, uploads and logs of ended jobs on disk, long texts of jobs in the store.",
+      help: "What teams keep: datasets, uploads, logs of ended jobs, exports and environments on disk, long texts of jobs in the store.",
       type: "gauge",
       samples: of(
         usage,

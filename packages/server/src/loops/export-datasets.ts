@@ -7,6 +7,7 @@ import { dirname } from "node:path";
 import type { Logger } from "pino";
 import type { Disk } from "../disk.ts";
 import { rowsOfFile } from "../domain/exports.ts";
+import { type DiskQuotas, whyNoExports } from "../domain/quotas.ts";
 import type { Signals } from "../domain/signals.ts";
 import { getVersion } from "../store/dataset-versions.ts";
 import { countFile, type ExportRow, failExport, nextOpenExport, teamsWithOpenExports } from "../store/exports.ts";
@@ -23,6 +24,7 @@ export interface ExportsContext {
   readonly log: Logger;
   readonly teamStores: TeamStores;
   readonly exports: { readonly path: (id: string, file: number) => string };
+  readonly quotas: DiskQuotas;
 }
 
 /** Files in one run: a stop waits for no more. */
@@ -69,9 +71,11 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
   const version = await getVersion(store.db, row.version_id);
   try {
     if (!version?.rows_table) throw new StoreUnusable("The version is no longer there");
+    const full = await whyNoExports(store.db, row.team_id, context.quotas);
+    if (full !== undefined) throw new StoreUnusable(full);
     const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };
-    await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
-    await store.write((db) => countFile(db, row));
+    const size = await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
+    await store.write((db) => countFile(db, row, size));
   } catch (error) {
     // Renamed meanwhile: the next run finds it under its new name. A full disk and an absent database are waited for.
     if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
@@ -79,18 +83,27 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     if (!(error instanceof StoreUnusable)) log.error({ err: error, export: row.id }, "an export failed");
     const why = error instanceof StoreUnusable ? error.message : "the server could not write it; its log says why";
     await store.write((db) => failExport(db, row.id, why));
+    // What is left here goes with the next sweep.
+    await rm(dirname(context.exports.path(row.id, 0)), { recursive: true, force: true }).catch(() => {});
   }
 }
 
 type Rows = Parameters<TeamStores["exportRows"]>[1];
 
-async function writeFile({ teamStores, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<void> {
+/** Returns its bytes on disk. */
+async function writeFile({ teamStores, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<number> {
   const final = exports.path(row.id, row.files_done);
   const draft = `${final}.part`;
   await mkdir(dirname(final), { recursive: true, mode: 0o700 });
   await rm(draft, { force: true });
   await teamStores.exportRows(row.team_id, rows, draft);
   const written = await open(draft, "r");
-  await written.sync().finally(() => written.close());
-  await rename(draft, final);
+  try {
+    await written.sync();
+    const { blocks } = await written.stat();
+    await rename(draft, final);
+    return blocks * 512;
+  } finally {
+    await written.close();
+  }
 }

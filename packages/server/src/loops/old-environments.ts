@@ -1,6 +1,6 @@
-/** Removes virtualenvs that no job has used for a long time. Each use sets the time of the mark beside it, `<name>.ready`. */
+/** Removes virtualenvs. Each use sets the time of the mark beside it, `<name>.ready`; `<name>.size` has its bytes on disk. */
 import { execFile } from "node:child_process";
-import { readdir, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Logger } from "pino";
@@ -17,6 +17,13 @@ export interface EnvironmentsContext {
   readonly envDays: number;
 }
 
+export interface KeptEnvironment {
+  readonly path: string;
+  readonly bytes: number;
+  /** When a job last took it, in milliseconds since the epoch. */
+  readonly used: number;
+}
+
 const trash = ".trash";
 const mark = ".ready";
 
@@ -26,38 +33,68 @@ const mark = ".ready";
  * seconds since the epoch.
  */
 const putAway = `
-[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm "$1${mark}" && mv -T "$1" "$1${trash}"
+[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" && mv -T "$1" "$1${trash}"
 `;
+
+/** Teams that have some. */
+export const teamsWithEnvironments = async (envsDir: string): Promise<number[]> =>
+  (await readdir(envsDir).catch(() => [])).filter((name) => /^\d{1,10}$/.test(name)).map(Number);
+
+/** Of one folder. */
+export async function keptEnvironments(folder: string): Promise<KeptEnvironment[]> {
+  const names = (await readdir(folder).catch(() => [])).filter((entry) => entry.endsWith(mark));
+  const found = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name.slice(0, -mark.length));
+      const used = (await stat(path + mark).catch(() => undefined))?.mtimeMs;
+      const bytes = Number(await readFile(`${path}.size`, "utf8").catch(() => "0"));
+      return used === undefined ? [] : [{ path, bytes: Number.isSafeInteger(bytes) ? bytes : 0, used }];
+    }),
+  );
+  return found.flat();
+}
 
 export async function removeOldEnvironments(context: EnvironmentsContext): Promise<void> {
   const { store, clock, envsDir, envDays } = context;
-  const names = await readdir(envsDir).catch(() => []);
-  for (const name of names.filter((entry) => entry.endsWith(trash))) await drop(context, name);
+  const teams = (await teamsWithEnvironments(envsDir)).map((team) => join(envsDir, String(team)));
+  // Earlier versions had all of them in one folder.
+  const folders = [envsDir, ...teams];
+  for (const folder of folders) await dropTrash(context, folder);
   if (envDays === 0) return;
   // A job that runs may be using whatever was used since it began.
   const oldest = await oldestAttempt(store.db);
   const cutoff = Math.min(clock.now() - envDays * day, oldest ? Date.parse(oldest) : Number.POSITIVE_INFINITY);
-  for (const name of names.filter((entry) => entry.endsWith(mark)).map((entry) => entry.slice(0, -mark.length))) {
-    const used = await stat(join(envsDir, name + mark)).catch(() => undefined);
-    if (used && used.mtimeMs < cutoff) await remove(context, name, cutoff);
-  }
+  for (const folder of folders)
+    for (const { path, used } of await keptEnvironments(folder))
+      if (used < cutoff) await removeEnvironment(context, path, cutoff);
 }
 
-async function remove(context: EnvironmentsContext, name: string, cutoff: number): Promise<void> {
-  const path = join(context.envsDir, name);
+/** Unless a job has taken it since this time, or is about to. Returns whether it is gone. */
+export async function removeEnvironment(
+  context: Pick<EnvironmentsContext, "log">,
+  path: string,
+  cutoff: number,
+): Promise<boolean> {
   const words = ["-n", `${path}.lock`, "/bin/sh", "-c", putAway, "sh", path, String(Math.floor(cutoff / 1000))];
   const taken = await promisify(execFile)("flock", words).then(
     () => true,
     () => false,
   );
-  if (taken) await drop(context, `${name}${trash}`);
+  if (taken) await drop(context, `${path}${trash}`);
+  return taken;
 }
 
-async function drop({ envsDir, log }: EnvironmentsContext, name: string): Promise<void> {
+async function dropTrash(context: EnvironmentsContext, folder: string): Promise<void> {
+  const names = (await readdir(folder).catch(() => [])).filter((entry) => entry.endsWith(trash));
+  for (const name of names) await drop(context, join(folder, name));
+}
+
+async function drop({ log }: Pick<EnvironmentsContext, "log">, path: string): Promise<void> {
+  const environment = path.slice(path.lastIndexOf("/") + 1).replace(trash, "");
   try {
-    await rm(join(envsDir, name), { recursive: true, force: true });
-    log.info({ environment: name.replace(trash, "") }, "a virtualenv that no job used was removed");
+    await rm(path, { recursive: true, force: true });
+    log.info({ environment }, "a virtualenv was removed");
   } catch (error) {
-    log.warn({ err: error, environment: name }, "an old virtualenv could not be removed; it is tried again later");
+    log.warn({ err: error, environment }, "an old virtualenv could not be removed; it is tried again later");
   }
 }

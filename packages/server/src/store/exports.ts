@@ -1,12 +1,14 @@
 /** Exports in the store; their files lie in the data folder. */
-import { type Selectable, sql } from "kysely";
+import { type Insertable, type Selectable, sql } from "kysely";
 import { parts } from "./parts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
+import { addUsage } from "./team-usage.ts";
 
 export type ExportRow = Selectable<Tables["exports"]>;
 
-export const insertExport = (db: Db, row: ExportRow) => db.insertInto("exports").values(row).execute();
+export const insertExport = (db: Db, row: Insertable<Tables["exports"]>) =>
+  db.insertInto("exports").values(row).execute();
 
 export const findExport = (db: Db, id: string): Promise<ExportRow | undefined> =>
   db.selectFrom("exports").selectAll().where("id", "=", id).executeTakeFirst();
@@ -41,36 +43,53 @@ export const nextOpenExport = (db: Db, teamId: number, after: string): Promise<E
     .limit(1)
     .executeTakeFirst();
 
-/** One more file is there. Whoever counts from the same number is the only one that counts it. */
-export async function countFile(db: Db, { id, files_done, num_files }: ExportRow): Promise<boolean> {
+/** One more file is there, of so many bytes. Whoever counts from the same number is the only one that counts it. */
+export async function countFile(
+  db: Db,
+  { id, team_id, files_done, num_files }: ExportRow,
+  size: number,
+): Promise<boolean> {
   const status = files_done + 1 >= num_files ? "complete" : "running";
   const { numUpdatedRows } = await db
     .updateTable("exports")
-    .set({ files_done: files_done + 1, status })
+    .set((eb) => ({ files_done: files_done + 1, status, bytes: eb("bytes", "+", size) }))
     .where("id", "=", id)
     .where("files_done", "=", files_done)
     .where("status", "in", ["pending", "running"])
     .executeTakeFirst();
-  return numUpdatedRows === 1n;
+  if (numUpdatedRows !== 1n) return false;
+  await addUsage(db, team_id, "exports", size);
+  return true;
 }
 
-export const failExport = (db: Db, id: string, error: string) =>
-  db
-    .updateTable("exports")
-    .set({ status: "failed", error })
-    .where("id", "=", id)
-    .where("status", "in", ["pending", "running"])
-    .execute();
+export async function failExport(db: Db, id: string, error: string): Promise<void> {
+  const open = db.selectFrom("exports").selectAll().where("id", "=", id).where("status", "in", ["pending", "running"]);
+  const failed = await open.execute();
+  await giveBack(db, failed);
+  for (const row of failed)
+    await db.updateTable("exports").set({ status: "failed", bytes: 0, error }).where("id", "=", row.id).execute();
+}
+
+/** Their files go soon, and count no more. */
+async function giveBack(db: Db, rows: readonly Pick<ExportRow, "team_id" | "bytes">[]): Promise<void> {
+  const freed = new Map<number, number>();
+  for (const { team_id, bytes } of rows) freed.set(team_id, (freed.get(team_id) ?? 0) + bytes);
+  for (const [team, bytes] of freed) await addUsage(db, team, "exports", -bytes);
+}
 
 /** Exports of versions that are gone: nobody may fetch them any more. */
 export async function markExportsRemovedOf(db: Db, versionIds: readonly number[]): Promise<void> {
-  for (const part of parts(versionIds))
-    await db.updateTable("exports").set({ status: "removed" }).where("version_id", "in", part).execute();
+  for (const part of parts(versionIds)) {
+    await giveBack(db, await db.selectFrom("exports").selectAll().where("version_id", "in", part).execute());
+    const of = db.updateTable("exports").where("version_id", "in", part);
+    await of.set({ status: "removed", bytes: 0 }).execute();
+  }
 }
 
 /** Returns the ids of those that are no longer there; their files are the caller's to remove. */
 export const deleteExportsBefore = async (db: Db, before: string, limit: number): Promise<string[]> => {
   const old = db.selectFrom("exports").select("id").where("created_at", "<", before).orderBy("created_at").limit(limit);
-  const rows = await db.deleteFrom("exports").where("id", "in", old).returning("id").execute();
+  const rows = await db.deleteFrom("exports").where("id", "in", old).returning(["id", "team_id", "bytes"]).execute();
+  await giveBack(db, rows);
   return rows.map(({ id }) => id);
 };

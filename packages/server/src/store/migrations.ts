@@ -23,6 +23,7 @@ const migrations: readonly Migration[] = [
   storePeaks,
   sharedTexts,
   taskQuotas,
+  roomQuotas,
 ];
 
 /** The version of the schema that this program writes. */
@@ -208,6 +209,17 @@ async function taskQuotas(db: Kysely<Tables>): Promise<void> {
     `update tasks set team_id = (select jobs.team_id from jobs where jobs.id = tasks.job_id)`,
     `create index tasks_by_team on tasks (team_id, next_run, job_id)`,
     `create index schedules_by_team on schedules (team_id, next_run, id) where next_run is not null`,
+  ]);
+}
+
+/** What exports and environments take, and how much they may. */
+async function roomQuotas(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `alter table teams add column max_export_bytes bigint`,
+    `alter table teams add column max_environment_bytes bigint`,
+    `alter table team_usage add column exports bigint not null default 0`,
+    `alter table team_usage add column environments bigint not null default 0`,
+    `alter table exports add column bytes bigint not null default 0`,
   ]);
 }
 

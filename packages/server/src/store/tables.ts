@@ -46,7 +46,15 @@ export interface Tables {
   exports: ExportsTable;
   team_stores: TeamStoresTable;
   /** Bytes on disk; null: not measured since there are measures. */
-  team_usage: { team_id: number; datasets: number | null; uploads: number; logs: number; texts: number };
+  team_usage: {
+    team_id: number;
+    datasets: number | null;
+    uploads: number;
+    logs: number;
+    texts: number;
+    exports: number;
+    environments: number;
+  };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;
   /** Edges of a pipeline's graph, by the original jobs' ids. */
@@ -82,6 +90,8 @@ interface TeamsTable {
   max_upload_bytes: number | null;
   max_log_bytes: number | null;
   max_text_bytes: number | null;
+  max_export_bytes: number | null;
+  max_environment_bytes: number | null;
   /** Given to jobs that name no credentials. */
   default_credentials_id: number | null;
   /** Version of the dataset library that its jobs get which name none; null: the server's default. */
@@ -329,6 +339,8 @@ interface ExportsTable {
   status: ExportStatus;
   num_files: number;
   files_done: number;
+  /** Of the files that are there, on disk. */
+  bytes: Generated<number>;
   error: string | null;
   created_at: string;
 }

@@ -3,10 +3,10 @@ import { sql } from "kysely";
 import { prepared } from "./prepared.ts";
 import type { Db } from "./store.ts";
 
-export type UsageKind = "datasets" | "uploads" | "logs" | "texts";
+export type UsageKind = "datasets" | "uploads" | "logs" | "texts" | "exports" | "environments";
 export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
 
-const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0 };
+const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0, exports: 0, environments: 0 };
 
 const ofTeam = prepared<{ teamId: number }>()((db, value) =>
   db.selectFrom("team_usage").selectAll().where("team_id", "=", value("teamId")),
@@ -33,11 +33,21 @@ export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Pr
   return datasets ?? bytes;
 }
 
+/** As it was just counted. */
+export async function setUsage(db: Db, teamId: number, kind: "environments", bytes: number): Promise<void> {
+  if ((await foundOrNothing(db, teamId))[kind] === bytes) return;
+  await db
+    .insertInto("team_usage")
+    .values({ ...nothing, team_id: teamId, [kind]: bytes })
+    .onConflict((c) => c.column("team_id").doUpdateSet({ [kind]: bytes }))
+    .execute();
+}
+
 /** More, or with a negative number less. */
 export async function addUsage(
   db: Db,
   teamId: number,
-  kind: Exclude<UsageKind, "datasets">,
+  kind: Exclude<UsageKind, "datasets" | "environments">,
   bytes: number,
 ): Promise<void> {
   if (bytes === 0) return;

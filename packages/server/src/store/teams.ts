@@ -25,6 +25,8 @@ const quotaColumns = [
   "max_upload_bytes",
   "max_log_bytes",
   "max_text_bytes",
+  "max_export_bytes",
+  "max_environment_bytes",
 ] as const;
 /** Null: the server's default. */
 export type TeamQuotas = Pick<Selectable<Tables["teams"]>, (typeof quotaColumns)[number]>;

@@ -159,6 +159,11 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
+  /** The environment that is built for it; empty: none just now. */
+  building(): string {
+    return this.#text("building").trim();
+  }
+
   /** The control group of the attempt; undefined: it has none. */
   group(): Group | undefined {
     const [name, oomKills, cpuSeconds] = this.#text("group").split(" ");

@@ -2,7 +2,7 @@
 # in the attempt's folder, with the rights of the server; what strangers wrote runs inside, by functions of the plan:
 # `stage` copies the files that requirements name and prints what tells them apart, `build_shared` and `build_own` fill
 # the folder $MILLRACE_VENV.
-# Set by the plan: envs (folder of environments), key, named (not empty where the requirements may name local files),
+# Set by the plan: envs (the team's folder of environments), key, named (not empty where the requirements may name local files),
 # owner (user of the job, or empty), evict (ends every process of that user, where nothing else does).
 
 cancelled() {
@@ -71,14 +71,18 @@ take -s
 use "Using cached virtualenv"
 take -x
 use "Using cached virtualenv"
-rm -rf "$MILLRACE_VENV"
+rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size"
 mkdir "$MILLRACE_VENV" || exit
+# While it is built it counts to what the job may take.
+echo "$MILLRACE_VENV" >building || exit
 [ -z "$owner" ] || chown "$owner:$owner" "$MILLRACE_VENV" || exit
 [ -n "$named" ] || fresh
 # Strangers do not get the lock: they could let go of it.
 if ("$build") 9>&-; then
   if seal; then
+    du -s --block-size=1 "$MILLRACE_VENV" | cut -f1 >"$MILLRACE_VENV.size"
     sync -f "$MILLRACE_VENV" 2>/dev/null
+    rm -f building
     true >"$MILLRACE_VENV.ready"
     use ""
   fi

@@ -3,6 +3,8 @@
  * in a folder that holds nothing of the job's but the files that its requirements name.
  */
 import { createHash } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import type { JobSpec } from "../engine.ts";
 import type { PlanInput } from "./plan.ts";
 import { quote, words } from "./shell.ts";
@@ -50,14 +52,22 @@ export const namesFiles = (requirements: string): boolean =>
     return archive.test(text) && !text.includes("://");
   });
 
+/** Those of one team lie together: what a team keeps is counted. */
+const teamEnvironments = ({ tools, spec }: Pick<PlanInput, "tools" | "spec">) =>
+  join(tools.envsDir, String(spec.teamId));
+
+/** Everybody may pass: what lies there is closed, or to be read. */
+export const makeTeamEnvironments = (input: Pick<PlanInput, "tools" | "spec">) =>
+  mkdirSync(teamEnvironments(input), { recursive: true, mode: 0o711 });
+
 export function environmentPhase(input: PlanInput): string {
-  const { folder, tools, isolation, spec, requirements = "" } = input;
+  const { folder, isolation, spec, requirements = "" } = input;
   const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
   return [
-    `  envs=${quote(tools.envsDir)} key=${keyOf(input)}`,
+    `  envs=${quote(teamEnvironments(input))} key=${keyOf(input)}`,
     `  named=${namesFiles(requirements) || indexIsLocal(spec) ? "yes" : ""} owner=${owner}`,
     `  evict() { ${isolation.evict(folder)}; }`,
-    `  . ${quote(tools.environmentScript)}`,
+    `  . ${quote(input.tools.environmentScript)}`,
   ].join("\n");
 }
 
@@ -79,7 +89,7 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
   const build = (building: "files" | "work", text: string) => {
     const rest = words(python, text, tools.uv ?? "");
     const command = `/bin/sh ${quote(script("build.sh"))} "$MILLRACE_VENV" ${rest}`;
-    return isolation.enter({ folder, readable, building, writable: ['"$MILLRACE_VENV"'], command });
+    return isolation.enter({ folder, readable, building, command });
   };
   const settled = indexIsLocal(spec) ? ["own"] : [];
   const staged = [script("requirements.txt"), folder.file("build/files"), ...settled];

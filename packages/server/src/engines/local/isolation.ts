@@ -16,10 +16,8 @@ export interface Inside {
   readonly folder: AttemptFolder;
   /** More that it may read beside the system's own. */
   readonly readable: readonly string[];
-  /** Shell words that may hold `$MILLRACE_VENV`: folders that it may write to beside its own. */
-  readonly writable?: readonly string[];
   /**
-   * An environment is being built: with the operator's variables only, and temporary folders of its own. In the folder
+   * The environment $MILLRACE_VENV is being built: with the operator's variables only, and temporary folders of its own. In the folder
    * `files`, with nothing of the job's in sight; or in its working folder, where what is built is the job's alone.
    */
   readonly building?: "files" | "work";
@@ -327,7 +325,7 @@ export class SandboxIsolation implements Isolation {
   /** Its namespace ends with its first process. */
   async endConfined(): Promise<void> {}
 
-  enter({ folder, readable, writable = [], building, store, command }: Inside): string {
+  enter({ folder, readable, building, store, command }: Inside): string {
     const { programs, sandbox, accounts, users, filter } = this.#options;
     const uid = folder.owner();
     const shared = store ? [store.folder] : [];
@@ -336,15 +334,14 @@ export class SandboxIsolation implements Isolation {
     const tmp = building === undefined ? "tmp" : "build/tmp";
     const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
     const view = words(...sandbox.words(attempt, filter !== undefined));
-    const mounts =
-      writable.length > 0
-        ? writable.map((path) => `--bind ${path} ${path}`)
-        : [`\${MILLRACE_VENV:+--ro-bind "$MILLRACE_VENV" "$MILLRACE_VENV"}`];
+    const how = building === undefined ? "--ro-bind" : "--bind";
+    // The folder above it would otherwise be the maker's alone, and the job could not pass.
+    const mount = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
     const become = users ? `${words(...becoming(users.programs.setpriv, uid, store?.group))} ` : "";
     const inside = startInside(folder.file(environment), command);
     const rules = filter === undefined ? "" : ` ${filterDescriptor}<${quote(filter)}`;
     return [
-      `  exec ${defaults(programs)} ${view} ${mounts.join(" ")} -- \\`,
+      `  exec ${defaults(programs)} ${view} ${mount} -- \\`,
       `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}${rules}`,
     ].join("\n");
   }

@@ -53,7 +53,9 @@ export class DiskWatch {
     this.#counting.add(folder.key);
     try {
       // What cannot be counted now is counted next time.
-      const used = await diskUsage([folder.work, folder.file("tmp"), folder.file("build")]).catch(() => 0);
+      const own = ["work", "tmp", "build", "own-env"].map((name) => folder.file(name));
+      const built = folder.building();
+      const used = await diskUsage(built === "" ? own : [...own, built]).catch(() => 0);
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
       if (used + elsewhere <= limits.disk) return undefined;

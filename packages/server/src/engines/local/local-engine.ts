@@ -19,7 +19,7 @@ import { Ages } from "./ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Group, type Usage } from "./cgroups.ts";
-import { buildSettings } from "./environments.ts";
+import { buildSettings, makeTeamEnvironments } from "./environments.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
@@ -150,6 +150,7 @@ export class LocalEngine implements Engine {
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const settings = buildSettings(this.#options.jobEnvironment, spec);
     if (requirements !== undefined) {
+      makeTeamEnvironments({ tools: this.#tools, spec });
       folder.writeInput("build-env", writeEnv(this.#buildEnvironment(spec, folder, settings)), uid);
     }
     const { limits } = this.#options;
