@@ -88,6 +88,10 @@ raise ValueError("no luck")
       (await fail(shell("nosuchprogram"))).message,
       /exit code 127\. A program was not found\. .*nosuchprogram/,
     );
+    assert.match(
+      (await fail(shell("#!/bin/sh\r\necho hello\r\n"))).message,
+      /127.*first line names .* carriage return\.$/s,
+    );
     assert.equal((await fail(shell('python3 -c "raise KeyError(7)"'))).message, "KeyError: 7");
     assert.match(
       (await fail(python("import sys; sys.exit('no input')"))).message,

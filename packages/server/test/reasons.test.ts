@@ -350,6 +350,20 @@ describe("an exit without an exception", () => {
       "The environment could not be built: No solution found when resolving dependencies: Because there are no versions of nosuch and you require nosuch, we can conclude that your requirements are unsatisfiable.",
     );
     assert.equal(
+      at(
+        "environment",
+        "Using Python 3.11.7 environment at: /venv\nerror: No solution found when resolving dependencies\n  cause: Because there is no version of six==0.0.0.404 and you require six==0.0.0.404, we can conclude that your requirements are unsatisfiable.\nThe virtualenv could not be built\n",
+      ).message,
+      "The environment could not be built: error: No solution found when resolving dependencies cause: Because there is no version of six==0.0.0.404 and you require six==0.0.0.404, we can conclude that your requirements are unsatisfiable.",
+    );
+    assert.equal(
+      at(
+        "repository",
+        "Cloning into '.'...\ngit@host: Permission denied (publickey).\nfatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the repository exists.\n",
+      ).message,
+      "The repository could not be cloned: git@host: Permission denied (publickey). fatal: Could not read from remote repository.",
+    );
+    assert.equal(
       at("datasets", "The team's dataset store is gone.\n").message,
       "The team's datasets could not be made ready: The team's dataset store is gone.",
     );

@@ -53,6 +53,11 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
     /process pool was terminated abruptly/,
     () => "One of its processes was ended, by a signal as a rule: running out of memory is the usual cause.",
   ],
+  [
+    /(?:exec: \.\/\S+: not found|failed to execute \.\/\S+: No such file or directory)$/,
+    () =>
+      "The program that the script's first line names is not on this machine, or that line ends with a carriage return.",
+  ],
   [/Illegal option -o pipefail/, () => "That is an option of bash: begin the script with #!/bin/bash."],
 ];
 

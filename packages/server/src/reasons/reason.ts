@@ -90,17 +90,25 @@ function fatalError(plain: string): string | undefined {
   return start === -1 ? undefined : lines.slice(start).join("\n").trimEnd();
 }
 
-/** The line that an installer or git marks as the error, or else the last line that says anything. */
+/** What an installer or git marks as the error, with what it says below it; or else the last line that says anything. */
 function lastError(plain: string): string | undefined {
-  const lines = lastLines(plain, Number.POSITIVE_INFINITY).map((line) => line.trim());
-  const marked = lines.findLastIndex((line) => /^(?:(?:ERROR|error|fatal):|× )/.test(line));
-  // An installer draws a tree of sentences below its cross.
-  if (lines[marked]?.startsWith("× ")) {
-    const tree = lines.slice(marked, marked + 6).filter((line) => !line.startsWith("The virtualenv could not"));
-    return tree.map((line) => line.replace(/^(?:×|[├╰]─▶|│) */, "")).join(" ");
-  }
-  return lines[marked] ?? lines.findLast((line) => !line.startsWith("The virtualenv could not"));
+  const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(
+    (line) => !line.startsWith("The virtualenv could not"),
+  );
+  const marked = lines.findLastIndex((line) => /^\s*(?:(?:ERROR|error|fatal):|× )/.test(line));
+  if (marked === -1) return lines.at(-1)?.trim();
+  // A remote says why by itself, and git only that it could not go on.
+  const first = lines[marked]?.startsWith("fatal: Could not read from remote") ? Math.max(0, marked - 1) : marked;
+  const next = lines.findIndex((line, index) => index > marked && !/^\s/.test(line));
+  const end = Math.min(next === -1 ? lines.length : next, marked + 1 + causeLines);
+  return lines
+    .slice(first, end)
+    .map((line) => line.trim().replace(/^(?:×|[├╰]─▶|│) */, ""))
+    .join(" ");
 }
+
+/** Lines below an error that belong to it: installers indent them. */
+const causeLines = 6;
 
 /** The message is cut rather than what helps. */
 function withHint(message: string): string {
