@@ -111,8 +111,10 @@ export const Job = Type.Object(
     next_run: nullable(Timestamp),
     reset: Type.Boolean(),
     exit_code: nullable(Type.Integer()),
-    error_message: nullable(Type.String()),
-    error_stack: nullable(Type.String()),
+    error_message: nullable(Type.String({ description: "why the job failed, and what helps where that is known" })),
+    error_stack: nullable(
+      Type.String({ description: "the traceback of a Python script, or the last lines of a log without one" }),
+    ),
     params: AnyMap,
     metrics: AnyMap,
     parent_job_id: nullable(Uuid),

@@ -27,16 +27,25 @@ export class Disk {
     const now = this.#clock.monotonic();
     if (now - this.#asked >= askEvery) {
       this.#asked = now;
-      // A file system that does not say counts as roomy: a write finds out.
-      this.#free = statfs(this.#folder).then(
-        ({ bavail, bsize }) => bavail * bsize,
-        () => Number.POSITIVE_INFINITY,
-      );
+      this.#free = this.#ask();
     }
     return this.#free;
   }
 
-  /** Whether it is, or would be with so many bytes more. */
+  #ask(): Promise<number> {
+    // A file system that does not say counts as roomy: a write finds out.
+    return statfs(this.#folder).then(
+      ({ bavail, bsize }) => bavail * bsize,
+      () => Number.POSITIVE_INFINITY,
+    );
+  }
+
+  /** Whether nothing more can be written, but for what is reserved, at this moment. */
+  async isFull(): Promise<boolean> {
+    return (await this.#ask()) < least;
+  }
+
+  /** Whether it is low, or would be with so many bytes more. */
   async isLow(more = 0): Promise<boolean> {
     return (await this.free()) - more < Math.max(this.#floor, least);
   }

@@ -188,6 +188,25 @@ describe("on a small file system", { skip: whyNoMount() }, () => {
     await withServer("0", test, logFile);
   });
 
+  it("a job that fails on a full disk says so, also where its log has no room for the error", async () => {
+    await withServer("0", async (client) => {
+      const gate = join(gates, "reason");
+      const wait = `while [ ! -e ${gate} ]; do sleep 0.05; done`;
+      const fillsLog = `${wait}; echo begun; while echo ${"x".repeat(90)}; do :; done; exit 3`;
+      const { id } = await createJob(client, shell(fillsLog));
+      await waitForStatus(client, id, ["RUNNING"]);
+      fill();
+      await writeFile(gate, "");
+      const { status, error_message } = await waitForEnd(client, id);
+      assert.equal(status, "FAILED");
+      assert.match(
+        error_message ?? "",
+        /exit code 3\. The server's disk is full, so the log may lack its end: ask the/,
+      );
+      await makeRoom();
+    });
+  });
+
   const bytesLeft = () => {
     const { bavail, bsize } = statfsSync(folder);
     return bavail * bsize;

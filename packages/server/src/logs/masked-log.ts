@@ -45,6 +45,11 @@ export class MaskedLog implements RawLog {
     return this.#search.mask(bytes).subarray(offset - start, end);
   }
 
+  /** The same for text that was taken from a log and changed: what an escape sequence tore apart is whole again. */
+  mask(text: string): string {
+    return this.#search.mask(Buffer.from(text)).toString("utf8");
+  }
+
   close(): Promise<void> {
     return this.#raw.close();
   }

@@ -4,13 +4,14 @@ import { hasPassed, iso } from "../domain/clock.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
+import { describeExit } from "../reasons/exits.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/jobs.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import { ClosedAttempts } from "./closed-attempts.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
-import { describeExit, describeFailure } from "./failures.ts";
+import { describeFailure } from "./failures.ts";
 import { Grace } from "./grace.ts";
 import type { Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
@@ -202,7 +203,8 @@ async function resultOf(context: ObserveContext, { attempt, observation }: Ended
     if (isUnavailable(error)) throw error;
     // Without its secrets in hand nothing of what a job said can be shown; its end stands all the same.
     context.log.error({ err: error, job: attempt.job_id }, "what the job said of itself cannot be read");
-    return exit.code === 0 ? {} : { error_message: describeExit(exit.code) };
+    const why = observation.overLimit ?? (exit.code === 0 ? null : describeExit(exit.code));
+    return why === null ? {} : { error_message: why };
   });
   const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...told };
   const good = exit.code === 0 && observation.overLimit === null;
@@ -216,9 +218,8 @@ async function whatItSaid(
   { exit, metrics: json, overLimit }: Observation & { state: "EXITED" },
 ): Promise<Result["changes"]> {
   const metrics = json === null ? {} : { metrics: await maskMetrics(context, jobId, json) };
-  if (overLimit !== null) return { ...metrics, error_message: overLimit };
-  if (exit.code === 0) return metrics;
+  if (exit.code === 0) return overLimit === null ? metrics : { ...metrics, error_message: overLimit };
   const job = await getJob(context.store.db, jobId);
   const queryType = job ? readSpec(job).query_type : "SHELL";
-  return { ...metrics, ...(await describeFailure(context, jobId, exit, queryType)) };
+  return { ...metrics, ...(await describeFailure(context, jobId, exit, queryType, overLimit)) };
 }

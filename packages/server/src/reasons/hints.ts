@@ -1,0 +1,71 @@
+/** What helps against an error that a job met, where its words do not say. */
+import { describeExit } from "./exits.ts";
+
+/** Packages that have another name than what is imported. */
+const packages: Readonly<Record<string, string>> = {
+  attr: "attrs",
+  bs4: "beautifulsoup4",
+  cv2: "opencv-python-headless",
+  dateutil: "python-dateutil",
+  distutils: "setuptools",
+  docx: "python-docx",
+  dotenv: "python-dotenv",
+  fitz: "PyMuPDF",
+  git: "GitPython",
+  jwt: "PyJWT",
+  magic: "python-magic",
+  PIL: "Pillow",
+  pkg_resources: "setuptools",
+  psycopg2: "psycopg2-binary",
+  skimage: "scikit-image",
+  sklearn: "scikit-learn",
+  yaml: "PyYAML",
+};
+
+type Hint = (match: RegExpExecArray) => string;
+
+const hints: readonly (readonly [RegExp, Hint])[] = [
+  [
+    /ModuleNotFoundError: No module named '([A-Za-z_]\w{0,99})(?:\.[\w.]*)?'(?!; )/,
+    ([, name = ""]) =>
+      `Require the package that has it: --req ${packages[name] ?? name}, or "${packages[name] ?? name}" in the dependencies of the script's metadata. A module of your own: --files ${name}.py, or --repository.`,
+  ],
+  [
+    /ImportError: \S{1,200}\.so[\w.]*: cannot open shared object file/,
+    () => "A library of the system is missing: require a package that brings it along, or ask the server's operator.",
+  ],
+  [
+    /\[Errno 28\]|no space left on device|database or disk is full/i,
+    () =>
+      "The file system is full: the server's disk, or a small one such as /dev/shm. Write less there, or ask the server's operator to make room.",
+  ],
+  [/\[Errno 122\]|disk quota exceeded/i, () => "The quota of the file system is used up: ask the server's operator."],
+  [
+    /\[Errno 27\]/,
+    () => "A file may be as large as the larger of MILLRACE_JOB_LOG and MILLRACE_JOB_DISK of the server.",
+  ],
+  [/^MemoryError\b/, () => "There was not enough memory for the script."],
+  [
+    /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/,
+    ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It"),
+  ],
+  [
+    /process pool was terminated abruptly/,
+    () => "One of its processes was ended, by a signal as a rule: running out of memory is the usual cause.",
+  ],
+  [
+    /(?:exec: \.\/\S+: not found|failed to execute \.\/\S+: No such file or directory)$/,
+    () =>
+      "The program that the script's first line names is not on this machine, or that line ends with a carriage return.",
+  ],
+  [/Illegal option -o pipefail/, () => "That is an option of bash: begin the script with #!/bin/bash."],
+];
+
+/** Empty: nothing is known. */
+export function hintFor(message: string): string {
+  for (const [pattern, hint] of hints) {
+    const match = pattern.exec(message.slice(0, 4096));
+    if (match) return hint(match);
+  }
+  return "";
+}

@@ -1,0 +1,138 @@
+/** Why a job failed, in words: from its exit and the end of its log, as a pure function of both. */
+import { raisedIn } from "./exceptions.ts";
+import { describeExit, signalOf } from "./exits.ts";
+import { hintFor } from "./hints.ts";
+import { lastLines, linesOf } from "./log-lines.ts";
+
+export interface Ending {
+  /** 128 + n for signal n. */
+  readonly code: number;
+  /** In which phase. */
+  readonly phase: string;
+  readonly isPython: boolean;
+  /** Whether the log, too, could not be written to its end. */
+  readonly diskFull: boolean;
+}
+
+/** The end of a log, as plain text; `cut`: there is more before it. */
+export interface Tail {
+  readonly plain: string;
+  readonly cut: boolean;
+}
+
+export interface Reason {
+  readonly message: string;
+  readonly stack: string | null;
+  /** False: the log may say more than its end does. */
+  readonly found: boolean;
+}
+
+/** Most bytes of each: the log has the rest. */
+export const reasonLimits = { message: 4096, stack: 64 * 1024 };
+
+const setups: Record<string, string> = {
+  repository: "The repository could not be cloned",
+  files: "The files could not be placed",
+  environment: "The environment could not be built",
+  datasets: "The team's datasets could not be made ready",
+};
+
+export function reasonOf(ending: Ending, tail: Tail): Reason {
+  const { message, stack, found } = unbounded(ending, tail);
+  return {
+    message: withHint(message),
+    stack: stack === null ? null : withoutMiddle(stack, reasonLimits.stack),
+    found,
+  };
+}
+
+function unbounded(ending: Ending, { plain, cut }: Tail): Reason {
+  const setup = setups[ending.phase];
+  if (setup) {
+    const why = lastError(plain) ?? describeExit(ending.code);
+    return { message: `${setup}: ${why}${fullDisk(ending)}`, stack: endOf(plain).join("\n") || null, found: true };
+  }
+  const raised = raisedIn(plain, cut);
+  const ended = raised !== undefined && raised.after <= patience(ending);
+  if (ended && signalOf(ending.code) === undefined) {
+    return { message: raised.message, stack: raised.stack, found: true };
+  }
+  return { ...byExit(ending, plain, ended ? raised.stack : undefined), found: ended || !cut };
+}
+
+/**
+ * Lines that may follow a traceback that ended a script. Python ends with 1 after an exception, and handlers of its exit
+ * may say something then; anything else ended for a reason of its own, which is the last that its log says.
+ */
+const patience = ({ isPython, code }: Ending) => (isPython && code === 1 ? 30 : 0);
+
+function byExit(ending: Ending, plain: string, traceback: string | undefined): Omit<Reason, "found"> {
+  const lines = endOf(plain);
+  const said = lines.slice(-messageLines).map((line) => line.trim());
+  const end = said.length === 0 ? "It wrote nothing to its log." : `Its log ends with: ${said.join("\n")}`;
+  const stack = traceback ?? fatalError(plain) ?? (lines.join("\n") || null);
+  return { message: `${describeExit(ending.code)}${fullDisk(ending)} ${end}`, stack };
+}
+
+const stackLines = 20;
+const messageLines = 3;
+const lineBytes = 500;
+
+const endOf = (plain: string) => lastLines(plain, stackLines).map((line) => beginningOfBytes(line, lineBytes));
+
+const fullDisk = ({ diskFull }: Ending) =>
+  diskFull ? " The server's disk is full, so the log may lack its end: ask the server's operator to make room." : "";
+
+/** What Python says of a signal where it was asked to: where each thread was. */
+function fatalError(plain: string): string | undefined {
+  const lines = linesOf(plain);
+  const start = lines.findLastIndex((line) => line.startsWith("Fatal Python error: "));
+  return start === -1 ? undefined : lines.slice(start).join("\n").trimEnd();
+}
+
+/** What an installer or git marks as the error, with what it says below it; or else the last line that says anything. */
+function lastError(plain: string): string | undefined {
+  const lines = lastLines(plain, Number.POSITIVE_INFINITY).filter(
+    (line) => !line.startsWith("The virtualenv could not"),
+  );
+  const marked = lines.findLastIndex((line) => /^\s*(?:(?:ERROR|error|fatal):|× )/.test(line));
+  if (marked === -1) return lines.at(-1)?.trim();
+  // A remote says why by itself, and git only that it could not go on.
+  const first = lines[marked]?.startsWith("fatal: Could not read from remote") ? Math.max(0, marked - 1) : marked;
+  const next = lines.findIndex((line, index) => index > marked && !/^\s/.test(line));
+  const end = Math.min(next === -1 ? lines.length : next, marked + 1 + causeLines);
+  return lines
+    .slice(first, end)
+    .map((line) => line.trim().replace(/^(?:×|[├╰]─▶|│) */, ""))
+    .join(" ");
+}
+
+/** Lines below an error that belong to it: installers indent them. */
+const causeLines = 6;
+
+/** The message is cut rather than what helps. */
+function withHint(message: string): string {
+  const hint = hintFor(message);
+  if (hint === "") return beginningOfBytes(message, reasonLimits.message);
+  const room = reasonLimits.message - Buffer.byteLength(hint) - 2;
+  return `${beginningOfBytes(message, room).replace(/\.$/, "")}. ${hint}`;
+}
+
+/** No character is cut in two. */
+function beginningOfBytes(text: string, most: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return text;
+  let end = most;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
+  return bytes.toString("utf8", 0, end);
+}
+
+/** The beginning names the functions, the end the exception. */
+function withoutMiddle(text: string, most: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= most) return text;
+  const mark = Buffer.from("\n[...]\n");
+  let start = bytes.length - Math.floor((most - mark.length) / 2);
+  while (((bytes[start] ?? 0) & 0xc0) === 0x80) start++;
+  return beginningOfBytes(text, Math.floor((most - mark.length) / 2)) + mark + bytes.toString("utf8", start);
+}
