@@ -50,3 +50,13 @@ it("docs/limits.md has every number of the contract's limits", async () => {
   for (const [name, limit] of Object.entries(limits))
     assert.match(text, new RegExp(`\\b${limit.toLocaleString("en-US")}\\b`), name);
 });
+
+it("README.md installs the client with all that its commands need, and signs in before the first of them", async () => {
+  const text = await readFile(join(root, "README.md"), "utf8");
+  const installs = [...text.matchAll(/pip install [^`\n]*datachain\S*/g)].map(([words]) => words);
+  assert.ok(installs.length > 0);
+  for (const words of installs) assert.match(words, /'datachain\[remote\]'/);
+  // Several commands of the client take the token from its settings file only, never from the environment.
+  const login = text.search(/^\$ millrace auth login/m);
+  assert.ok(login !== -1 && login < text.search(/^\$ (datachain|millrace job)/m), "auth login comes first");
+});
