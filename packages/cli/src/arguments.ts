@@ -10,8 +10,8 @@ import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } fr
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
-  /** `list` takes several values after one flag (`--req a b`), and may be repeated. */
-  readonly kind: "switch" | "text" | "integer" | "list";
+  /** `list` takes several values after one flag (`--req a b`), and may be repeated; `texts` may only be repeated. */
+  readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
   /** How the value is called in help. */
@@ -449,10 +449,10 @@ export const commands = {
       env: { kind: "list", value: "NAME=VALUE", help: "Environment variables of the job" },
       cluster: { kind: "text", value: "NAME", help: "Compute cluster to run on" },
       "credentials-name": {
-        kind: "text",
+        kind: "texts",
         short: "c",
         value: "NAME",
-        help: "Credentials that the job gets (default: the team's; '': none)",
+        help: "Credentials that the job gets; repeat it for several sets (default: the team's; '': none)",
       },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job takes" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to take along, into the job's folder" },
@@ -474,6 +474,7 @@ export const commands = {
     examples: [
       "millrace job run query.py --req pandas pyarrow --env DEBUG=1",
       "millrace job run nightly.sh --cron '0 3 * * *'",
+      "millrace job run etl.py -c aws -c git",
     ],
   },
   "job ls": {
@@ -668,7 +669,7 @@ export const commands = {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       env: { kind: "list", value: "NAME=VALUE", help: "Environment variables that every run gets" },
-      "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run; later ones win" },
+      "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run" },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that each run takes" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files that every run takes along" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
@@ -885,6 +886,7 @@ type FlagValue<F extends Flag> = {
   text: string | undefined;
   integer: number | undefined;
   list: readonly string[];
+  texts: readonly string[];
 }[F["kind"]];
 
 type Flags<Table> = { readonly [N in keyof Table]: Table[N] extends Flag ? FlagValue<Table[N]> : never };

@@ -99,6 +99,18 @@ describe("a job", () => {
   });
 });
 
+describe("credentials", () => {
+  const script = file("c.sh", "true");
+  it("of one set go as the client sends them, and an empty name means none", () => {
+    assert.equal(compose(script, "-c", "aws").credentials_name, "aws");
+    assert.equal(compose(script, "-c", "").credentials_name, "");
+  });
+  it("of several sets are all sent", () => {
+    const { credentials_name, credentials_names } = compose(script, "-c", "aws", "-c", "git");
+    assert.deepEqual([credentials_name, credentials_names], [undefined, ["aws", "git"]]);
+  });
+});
+
 describe("a rerun", () => {
   const job: Job = {
     ...{ id: "0196f1aa-0000-7000-8000-000000000001", url: "", status: "FAILED", name: "q.py", team: "main" },
@@ -135,6 +147,11 @@ describe("a rerun", () => {
       rerun_from_job_id: job.id,
       reset: false,
     });
+  });
+  it("names all credentials of the job", () => {
+    const several = { ...job, credentials_name: "aws", credentials_names: ["aws", "git"] };
+    assert.deepEqual(composeRerun(several, false).credentials_names, ["aws", "git"]);
+    assert.equal(composeRerun({ ...job, credentials_name: "aws" }, false).credentials_name, "aws");
   });
   it("writes its environment so that the server reads the same values", () => {
     const environment = {

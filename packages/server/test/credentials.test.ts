@@ -118,6 +118,36 @@ describe("credentials", () => {
     await assert.rejects(createJob(admin, shell(":", { credentials_name: "mine" })), refused("invalid", /got "mine"/));
   });
 
+  it("of several sets are given together, whether named in a list or with commas", async () => {
+    await setTeam(admin, "left", { LEFT: "l" });
+    await setOwn(editor, "right", { RIGHT: "r" });
+    const script = 'echo "$LEFT$RIGHT"';
+    const { job, log } = await runJob(editor, shell(script, { credentials_names: ["left", "right", "left"] }));
+    assert.deepEqual([log, job.credentials_name, job.credentials_names], ["lr\n", "left", ["left", "right"]]);
+    assert.equal((await runJob(editor, shell(script, { credentials_name: "right, left" }))).log, "lr\n");
+    assert.equal((await runJob(editor, shell(script, { credentials_names: [] }))).log, "\n");
+    await assert.rejects(
+      createJob(editor, shell(":", { credentials_name: "left", credentials_names: ["right"] })),
+      refused("invalid", /^credentials_names: expected not together with credentials_name/),
+    );
+  });
+
+  it("with a variable in common are refused, at creation and where it comes later when the job begins", async () => {
+    await setTeam(admin, "cloud", { REGION: "a", KEY: "1" });
+    await setTeam(admin, "git", { TOKEN: "t" });
+    const names = ["cloud", "git"];
+    const letGo = await fill();
+    const waiting = await createJob(admin, shell(":", { credentials_names: names }));
+    await setTeam(admin, "git", { TOKEN: "t", REGION: "a" });
+    const clash = /Both cloud and git have REGION: name one of the two, or take the variable out of one\.$/;
+    for (const wish of [{ credentials_names: names }, { credentials_name: names.join(",") }])
+      await assert.rejects(createJob(admin, shell(":", wish)), refused("invalid", clash));
+    await letGo();
+    const ended = await waitForEnd(admin, waiting.id);
+    assert.equal(ended.status, "FAILED");
+    assert.match(ended.error_message ?? "", clash);
+  });
+
   it("of a user serve that user's jobs, and win over the team's of the same name", async () => {
     await setTeam(admin, "same", { WHO: "team" });
     await setOwn(editor, "same", { WHO: "user" });

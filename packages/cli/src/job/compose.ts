@@ -19,7 +19,7 @@ export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run"
     tags: [...flags.tag],
     priority: flags.priority ?? 5,
     compute_cluster_name: flags.cluster ?? null,
-    credentials_name: flags["credentials-name"] ?? null,
+    ...credentials(flags["credentials-name"]),
     start_after: flags["start-time"] === undefined ? null : parseStartTime(flags["start-time"]),
     cron_expression: flags.cron ?? null,
     reset: flags["ignore-checkpoints"],
@@ -41,12 +41,16 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean): JobInput {
     tags: job.tags,
     priority: job.priority,
     compute_cluster_name: job.compute_cluster_name,
-    credentials_name: job.credentials_name,
+    ...credentials(job.credentials_names ?? (job.credentials_name === null ? [] : [job.credentials_name])),
     params: job.params,
     rerun_from_job_id: job.id,
     reset: ignoreCheckpoints,
   };
 }
+
+/** One name goes as the client sends it; an empty one means none. */
+const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
+  names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
 function queryType(file: string): QueryType {
   if (file.endsWith(".py")) return "PYTHON";

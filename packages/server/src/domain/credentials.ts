@@ -17,7 +17,7 @@ import { teamsOf } from "../store/memberships.ts";
 import type { Db, Store } from "../store/store.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
-import { decryptCredentials, encryptCredentials } from "./encryption.ts";
+import { encryptCredentials } from "./encryption.ts";
 import { checkVariables, readEnvironment } from "./environment-text.ts";
 import { tooLong } from "./job-limits.ts";
 import type { KeyRing } from "./key-ring.ts";
@@ -36,7 +36,7 @@ export interface CredentialsChange {
 }
 
 export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id: id, user_id: null });
-const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
+export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /** A user's own sets serve jobs in all of the user's teams: whoever changes them must reach them all. */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
@@ -147,68 +147,4 @@ async function requireOwned(db: Db, owner: CredentialsOwner, name: string): Prom
   const names = (await listOwned(db, owner)).map((other) => other.name).join(", ") || "none";
   const whose = owner.team_id === null ? "of your own" : "of the team";
   throw new ApiError("not_found", `There are no credentials ${name} ${whose}. There are: ${names}.`);
-}
-
-/** For whom credentials are looked up: the user's own set wins over the team's of the same name. */
-export interface Holder {
-  readonly team_id: number;
-  readonly user_id: number;
-}
-
-const findFor = async (db: Db, holder: Holder, name: string) =>
-  (await findOwned(db, ofUser(holder.user_id), name)) ?? (await findOwned(db, ofTeam({ id: holder.team_id }), name));
-
-/** The name that a new job carries: the one asked for, which must exist, or the team's default; an empty one is none. */
-export async function resolveCredentials(
-  db: Db,
-  holder: Holder,
-  asked: string | null | undefined,
-  field = "credentials_name",
-): Promise<string | null> {
-  if (asked === "") return null;
-  if (asked == null) return (await defaultCredentialsOf(db, holder.team_id)) ?? null;
-  if (await findFor(db, holder, asked)) return asked;
-  const rows = [
-    ...(await listOwned(db, ofUser(holder.user_id))),
-    ...(await listOwned(db, ofTeam({ id: holder.team_id }))),
-  ];
-  const names = [...new Set(rows.map(({ name }) => name))].join(", ") || "none so far";
-  throw invalid(field, `credentials of this team or of your own (${names})`, asked);
-}
-
-/** A set that a job names is gone, or cannot be read: its message is for the job's owner. */
-export class CredentialsUnavailable extends Error {}
-
-/** What a job gets of its credentials. */
-export interface Gathered {
-  readonly variables: Readonly<Record<string, string>>;
-  /** Whether a set of the user's own is among them. */
-  readonly personal: boolean;
-}
-
-/** The variables of several sets in order, later ones win. Read when a job begins, so that new values are used. */
-export async function gatherCredentials(
-  db: Db,
-  keys: KeyRing,
-  holder: Holder,
-  names: readonly string[],
-): Promise<Gathered> {
-  const variables: Record<string, string> = {};
-  let personal = false;
-  for (const name of names) {
-    const row = await findFor(db, holder, name);
-    if (!row)
-      throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
-    Object.assign(variables, open(keys, row));
-    personal ||= row.user_id !== null;
-  }
-  return { variables, personal };
-}
-
-function open(keys: KeyRing, { id, name, secret }: CredentialsRow): Record<string, string> {
-  try {
-    return JSON.parse(decryptCredentials(keys, id, secret)) as Record<string, string>;
-  } catch {
-    throw new CredentialsUnavailable(`The credentials ${name} cannot be decrypted. Set their values again.`);
-  }
 }

@@ -7,9 +7,9 @@ import type { Db, Store } from "../store/store.ts";
 import type { Actor } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
-import { resolveCredentials } from "./credentials.ts";
 import { readEnvironment } from "./environment-text.ts";
 import { readFileIds } from "./files.ts";
+import { resolveCredentials } from "./job-credentials.ts";
 import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
@@ -62,7 +62,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
     compute_cluster_id: cluster.id,
-    credentials_name: await resolveCredentials(context.store.db, holder, input.credentials_name),
+    ...(await resolveCredentials(context.store.db, holder, input)),
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
