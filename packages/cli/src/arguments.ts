@@ -74,7 +74,7 @@ const dataset = {
   NAME: { help: "Dataset, short or in full; @1.2.3 may follow (default: the newest version)" },
 } as const;
 const includeRemoved = { kind: "switch", help: "Also versions that were removed" } as const;
-const jobId = { ID: { help: "Job id, or the start of a recent one (6 characters or more)" } } as const;
+const jobId = { ID: { help: "Job id, or its beginning or end (6 characters or more)" } } as const;
 
 const roleWords = ["viewer", "editor", "admin"] as const satisfies readonly Role[];
 const role = { kind: "text", value: "ROLE", complete: roleWords, help: "viewer, editor or admin" } as const;
@@ -140,7 +140,9 @@ const pipelineStatusWords = [
 const pipelineName = { NAME: { help: "Name of the pipeline" } } as const;
 const pipelineJob = {
   ...pipelineName,
-  ID: { help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning" },
+  ID: {
+    help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning or end",
+  },
 } as const;
 
 const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;

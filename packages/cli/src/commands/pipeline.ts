@@ -4,6 +4,7 @@ import { type Pipeline, type PipelineOutput, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
+import { isPartOfId } from "../job/id.ts";
 import type { Output } from "../output.ts";
 import { nextStep, pipelineColumns, pipelineLines } from "../pipeline/view.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -74,15 +75,17 @@ const actOnJob =
     return showOutput(await connection.client.call(route, { body }), flags.json, output);
   };
 
-/** The one run whose name is this, or one of whose ids begins so; else whatever was typed, for the server to name. */
+/** The one run whose name is this, or one of whose ids begins or ends so; else whatever was typed, for the server to name. */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });
-  const text = typed.toLowerCase();
   const found = job_runs.filter(
-    (run) => run.name === typed || [run.created_job_id, run.job_id].some((id) => id?.startsWith(text)),
+    (run) => run.name === typed || [run.created_job_id, run.job_id].some((id) => id && isPartOfId(id, typed)),
   );
   if (found.length > 1)
-    throw usageError(`'${typed}' is the beginning of ${found.length} runs of ${name}: type more of it`);
+    throw usageError(`'${typed}' may be each of ${found.length} runs of ${name}`, {
+      why: found.map((run) => `${run.created_job_id ?? run.job_id}  ${run.name}`).join("\n"),
+      next: "Type more of the id",
+    });
   return found[0]?.job_id ?? typed;
 }
 

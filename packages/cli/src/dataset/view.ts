@@ -1,5 +1,6 @@
 /** Datasets as people and programs read them. */
 import type { Dataset, DatasetVersion, ListedDataset } from "@millrace/contract";
+import { shortId } from "../job/id.ts";
 import { ageText, sizeText } from "../job/view.ts";
 import type { Column } from "../output.ts";
 
@@ -21,7 +22,11 @@ const versionColumns = (now: number): Column<ShownVersion>[] => [
   { title: "ROWS", full: ({ num_objects }) => count(num_objects) },
   { title: "SIZE", full: ({ size }) => count(size), short: ({ size }) => (size === null ? "" : sizeText(size)) },
   { title: "CREATED", full: ({ created_at }) => created_at, short: ({ created_at }) => ageText(created_at, now) },
-  { title: "JOB", full: ({ job_id }) => job_id ?? "", short: ({ job_id }) => job_id ?? "-" },
+  {
+    title: "JOB",
+    full: ({ job_id }) => job_id ?? "",
+    short: ({ job_id }) => (job_id === null ? "-" : shortId(job_id)),
+  },
 ];
 
 const removedColumn: Column<ShownVersion> = {

@@ -1,6 +1,7 @@
 /** Jobs and clusters as people and programs read them. */
 import type { Cluster, Job, JobStatus, Step, UsageSample } from "@millrace/contract";
 import type { Column, Style } from "../output.ts";
+import { shortId } from "./id.ts";
 
 const statusStyles: Partial<Record<JobStatus, Style>> = {
   COMPLETE: "green",
@@ -14,7 +15,7 @@ export const statusStyle = (status: JobStatus): Style => statusStyles[status] ??
 
 export function jobColumns(extended: boolean, now = Date.now()): Column<Job>[] {
   const columns: Column<Job>[] = [
-    { title: "ID", full: (job) => job.id },
+    { title: "ID", full: (job) => job.id, short: (job) => shortId(job.id) },
     { title: "NAME", full: (job) => job.name ?? "", shrinks: true },
     { title: "STATUS", full: (job) => job.status, style: (job) => statusStyle(job.status) },
     { title: "CREATED", full: (job) => job.created_at, short: (job) => ageText(job.created_at, now) },
