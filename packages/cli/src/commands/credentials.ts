@@ -6,11 +6,11 @@ import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const columns: Column<Credentials>[] = [
-  { title: "NAME", full: ({ name }) => name, shrinks: true },
+  { title: "NAME", full: ({ name }) => name, shrinks: "last" },
   { title: "OWNER", full: ({ owner }) => owner },
   { title: "DEFAULT", full: (set) => (set.default ? "yes" : "no") },
   { title: "VARIABLES", full: ({ variables }) => variables.join(", "), shrinks: true },
-  { title: "UPDATED", full: ({ updated_at }) => updated_at },
+  { title: "UPDATED", full: ({ updated_at }) => updated_at, short: ({ updated_at }) => updated_at.slice(0, 10) },
 ];
 
 const ls: Handler<"credentials ls"> = async ({ flags }, output) => {

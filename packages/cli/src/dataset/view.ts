@@ -26,6 +26,7 @@ const versionColumns = (now: number): Column<ShownVersion>[] => [
     title: "JOB",
     full: ({ job_id }) => job_id ?? "",
     short: ({ job_id }) => (job_id === null ? "-" : shortId(job_id)),
+    shrinks: true,
   },
 ];
 
@@ -37,15 +38,15 @@ const removedColumn: Column<ShownVersion> = {
 
 export function listColumns(showsRemoved: boolean, now = Date.now()): Column<Listed>[] {
   const columns = [...versionColumns(now), ...(showsRemoved ? [removedColumn] : [])].map(
-    ({ title, full, short }): Column<Listed> => ({
-      title,
+    ({ full, short, style: _style, ...rest }): Column<Listed> => ({
+      ...rest,
       full: ({ version }) => full(version),
       ...(short ? { short: ({ version }: Listed) => short(version) } : {}),
     }),
   );
   const description = ({ dataset }: Listed) => dataset.description ?? "";
   return [
-    { title: "NAME", full: ({ dataset }) => nameOf(dataset), shrinks: true },
+    { title: "NAME", full: ({ dataset }) => nameOf(dataset), shrinks: "last" },
     ...columns,
     { title: "DESCRIPTION", full: description, shrinks: true },
   ];
@@ -89,10 +90,13 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** Half of a path tells nothing: columns are rather left out than cut to less. */
+const leastCell = 20;
+
 /** The columns that the rows have, in the order in which they come. */
 export function previewColumns(rows: readonly Row[]): Column<Row>[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(isOwn);
-  return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true }));
+  return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true, least: leastCell }));
 }
 
 /** Texts as they are, everything else as JSON; numbers were read with all their digits. */

@@ -16,7 +16,7 @@ export const statusStyle = (status: JobStatus): Style => statusStyles[status] ??
 export function jobColumns(extended: boolean, now = Date.now()): Column<Job>[] {
   const columns: Column<Job>[] = [
     { title: "ID", full: (job) => job.id, short: (job) => shortId(job.id) },
-    { title: "NAME", full: (job) => job.name ?? "", shrinks: true },
+    { title: "NAME", full: (job) => job.name ?? "", shrinks: "last" },
     { title: "STATUS", full: (job) => job.status, style: (job) => statusStyle(job.status) },
     { title: "CREATED", full: (job) => job.created_at, short: (job) => ageText(job.created_at, now) },
     { title: "STARTED", full: (job) => job.started_at ?? "", short: null },
@@ -27,14 +27,14 @@ export function jobColumns(extended: boolean, now = Date.now()): Column<Job>[] {
   const stages = (job: Job) => (job.steps ?? []).map((step) => `${step.label || step.name} ${stepTook(step, job)}`);
   return [
     ...columns,
-    { title: "CLUSTER", full: (job) => job.compute_cluster_name ?? "" },
-    { title: "STAGES", full: (job) => stages(job).join(", ") },
+    { title: "CLUSTER", full: (job) => job.compute_cluster_name ?? "", shrinks: true },
+    { title: "STAGES", full: (job) => stages(job).join(", "), shrinks: true, least: 20 },
   ];
 }
 
 export const clusterColumns: Column<Cluster>[] = [
   { title: "ID", full: (cluster) => String(cluster.id) },
-  { title: "NAME", full: (cluster) => cluster.name, shrinks: true },
+  { title: "NAME", full: (cluster) => cluster.name, shrinks: "last" },
   { title: "STATUS", full: (cluster) => cluster.status },
   { title: "PROVIDER", full: (cluster) => cluster.cloud_provider },
   { title: "REGION", full: (cluster) => cluster.cloud_region ?? "-", short: null },
