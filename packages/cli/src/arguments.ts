@@ -137,6 +137,7 @@ const pipelineStatusWords = [
   "CANCELED",
 ] as const satisfies readonly PipelineStatus[];
 
+const watchFlag = { kind: "switch", short: "w", help: "Watch the pipeline to its end" } as const;
 const pipelineName = { NAME: { help: "Name of the pipeline" } } as const;
 const pipelineJob = {
   ...pipelineName,
@@ -182,11 +183,42 @@ const serverFlags = {
   "database-url": { kind: "text", value: "URL", help: "PostgreSQL to use instead of the embedded SQLite" },
 } as const satisfies Record<string, Flag>;
 
+const paramsFlag = {
+  kind: "list",
+  value: "NAME=VALUE",
+  help: "Parameters that the script reads with param(); also a JSON object",
+} as const;
+
 const followFlags = {
   "no-wait": { kind: "switch", help: "Do not wait for the job to finish; print its id" },
   "no-follow": { kind: "switch", help: "Wait, but do not print the log" },
   json: { kind: "switch", help: "Print the job as JSON at the end, instead of its log" },
 } as const satisfies Record<string, Flag>;
+
+const pipelineList = {
+  summary: "List pipelines, newest first",
+  arguments: {},
+  flags: {
+    ...connection,
+    status: {
+      kind: "text",
+      short: "s",
+      value: "STATUS",
+      complete: pipelineStatusWords,
+      help: "Only pipelines in this state, or in these with commas between them",
+    },
+    search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
+    limit: {
+      kind: "integer",
+      short: "l",
+      value: "N",
+      min: 1,
+      max: 1000,
+      help: "At most so many pipelines (default: 20)",
+    },
+    json,
+  },
+} as const satisfies Command;
 
 export const commands = {
   serve: {
@@ -223,6 +255,13 @@ export const commands = {
     summary: "Show the default team, or set it",
     arguments: { NAME: { optional: true, help: "Team to use from now on" } },
     flags: { local },
+  },
+  "auth status": {
+    summary: "Show who you are, at which server, in which team, with which token",
+    details:
+      "Where each comes from is shown, too. Exit codes: 0 signed in, 4 not signed in, or the token does not work.",
+    arguments: {},
+    flags: { ...connection, json },
   },
   "auth approve": {
     summary: "Approve a pending device login as yourself",
@@ -441,14 +480,17 @@ export const commands = {
   "job run": {
     summary: "Run a file as a job and follow it",
     details:
-      "A .py file runs in Python, a .ts file in TypeScript, anything else in a shell. Exit codes: 0 complete, 1 failed,\n" +
-      "2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the job is\n" +
-      "kept as a task that starts it later.",
-    arguments: { FILE: { help: "The script to run", complete: "file" } },
+      "A .py file runs in Python, anything else in a shell, or in what its first line names (#!). From standard input (-)\n" +
+      "a script is Python unless its first line names something else, or --name ends otherwise. Exit codes: 0 complete,\n" +
+      "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the\n" +
+      "job is kept as a task that starts it later.",
+    arguments: { FILE: { help: "The script to run; - reads it from standard input", complete: "file" } },
     flags: {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       env: { kind: "list", value: "NAME=VALUE", help: "Environment variables of the job" },
+      params: paramsFlag,
+      name: { kind: "text", value: "NAME", help: "Name of the job and of its script (default: the name of FILE)" },
       cluster: { kind: "text", value: "NAME", help: "Compute cluster to run on" },
       "credentials-name": {
         kind: "texts",
@@ -476,7 +518,8 @@ export const commands = {
     examples: [
       "millrace job run query.py --req pandas pyarrow --env DEBUG=1",
       "millrace job run nightly.sh --cron '0 3 * * *'",
-      "millrace job run etl.py -c aws -c git",
+      "millrace job run etl.py -c aws -c git --params day=2026-01-31 limit=10",
+      "echo 'print(1 + 1)' | millrace job run -",
     ],
   },
   "job ls": {
@@ -541,6 +584,7 @@ export const commands = {
     arguments: jobId,
     flags: {
       ...connection,
+      params: { ...paramsFlag, help: "The same as for `millrace job run`, over those that the job had" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
@@ -619,32 +663,10 @@ export const commands = {
       "With --watch to its end: redrawn on a terminal, else a line for each change. Exit codes then: 0 complete, 1 failed,\n" +
       "2 canceled. Ctrl-C stops watching; the pipeline goes on.",
     arguments: pipelineName,
-    flags: { ...connection, watch: { kind: "switch", short: "w", help: "Watch it to its end" }, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
-  "pipeline list": {
-    summary: "List pipelines, newest first",
-    arguments: {},
-    flags: {
-      ...connection,
-      status: {
-        kind: "text",
-        short: "s",
-        value: "STATUS",
-        complete: pipelineStatusWords,
-        help: "Only pipelines in this state, or in these with commas between them",
-      },
-      search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
-      limit: {
-        kind: "integer",
-        short: "l",
-        value: "N",
-        min: 1,
-        max: 1000,
-        help: "At most so many pipelines (default: 20)",
-      },
-      json,
-    },
-  },
+  "pipeline ls": pipelineList,
+  "pipeline list": { ...pipelineList, summary: "The same as `pipeline ls`, as the datachain client has it" },
   "pipeline pause": {
     summary: "Pause a pipeline: what runs finishes, nothing begins",
     arguments: pipelineName,
@@ -653,7 +675,7 @@ export const commands = {
   "pipeline resume": {
     summary: "Resume a pipeline: runs begin whose parents are done",
     arguments: pipelineName,
-    flags: { ...connection, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline remove-job": {
     summary: "Take a run that is PENDING out of a paused pipeline",
@@ -691,12 +713,12 @@ export const commands = {
   "pipeline rerun": {
     summary: "Run again what failed or was canceled; what is complete stays as it is",
     arguments: pipelineName,
-    flags: { ...connection, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline retry-job": {
     summary: "Run again one run that failed or was canceled, and nothing else",
     arguments: pipelineJob,
-    flags: { ...connection, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
   "schedule create": {
     summary: "Run a copy of a pipeline at its times",

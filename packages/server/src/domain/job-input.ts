@@ -66,7 +66,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
-    params: checkParams(input.params ?? found.params ?? {}),
+    params: checkParams({ ...found.params, ...input.params }),
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input.rerun_from_job_id, id)),
   };
