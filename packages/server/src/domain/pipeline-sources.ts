@@ -8,6 +8,7 @@ import { findLiveVersion, findUpstream, makersOf, nameOfVersion } from "../store
 import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { fullName, readReference, writeVersion } from "./dataset-names.ts";
+import { namesakes } from "./dataset-namesakes.ts";
 import { readSpec } from "./job-documents.ts";
 import { mostDraftText } from "./pipeline-drafts.ts";
 import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
@@ -70,7 +71,10 @@ async function findTarget(db: Db, team: Team, username: string, text: string): P
   const reference = readReference(text, username, "datasets");
   const name = fullName(reference);
   const dataset = await findDataset(db, team.id, reference);
-  if (!dataset) throw new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}.`);
+  if (!dataset) {
+    const hint = await namesakes(db, team.id, reference.name);
+    throw new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}. ${hint}`.trimEnd());
+  }
   const version = await findLiveVersion(db, dataset.id, reference.version);
   if (version) return { id: version.id, name: `${name}@${version.version}` };
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
