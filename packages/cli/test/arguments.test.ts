@@ -67,6 +67,9 @@ describe("the table of commands", () => {
 });
 
 describe("help", () => {
+  it("promises nothing that no engine runs", () => {
+    assert.doesNotMatch(commands["job run"].details, /\.ts|TypeScript/);
+  });
   it("of the whole names every group and every single command", () => {
     const text = helpText("");
     const names = Object.keys(commands).filter((path) => !path.includes(" "));

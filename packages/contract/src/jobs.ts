@@ -151,7 +151,7 @@ export const JobInput = Type.Object(
       "the text of the script",
       "Put data and modules into attached files or a repository.",
     ),
-    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused for now: it comes in a later version" }),
+    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused: no engine runs it" }),
     team_name: maybe(TeamName),
     query_name: maybe(Type.String({ maxLength: fieldLimits.name, description: "becomes the job's name" })),
     environment: maybe(

@@ -38,7 +38,7 @@ export interface Creation {
 /** A job as it is asked for, checked and completed. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
   if (input.query_type === "TYPESCRIPT") {
-    throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
+    throw invalid("query_type", "PYTHON or SHELL: no engine runs TYPESCRIPT", input.query_type);
   }
   const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
