@@ -774,9 +774,10 @@ export const commands = {
       own,
       file: { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       prompt: { kind: "list", value: "VARIABLE", help: "Ask for the values of these variables" },
+      plain: { kind: "list", value: "VARIABLE", help: "Not secret: shown in lists, not masked in logs" },
     },
     examples: [
-      "millrace credentials set aws --file aws.env",
+      "millrace credentials set aws --file aws.env --plain AWS_REGION",
       "millrace credentials set aws --own --prompt AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY",
     ],
   },

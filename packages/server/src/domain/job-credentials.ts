@@ -2,8 +2,7 @@
 import { invalid, type JobInput } from "@millrace/contract";
 import { type CredentialsRow, defaultCredentialsOf, findOwned, listOwned } from "../store/credentials.ts";
 import type { Db } from "../store/store.ts";
-import { ofTeam, ofUser } from "./credentials.ts";
-import { decryptCredentials } from "./encryption.ts";
+import { namesOf, ofTeam, ofUser, valuesOf } from "./credentials.ts";
 import type { JobSpecFields } from "./job-documents.ts";
 import type { KeyRing } from "./key-ring.ts";
 
@@ -60,11 +59,13 @@ async function known(db: Db, { team_id, user_id }: Holder): Promise<string> {
 }
 
 /** Notes which set brings each variable. Returns what is wrong where another set brought one of them before. */
-function clashOf(sources: Map<string, string>, { name, variables }: CredentialsRow): string | undefined {
-  const shared = (JSON.parse(variables) as string[]).find((variable) => sources.has(variable));
+function clashOf(sources: Map<string, string>, row: CredentialsRow): string | undefined {
+  const { name } = row;
+  const variables = namesOf(row).all;
+  const shared = variables.find((variable) => sources.has(variable));
   if (shared !== undefined)
     return `Both ${sources.get(shared)} and ${name} have ${shared}: name one of the two, or take the variable out of one.`;
-  for (const variable of JSON.parse(variables) as string[]) sources.set(variable, name);
+  for (const variable of variables) sources.set(variable, name);
   return undefined;
 }
 
@@ -74,6 +75,8 @@ export class CredentialsUnavailable extends Error {}
 /** What a job gets of its credentials. */
 export interface Gathered {
   readonly variables: Readonly<Record<string, string>>;
+  /** Values that the job's log must not show: all but those marked as not secret. */
+  readonly secrets: readonly string[];
   /** Whether a set of the user's own is among them. */
   readonly personal: boolean;
 }
@@ -86,6 +89,7 @@ export async function gatherCredentials(
   names: readonly string[],
 ): Promise<Gathered> {
   const variables: Record<string, string> = {};
+  const secrets: string[] = [];
   const sources = new Map<string, string>();
   let personal = false;
   for (const name of new Set(names)) {
@@ -94,16 +98,19 @@ export async function gatherCredentials(
       throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
     const clash = clashOf(sources, row);
     if (clash) throw new CredentialsUnavailable(`The job's credentials clash. ${clash}`);
-    Object.assign(variables, open(keys, row));
+    const values = open(keys, row);
+    const { plain } = namesOf(row);
+    Object.assign(variables, values);
+    for (const [variable, value] of Object.entries(values)) if (!plain.includes(variable)) secrets.push(value);
     personal ||= row.user_id !== null;
   }
-  return { variables, personal };
+  return { variables, secrets, personal };
 }
 
-function open(keys: KeyRing, { id, name, secret }: CredentialsRow): Record<string, string> {
+function open(keys: KeyRing, row: CredentialsRow): Readonly<Record<string, string>> {
   try {
-    return JSON.parse(decryptCredentials(keys, id, secret)) as Record<string, string>;
+    return valuesOf(keys, row);
   } catch {
-    throw new CredentialsUnavailable(`The credentials ${name} cannot be decrypted. Set their values again.`);
+    throw new CredentialsUnavailable(`The credentials ${row.name} cannot be decrypted. Set their values again.`);
   }
 }

@@ -179,7 +179,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
   const credentials = await credentialsOf(db, context, job);
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
-  const secrets = await encryptSecrets(db, context, id, Object.values(credentials.variables));
+  const secrets = await encryptSecrets(db, context, id, credentials.secrets);
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
     id,
