@@ -136,6 +136,32 @@ describe("millrace auth", { concurrency: 4 }, () => {
     }
   });
 
+  test("status shows who is signed in, where, in which team and with which token; not signed in it ends with 4", async () => {
+    const cli = await create();
+    await cli.refused(4, "auth", "status");
+    await signIn(cli, "--url", suite.server.url, "--team", "main", "--name", "desk");
+    const file = cli.path(".config/datachain/config");
+    const lines = (await cli.print("auth", "status")).trimEnd().split("\n");
+    const fields = Object.fromEntries(lines.map((line) => line.split("\t")));
+    assert.equal(fields["server"], `${suite.server.url} (${file})`);
+    assert.equal(fields["user"], "admin");
+    assert.deepEqual([fields["team"], fields["teams"]], [`main (${file}), as admin`, "main (admin)"]);
+    assert.equal(fields["token"], `desk (${file})`);
+    const status = await cli.json<Record<string, unknown>>("auth", "status");
+    assert.deepEqual([status["username"], status["team"], status["url"]], ["admin", "main", suite.server.url]);
+    assert.ok(
+      !JSON.stringify([lines, status]).includes((await cli.print("auth", "token")).trim()),
+      "the token is not shown",
+    );
+    const other = await commandLine({ team: "elsewhere" });
+    assert.match(
+      await other.print("auth", "status"),
+      /^team\telsewhere \(DATACHAIN_STUDIO_TEAM\), of which you are no member$/m,
+    );
+    const wrong = await commandLine({ token: "isat_wrong" });
+    await wrong.refused(4, "auth", "status");
+  });
+
   test("the team is shown, set, and used; without one that is said", async () => {
     const cli = await stranger({ DATACHAIN_STUDIO_TOKEN: suite.token });
     assert.match(

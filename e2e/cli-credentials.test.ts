@@ -92,6 +92,16 @@ describe("millrace credentials", () => {
     assert.doesNotMatch(await cli.print("credentials", "ls", "--json"), /value/);
   });
 
+  test("set --plain marks variables as not secret: ls shows their values, and logs do not mask them", async () => {
+    const file = await cli.write("region.env", "REGION=eu-central-1\nKEY=key-value-1\n");
+    const said = await cli.print("credentials", "set", "region", "--file", file, "--plain", "REGION");
+    assert.equal(said, "The credentials region hold KEY, REGION=eu-central-1\n");
+    assert.match(await cli.print("credentials", "ls"), /^region\tteam\tno\tKEY, REGION=eu-central-1\t/m);
+    const job = await cli.write("region.sh", 'echo "$REGION $KEY"');
+    assert.equal(await cli.print("job", "run", job, "-c", "region"), `eu-central-1 ${"*".repeat(11)}\n`);
+    await cli.print("credentials", "rm", "region");
+  });
+
   test("default shows, chooses and takes away what jobs get that name none", async () => {
     assert.match(await cli.refused(1, "credentials", "default"), /The team has no default credentials/);
     await cli.print("credentials", "default", "aws");

@@ -138,12 +138,21 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.deepEqual(await cli.json("job", "show", failed.id), await readJob(suite.api, failed.id));
   });
 
-  test("a job is found by the start of its id; one that is not there is named", async () => {
+  test("a job is found by the beginning of its id, or by its end, which is what a terminal shows", async () => {
     // The first part of an id is its time: two jobs of one moment share it.
-    const job = await cli.json<Job>("job", "show", failed.id.slice(0, 23).toUpperCase());
-    assert.equal(job.id, failed.id);
-    assert.match(await cli.refused(64, "job", "show", "abc"), /'abc' is not a job id\n.*first 6 characters/);
-    assert.match(await cli.refused(1, "job", "show", "ffffff"), /No job begins with 'ffffff'/);
+    for (const part of [failed.id.slice(0, 23).toUpperCase(), failed.id.slice(-8)])
+      assert.equal((await cli.json<Job>("job", "show", part)).id, failed.id);
+    const { stdout } = await cli.type([], "job", "ls");
+    assert.match(stdout, new RegExp(`^${failed.id.slice(-8)} +bad\\.sh`, "m"));
+    assert.ok(!stdout.includes(failed.id));
+  });
+
+  test("a part of an id that several jobs have is an error that lists them; one that none has is named", async () => {
+    const said = await cli.refused(1, "job", "show", failed.id.slice(0, 6));
+    assert.match(said, new RegExp(`'${failed.id.slice(0, 6)}' is the beginning or the end of \\d+ job ids`));
+    assert.match(said, new RegExp(`${failed.id.slice(-8)} {2}${failed.id} {2}bad\\.sh`));
+    assert.match(await cli.refused(64, "job", "show", "abc"), /'abc' is not a job id\n.*at least 6 characters/);
+    assert.match(await cli.refused(1, "job", "show", "ffffff"), /No job's id begins or ends with 'ffffff'/);
     for (const command of ["show", "logs", "cancel", "rerun"]) {
       assert.match(await cli.refused(1, "job", command, unknownId), new RegExp(unknownId), command);
     }

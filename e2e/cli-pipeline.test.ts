@@ -120,6 +120,18 @@ describe("millrace pipeline", () => {
     await cli.refused(64, "pipeline", "settings", other);
   });
 
+  test("ls is list, and resume, rerun and retry-job watch to the end with --watch", async () => {
+    const gate = suite.gate(`watched-${++count}`);
+    const name = await create(await chain(`[ -e ${gate.path} ]`));
+    assert.equal((await cli.run("pipeline", "resume", name, "--watch")).code, 1);
+    assert.equal((await cli.run("pipeline", "retry-job", name, "second.sh", "-w")).code, 1);
+    await gate.open();
+    const { code, stdout } = await cli.run("pipeline", "rerun", name, "--watch");
+    assert.equal(code, 0);
+    assert.match(stdout, /COMPLETED/);
+    assert.equal(await cli.print("pipeline", "ls"), await cli.print("pipeline", "list"));
+  });
+
   test("list shows them newest first, by status and text", async () => {
     const dataset = await chain();
     const name = await create(dataset);

@@ -270,7 +270,9 @@ describe("people on the command line", { concurrency: 2 }, () => {
       (await jack.json<AuditEntry[]>("audit")).map(({ action }) => action),
       ["team.create"],
     );
-    assert.match(await jack.refused(1, "audit", "--team", "main"), /needs the role admin/);
+    const said = await jack.refused(1, "audit", "--team", "main");
+    assert.match(said, /needs the role admin in the team main; you are viewer/);
+    assert.doesNotMatch(said, /scope/);
     const { code, stdout, stderr } = await jack.run("audit", "--action", "file");
     assert.deepEqual([code, stdout, stderr], [0, "", "No entries found\n"]);
   });

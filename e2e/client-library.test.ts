@@ -1,7 +1,7 @@
 /** The unmodified library inside jobs: what scripts make is in the registry when their job has ended. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { routes } from "@millrace/contract";
+import { createClient, routes } from "@millrace/contract";
 import { jobIdOf, logOf } from "./support/client-output.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
@@ -50,6 +50,22 @@ describe("the library in jobs", { skip }, () => {
     const { code, stderr } = await cli.run("job", "run", "again.py");
     assert.equal(code, 0, stderr);
     assert.match(stderr, /\nDataset @admin\.default\.again@1\.0\.0\nDone in /);
+  });
+
+  test("a colleague's short name means the colleague's own namespace; the reason names the dataset that was meant", async () => {
+    await suite.api.call(routes.createUser, { body: { username: "bob", is_admin: false, password: null } });
+    await suite.api.call(routes.addMember, {
+      params: { team_name: "main" },
+      body: { username: "bob", role: "editor" },
+    });
+    const bob = createClient({ url: suite.server.url, token: await suite.server.token("--user", "bob"), team: "main" });
+    const read = (name: string) => python(`import datachain as dc\nprint(dc.read_dataset('${name}').count())\n`);
+    const { job } = await runJob(bob, read("numbers"));
+    assert.match(
+      job.error_message ?? "",
+      /numbers not found in namespace @bob[\s\S]*there is @admin\.default\.numbers:/,
+    );
+    assert.equal((await runJob(bob, read("@admin.default.numbers"))).log, "3\n");
   });
 
   test("metrics of the script are the job's", async () => {

@@ -2,6 +2,13 @@
 # From source nothing needs building; this is for people who install Millrace from a registry.
 root=$(cd "$(dirname "$0")/.." && pwd)
 tools=$root/node_modules/.bin
+for tool in tsc esbuild; do
+  [ -x "$tools/$tool" ] && continue
+  # `npm start` installs without them: they are needed for building alone.
+  echo "Building this package needs $tool, a development package that is not installed." >&2
+  echo "Run \`npm install\` in the repository's root, then try again." >&2
+  exit 1
+done
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
 # A program that is started on its own.

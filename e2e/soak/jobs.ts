@@ -64,14 +64,14 @@ export class JobLoad {
     if (planned.cancel) void this.#cancel(id);
   }
 
-  /** A trace on another disk, then a log. What it prints is known beforehand. */
+  /** A trace on another disk, then a log. What it prints is known beforehand; a script that cannot print it fails. */
   async #plan(index: number): Promise<Planned> {
     const { random, subject } = this.#load;
     const trace = `echo once >> '${join(subject.witness, `ran-${index}`)}'`;
     const lines = [...Array(20 + Math.floor(random.next() * 200)).keys()].map((line) => `${line} of job ${index}`);
     const log = `${lines.join("\n")}\n`;
     const exitCode = index % 7 === 3 ? 1 + (index % 5) : 0;
-    const count = `i=0; while [ $i -lt ${lines.length} ]; do echo "$i of job ${index}"; i=$((i+1)); done`;
+    const count = `i=0; while [ $i -lt ${lines.length} ]; do echo "$i of job ${index}" || exit 74; i=$((i+1)); done`;
     const pause = `sleep ${random.between(0, 3).toFixed(2)}`;
     if (index % 9 === 5) return { input: shell(`${trace}; echo begun; sleep 300`), log: "", exitCode: 0, cancel: true };
     if (index % 9 === 7) return this.#withUpload(trace);

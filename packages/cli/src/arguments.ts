@@ -10,8 +10,8 @@ import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } fr
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
-  /** `list` takes several values after one flag (`--req a b`), and may be repeated. */
-  readonly kind: "switch" | "text" | "integer" | "list";
+  /** `list` takes several values after one flag (`--req a b`), and may be repeated; `texts` may only be repeated. */
+  readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
   /** How the value is called in help. */
@@ -74,7 +74,7 @@ const dataset = {
   NAME: { help: "Dataset, short or in full; @1.2.3 may follow (default: the newest version)" },
 } as const;
 const includeRemoved = { kind: "switch", help: "Also versions that were removed" } as const;
-const jobId = { ID: { help: "Job id, or the start of a recent one (6 characters or more)" } } as const;
+const jobId = { ID: { help: "Job id, or its beginning or end (6 characters or more)" } } as const;
 
 const roleWords = ["viewer", "editor", "admin"] as const satisfies readonly Role[];
 const role = { kind: "text", value: "ROLE", complete: roleWords, help: "viewer, editor or admin" } as const;
@@ -146,10 +146,13 @@ const pipelineStatusWords = [
   "CANCELED",
 ] as const satisfies readonly PipelineStatus[];
 
+const watchFlag = { kind: "switch", short: "w", help: "Watch the pipeline to its end" } as const;
 const pipelineName = { NAME: { help: "Name of the pipeline" } } as const;
 const pipelineJob = {
   ...pipelineName,
-  ID: { help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning" },
+  ID: {
+    help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning or end",
+  },
 } as const;
 
 const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;
@@ -189,11 +192,42 @@ const serverFlags = {
   "database-url": { kind: "text", value: "URL", help: "PostgreSQL to use instead of the embedded SQLite" },
 } as const satisfies Record<string, Flag>;
 
+const paramsFlag = {
+  kind: "list",
+  value: "NAME=VALUE",
+  help: "Parameters that the script reads with param(); also a JSON object",
+} as const;
+
 const followFlags = {
   "no-wait": { kind: "switch", help: "Do not wait for the job to finish; print its id" },
   "no-follow": { kind: "switch", help: "Wait, but do not print the log" },
   json: { kind: "switch", help: "Print the job as JSON at the end, instead of its log" },
 } as const satisfies Record<string, Flag>;
+
+const pipelineList = {
+  summary: "List pipelines, newest first",
+  arguments: {},
+  flags: {
+    ...connection,
+    status: {
+      kind: "text",
+      short: "s",
+      value: "STATUS",
+      complete: pipelineStatusWords,
+      help: "Only pipelines in this state, or in these with commas between them",
+    },
+    search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
+    limit: {
+      kind: "integer",
+      short: "l",
+      value: "N",
+      min: 1,
+      max: 1000,
+      help: "At most so many pipelines (default: 20)",
+    },
+    json,
+  },
+} as const satisfies Command;
 
 export const commands = {
   serve: {
@@ -230,6 +264,13 @@ export const commands = {
     summary: "Show the default team, or set it",
     arguments: { NAME: { optional: true, help: "Team to use from now on" } },
     flags: { local },
+  },
+  "auth status": {
+    summary: "Show who you are, at which server, in which team, with which token",
+    details:
+      "Where each comes from is shown, too. Exit codes: 0 signed in, 4 not signed in, or the token does not work.",
+    arguments: {},
+    flags: { ...connection, json },
   },
   "auth approve": {
     summary: "Approve a pending device login as yourself",
@@ -448,20 +489,23 @@ export const commands = {
   "job run": {
     summary: "Run a file as a job and follow it",
     details:
-      "A .py file runs in Python, a .ts file in TypeScript, anything else in a shell. Exit codes: 0 complete, 1 failed,\n" +
-      "2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the job is\n" +
-      "kept as a task that starts it later.",
-    arguments: { FILE: { help: "The script to run", complete: "file" } },
+      "A .py file runs in Python, anything else in a shell, or in what its first line names (#!). From standard input (-)\n" +
+      "a script is Python unless its first line names something else, or --name ends otherwise. Exit codes: 0 complete,\n" +
+      "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the\n" +
+      "job is kept as a task that starts it later.",
+    arguments: { FILE: { help: "The script to run; - reads it from standard input", complete: "file" } },
     flags: {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       env: { kind: "list", value: "NAME=VALUE", help: "Environment variables of the job" },
+      params: paramsFlag,
+      name: { kind: "text", value: "NAME", help: "Name of the job and of its script (default: the name of FILE)" },
       cluster: { kind: "text", value: "NAME", help: "Compute cluster to run on" },
       "credentials-name": {
-        kind: "text",
+        kind: "texts",
         short: "c",
         value: "NAME",
-        help: "Credentials that the job gets (default: the team's; '': none)",
+        help: "Credentials that the job gets; repeat it for several sets (default: the team's; '': none)",
       },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job takes" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to take along, into the job's folder" },
@@ -483,6 +527,8 @@ export const commands = {
     examples: [
       "millrace job run query.py --req pandas pyarrow --env DEBUG=1",
       "millrace job run nightly.sh --cron '0 3 * * *'",
+      "millrace job run etl.py -c aws -c git --params day=2026-01-31 limit=10",
+      "echo 'print(1 + 1)' | millrace job run -",
     ],
   },
   "job ls": {
@@ -547,6 +593,7 @@ export const commands = {
     arguments: jobId,
     flags: {
       ...connection,
+      params: { ...paramsFlag, help: "The same as for `millrace job run`, over those that the job had" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
@@ -625,32 +672,10 @@ export const commands = {
       "With --watch to its end: redrawn on a terminal, else a line for each change. Exit codes then: 0 complete, 1 failed,\n" +
       "2 canceled. Ctrl-C stops watching; the pipeline goes on.",
     arguments: pipelineName,
-    flags: { ...connection, watch: { kind: "switch", short: "w", help: "Watch it to its end" }, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
-  "pipeline list": {
-    summary: "List pipelines, newest first",
-    arguments: {},
-    flags: {
-      ...connection,
-      status: {
-        kind: "text",
-        short: "s",
-        value: "STATUS",
-        complete: pipelineStatusWords,
-        help: "Only pipelines in this state, or in these with commas between them",
-      },
-      search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
-      limit: {
-        kind: "integer",
-        short: "l",
-        value: "N",
-        min: 1,
-        max: 1000,
-        help: "At most so many pipelines (default: 20)",
-      },
-      json,
-    },
-  },
+  "pipeline ls": pipelineList,
+  "pipeline list": { ...pipelineList, summary: "The same as `pipeline ls`, as the datachain client has it" },
   "pipeline pause": {
     summary: "Pause a pipeline: what runs finishes, nothing begins",
     arguments: pipelineName,
@@ -659,7 +684,7 @@ export const commands = {
   "pipeline resume": {
     summary: "Resume a pipeline: runs begin whose parents are done",
     arguments: pipelineName,
-    flags: { ...connection, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline remove-job": {
     summary: "Take a run that is PENDING out of a paused pipeline",
@@ -677,7 +702,7 @@ export const commands = {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       env: { kind: "list", value: "NAME=VALUE", help: "Environment variables that every run gets" },
-      "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run; later ones win" },
+      "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run" },
       workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that each run takes" },
       files: { kind: "list", value: "FILE", complete: "file", help: "Files that every run takes along" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
@@ -697,12 +722,12 @@ export const commands = {
   "pipeline rerun": {
     summary: "Run again what failed or was canceled; what is complete stays as it is",
     arguments: pipelineName,
-    flags: { ...connection, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline retry-job": {
     summary: "Run again one run that failed or was canceled, and nothing else",
     arguments: pipelineJob,
-    flags: { ...connection, json },
+    flags: { ...connection, watch: watchFlag, json },
   },
   "schedule create": {
     summary: "Run a copy of a pipeline at its times",
@@ -758,9 +783,10 @@ export const commands = {
       own,
       file: { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       prompt: { kind: "list", value: "VARIABLE", help: "Ask for the values of these variables" },
+      plain: { kind: "list", value: "VARIABLE", help: "Not secret: shown in lists, not masked in logs" },
     },
     examples: [
-      "millrace credentials set aws --file aws.env",
+      "millrace credentials set aws --file aws.env --plain AWS_REGION",
       "millrace credentials set aws --own --prompt AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY",
     ],
   },
@@ -894,6 +920,7 @@ type FlagValue<F extends Flag> = {
   text: string | undefined;
   integer: number | undefined;
   list: readonly string[];
+  texts: readonly string[];
 }[F["kind"]];
 
 type Flags<Table> = { readonly [N in keyof Table]: Table[N] extends Flag ? FlagValue<Table[N]> : never };

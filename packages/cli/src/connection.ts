@@ -74,9 +74,9 @@ const titles: Partial<Record<ErrorCode, string>> = {
   unavailable: "The server is not ready",
 };
 
+/** A refusal of rights says itself what would help: a role, a scope or another team. */
 const nextSteps: Partial<Record<ErrorCode, string>> = {
   unauthorized: "millrace auth login",
-  forbidden: "Choose another team (--team, millrace auth team), or ask for a token with more scopes",
   internal: "Try again; the server's log has the details",
   unavailable: "Try again in a moment",
 };

@@ -1,6 +1,7 @@
 /** Everything that a person or a program reads: tables, values, JSON, notes, progress, errors. */
 import { CliError, exitCodes, messageOf } from "./errors.ts";
 import { wantsColor } from "./settings.ts";
+import { columnWidths, displayWidth, fitted, type Shrinkable } from "./table-layout.ts";
 
 /** As much of a stream as is needed here. */
 export interface Sink {
@@ -16,15 +17,12 @@ export interface Line {
   readonly style: Style;
 }
 
-export interface Column<Row> {
-  readonly title: string;
+export interface Column<Row> extends Shrinkable {
   /** The whole value, for programs. */
   readonly full: (row: Row) => string;
   /** What a person wants to see of it; null: nothing, leave the column out on a terminal. */
   readonly short?: ((row: Row) => string) | null;
   readonly style?: (row: Row) => Style;
-  /** Gives way when the terminal is too narrow. */
-  readonly shrinks?: true;
 }
 
 export type Style = "plain" | "dim" | "bold" | "red" | "green" | "yellow" | "cyan";
@@ -109,23 +107,21 @@ export class Output {
       for (const row of rows) this.print(columns.map(({ full }) => oneField(full(row))).join("\t"));
       return;
     }
-    const shown = columns.filter(({ short }) => short !== null);
-    const cells = rows.map((row) => shown.map(({ full, short }) => oneLine(visible((short ?? full)(row)))));
-    const widths = columnWidths(shown, cells, this.#stdout.columns ?? 80);
-    this.print(
-      this.#paint(
-        this.#stdout,
-        this.#line(
-          shown.map(({ title }) => title),
-          widths,
-        ),
-        "bold",
-      ),
-    );
+    const wanted = columns.filter(({ short }) => short !== null);
+    const texts = rows.map((row) => wanted.map(({ full, short }) => oneLine(visible((short ?? full)(row)))));
+    const widths = columnWidths(wanted, texts, this.#stdout.columns || 80);
+    const hasRoom = (_item: unknown, index: number) => widths[index] !== 0;
+    const shown = wanted.filter(hasRoom);
+    const room = widths.filter(hasRoom);
+    const titles = shown.map(({ title }) => title);
+    this.print(this.#paint(this.#stdout, this.#line(titles, room), "bold"));
     for (const [index, row] of rows.entries()) {
       const styles = shown.map(({ style }) => style?.(row) ?? "plain");
-      this.print(this.#line(cells[index] ?? [], widths, styles));
+      this.print(this.#line((texts[index] ?? []).filter(hasRoom), room, styles));
     }
+    const hidden = wanted.filter((_column, index) => widths[index] === 0 && texts.some((cells) => cells[index]));
+    if (hidden.length > 0)
+      this.note(`Not shown, for lack of room: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
   }
 
   /** Lines that take the place of those drawn before, on a terminal. `drawn` is what the last call returned. */
@@ -206,37 +202,3 @@ export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u
 const oneLine = (text: string) => text.trim().replaceAll(/[\t\n]+/g, " ");
 
 const indented = (text: string) => text.trimEnd().replace(/^/gm, "  ");
-
-function columnWidths<Row>(columns: readonly Column<Row>[], cells: readonly string[][], terminal: number): number[] {
-  const widths = columns.map(({ title }, index) =>
-    Math.max(title.length, ...cells.map((row) => displayWidth(row[index] ?? ""))),
-  );
-  let excess = widths.reduce((sum, width) => sum + width + 2, -2) - terminal;
-  for (const [index, column] of columns.entries()) {
-    if (!column.shrinks || excess <= 0) continue;
-    const width = widths[index] ?? 0;
-    const smaller = Math.max(Math.min(width, 12), width - excess);
-    excess -= width - smaller;
-    widths[index] = smaller;
-  }
-  return widths;
-}
-
-function fitted(text: string, width: number): string {
-  if (displayWidth(text) <= width) return text;
-  let kept = "";
-  for (const { segment } of new Intl.Segmenter().segment(text)) {
-    if (displayWidth(kept) + displayWidth(segment) > width - 1) break;
-    kept += segment;
-  }
-  return `${kept}…`;
-}
-
-/** Columns that a text takes on a terminal: East Asian letters and emoji take two. */
-export function displayWidth(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII needs no segmenter
-  if (/^[\u0000-\u007f]*$/.test(text)) return text.length;
-  const wide =
-    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
-  return [...new Intl.Segmenter().segment(text)].reduce((sum, { segment }) => sum + (wide.test(segment) ? 2 : 1), 0);
-}

@@ -75,18 +75,17 @@ function parseCommand(path: CommandPath, words: readonly string[]): Invocation {
   return { kind: "run", path, input: input as unknown as Input<CommandPath> };
 }
 
+const isMany = ({ kind }: Flag) => kind === "list" || kind === "texts";
+
 const parseOption = (flag: Flag) => ({
   type: flag.kind === "switch" ? ("boolean" as const) : ("string" as const),
-  multiple: flag.kind === "list",
+  multiple: isMany(flag),
   ...(flag.short ? { short: flag.short } : {}),
 });
 
 const emptyValues = (flags: Record<string, Flag>): Values =>
   Object.fromEntries(
-    Object.entries(flags).map(([name, { kind }]) => [
-      name,
-      kind === "switch" ? false : kind === "list" ? [] : undefined,
-    ]),
+    Object.entries(flags).map(([name, flag]) => [name, flag.kind === "switch" ? false : isMany(flag) ? [] : undefined]),
   );
 
 /** `--req a b` becomes `--req a --req b`: the client's list flags take every word up to the next flag. */

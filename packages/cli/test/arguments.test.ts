@@ -67,6 +67,9 @@ describe("the table of commands", () => {
 });
 
 describe("help", () => {
+  it("promises nothing that no engine runs", () => {
+    assert.doesNotMatch(commands["job run"].details, /\.ts|TypeScript/);
+  });
   it("of the whole names every group and every single command", () => {
     const text = helpText("");
     const names = Object.keys(commands).filter((path) => !path.includes(" "));
@@ -150,12 +153,16 @@ describe("flags", () => {
   it("take their value after a space or an equals sign", () => {
     assert.equal(parse("job ls", "--limit 5").flags.limit, 5);
     assert.equal(parse("job ls", "--limit=5").flags.limit, 5);
-    assert.equal(parse("job run", "x.py -c mine").flags["credentials-name"], "mine");
+    assert.equal(parse("job run", "x.py --cluster mine").flags.cluster, "mine");
   });
   it("that are lists take all words up to the next flag, and add up", () => {
     const { flags, arguments: given } = parse("job run", "x.py --env A=1 B=2 --req pandas --env C=3 --files f1 f2");
     assert.equal(given.FILE, "x.py");
     assert.deepEqual([flags.env, flags.req, flags.files], [["A=1", "B=2", "C=3"], ["pandas"], ["f1", "f2"]]);
+  });
+  it("that may be repeated take one word each, so that an argument may follow", () => {
+    const { flags, arguments: given } = parse("job run", "-c aws --credentials-name git x.py");
+    assert.deepEqual([flags["credentials-name"], given.FILE], [["aws", "git"], "x.py"]);
   });
   it("leave words after -- alone", () => {
     assert.equal(parse("job run", "--env A=1 -- --odd-name.sh").arguments.FILE, "--odd-name.sh");

@@ -99,23 +99,61 @@ describe("a job", () => {
   });
 });
 
+const job: Job = {
+  ...{ id: "0196f1aa-0000-7000-8000-000000000001", url: "", status: "FAILED", name: "q.py", team: "main" },
+  ...{ created_by: "admin", created_at: "", started_at: null, finished_at: null, query: "print(1)" },
+  ...{ query_type: "PYTHON", workers: 2, python_version: "3.12", requirements: "x\n", repository: null },
+  ...{
+    environment: { A: "1" },
+    files: ["7"],
+    tags: ["eu"],
+    priority: 3,
+    compute_cluster_id: 1,
+    compute_cluster_name: "local",
+  },
+  ...{ credentials_name: null, start_after: "2026-01-01T00:00:00Z", cron_expression: "@daily", next_run: null },
+  ...{ reset: true, exit_code: 1, error_message: "x", error_stack: null, params: { p: 1 }, metrics: { m: 2 } },
+  ...{ parent_job_id: null, pipeline_id: null, rerun_from_job_id: null, run_group_id: "", steps: null },
+};
+
+describe("parameters", () => {
+  const script = file("p.py", "print(1)\n");
+  it("are absent unless given, so that those of the script's metadata hold", () => {
+    assert.ok(!("params" in compose(script)));
+  });
+  it("are texts by name, or any values in a JSON object, and later ones win", () => {
+    const { params } = compose(script, "--params", "day=2026-01-31", "q=a=b", '{"limit": 10, "day": null}');
+    assert.deepEqual(params, { day: null, q: "a=b", limit: 10 });
+  });
+  it("that are neither are refused", () => {
+    assert.throws(() => compose(script, "--params", "day"), /--params: 'day' will not do/);
+    assert.throws(() => compose(script, "--params", "{day}"), /--params: the JSON object cannot be read/);
+  });
+  it("of a rerun lie over those of the job", () => {
+    assert.deepEqual(composeRerun(job, false, ["q=2", "p=3"]).params, { p: "3", q: "2" });
+  });
+});
+
+describe("a name", () => {
+  it("may be given, and says in what the script runs", () => {
+    const { query_name, query_type } = compose(file("x", "echo"), "--name", "report.py");
+    assert.deepEqual([query_name, query_type], ["report.py", "PYTHON"]);
+  });
+});
+
+describe("credentials", () => {
+  const script = file("c.sh", "true");
+  it("of one set go as the client sends them, and an empty name means none", () => {
+    assert.equal(compose(script, "-c", "aws").credentials_name, "aws");
+    assert.equal(compose(script, "-c", "").credentials_name, "");
+  });
+  it("of several sets are all sent", () => {
+    const { credentials_name, credentials_names } = compose(script, "-c", "aws", "-c", "git");
+    assert.deepEqual([credentials_name, credentials_names], [undefined, ["aws", "git"]]);
+  });
+});
+
 describe("a rerun", () => {
-  const job: Job = {
-    ...{ id: "0196f1aa-0000-7000-8000-000000000001", url: "", status: "FAILED", name: "q.py", team: "main" },
-    ...{ created_by: "admin", created_at: "", started_at: null, finished_at: null, query: "print(1)" },
-    ...{ query_type: "PYTHON", workers: 2, python_version: "3.12", requirements: "x\n", repository: null },
-    ...{
-      environment: { A: "1" },
-      files: ["7"],
-      tags: ["eu"],
-      priority: 3,
-      compute_cluster_id: 1,
-      compute_cluster_name: "local",
-    },
-    ...{ credentials_name: null, start_after: "2026-01-01T00:00:00Z", cron_expression: "@daily", next_run: null },
-    ...{ reset: true, exit_code: 1, error_message: "x", error_stack: null, params: { p: 1 }, metrics: { m: 2 } },
-    ...{ parent_job_id: null, pipeline_id: null, rerun_from_job_id: null, run_group_id: "", steps: null },
-  };
   it("repeats what the job did, not when, and names the job that it repeats", () => {
     assert.deepEqual(composeRerun(job, false), {
       query: "print(1)",
@@ -135,6 +173,11 @@ describe("a rerun", () => {
       rerun_from_job_id: job.id,
       reset: false,
     });
+  });
+  it("names all credentials of the job", () => {
+    const several = { ...job, credentials_name: "aws", credentials_names: ["aws", "git"] };
+    assert.deepEqual(composeRerun(several, false).credentials_names, ["aws", "git"]);
+    assert.equal(composeRerun({ ...job, credentials_name: "aws" }, false).credentials_name, "aws");
   });
   it("writes its environment so that the server reads the same values", () => {
     const environment = {

@@ -1,8 +1,10 @@
 /** What people see on a terminal, and what programs read from a pipe. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { listColumns, previewColumns, versionsTable } from "../src/dataset/view.ts";
 import { CliError, messageOf } from "../src/errors.ts";
-import { type Column, displayWidth, Output, type Sink } from "../src/output.ts";
+import { type Column, Output, type Sink } from "../src/output.ts";
+import { displayWidth } from "../src/table-layout.ts";
 
 class Screen implements Sink {
   text = "";
@@ -48,10 +50,43 @@ describe("a table", () => {
       "NAME                          TIME\na                             now\na longer name than the other  now\n",
     );
   });
+  it("takes a terminal that does not know its width for one of 80 columns", () => {
+    const { stdout, output } = screens({ terminal: true, columns: 0 });
+    output.table(columns, rows);
+    assert.equal(stdout.text.split("\n")[2], "a longer name than the other  now");
+  });
   it("gives way to a narrow terminal where a column may shrink", () => {
     const { stdout, output } = screens({ terminal: true, columns: 20 });
     output.table(columns, rows);
     assert.equal(stdout.text.split("\n")[2], "a longer name…  now");
+  });
+  it("cuts names after everything else: other columns give way, the rightmost are left out, and that is said", () => {
+    const wide: Column<Row>[] = [
+      { title: "NAME", full: ({ name }) => name, shrinks: "last" },
+      { title: "STATE", full: () => "COMPLETE" },
+      { title: "NOTE", full: () => "what somebody had to say of it", shrinks: true },
+      { title: "BY", full: () => "somebody", shrinks: true },
+    ];
+    const name = "@somebody.default.numbers";
+    const table = (width: number) => {
+      const { stdout, stderr, output } = screens({ terminal: true, columns: width });
+      output.table(wide, [{ name, time: "" }]);
+      return [stdout.text.split("\n")[1], stderr.text];
+    };
+    assert.deepEqual(table(65), [`${name}  COMPLETE  what somebody had…  somebody`, ""]);
+    assert.deepEqual(table(50), [`${name}  COMPLETE  what somebod…`, "Not shown, for lack of room: BY\n"]);
+    assert.deepEqual(table(40), [`${name}  COMPLETE`, "Not shown, for lack of room: NOTE, BY\n"]);
+    assert.deepEqual(table(30)[0], "@somebody.default.n…  COMPLETE");
+  });
+  it("of columns that are alike cuts the widest first", () => {
+    const { stdout, output } = screens({ terminal: true, columns: 60 });
+    const row = { path: "p".repeat(60), short: "12345", note: "n".repeat(40) };
+    output.table(previewColumns([row]), [row]);
+    const [, line = ""] = stdout.text.split("\n");
+    assert.deepEqual(
+      line.split("  ").map((cell) => cell.length),
+      [25, 5, 26],
+    );
   });
   it("has full values between tabs and no titles in a pipe", () => {
     const { stdout, output } = screens({ terminal: false });
@@ -84,6 +119,41 @@ describe("a table", () => {
     const unwanted = screens({ terminal: true, color: false });
     unwanted.output.table(columns, rows);
     assert.ok(!piped.stdout.text.includes("\u001b") && !unwanted.stdout.text.includes("\u001b"));
+  });
+});
+
+describe("datasets", () => {
+  const version = {
+    ...{ id: 1, uuid: "", dataset_id: 1, version: "1.0.10", status: 4, created_at: "2026-01-01T00:00:00.000Z" },
+    ...{
+      num_objects: 1_234_567,
+      size: 1_234_567_890,
+      job_id: "01a1df80-c8c6-7029-94f9-5a892b6ac0cb",
+      removed_at: null,
+    },
+  };
+  const name = "quarterly_customer_embeddings";
+  const dataset = { name, project: { name: "default", namespace: { name: "@somebody" } }, description: "" };
+  it("are listed at 100 columns with whole names, in one line each", () => {
+    const { stdout, output } = screens({ terminal: true, columns: 100 });
+    output.table(listColumns(false), [{ dataset, version }] as never);
+    const [, line = "", ...rest] = stdout.text.split("\n");
+    assert.match(line, new RegExp(`^@somebody\\.default\\.${name}  1\\.0\\.10 .* 2b6ac0cb$`));
+    assert.ok(line.length <= 100, line);
+    assert.deepEqual(rest, [""]);
+  });
+  it("are shown at 120 columns without wrapping: versions, and rows of many columns", () => {
+    const { stdout, stderr, output } = screens({ terminal: true, columns: 120 });
+    output.table(versionsTable(true), [version] as never);
+    const row = Object.fromEntries(
+      ["source", "path", "size", "version", "etag", "is_latest", "last_modified", "location"].map((key) => [
+        `file.${key}`,
+        `${key} of some length, as paths and times are`,
+      ]),
+    );
+    output.table(previewColumns([row]), [row]);
+    for (const line of stdout.text.split("\n")) assert.ok(displayWidth(line) <= 120, line);
+    assert.equal(stderr.text, "Not shown, for lack of room: file.is_latest, file.last_modified, file.location\n");
   });
 });
 

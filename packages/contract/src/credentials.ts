@@ -1,4 +1,4 @@
-/** Credentials: named sets of variables that jobs are given. Their values go in and never come out. */
+/** Credentials: named sets of variables that jobs are given. Secret values go in and never come out. */
 import type { Static } from "typebox";
 import { processLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
@@ -8,7 +8,7 @@ import { Type } from "./type.ts";
 const credentialOwners = ["team", "user"] as const;
 
 /** Bounds of one set, and of the sets of one owner. */
-export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144 } as const;
+export const credentialLimits = { sets: 100, variables: 100, bytes: 262_144, plainBytes: 4096 } as const;
 
 const Name = Type.String({
   pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
@@ -21,7 +21,10 @@ export const Credentials = Type.Object(
     owner: oneOf(credentialOwners, {
       description: "`team`: any job of the team may name it; `user`: only your own jobs",
     }),
-    variables: Type.Array(Type.String(), { description: "names only: values are never shown" }),
+    variables: Type.Array(Type.String(), { description: "names only: secret values are never shown" }),
+    plain: Type.Record(Type.String(), Type.String(), {
+      description: "those that were marked as not secret, with their values",
+    }),
     default: Type.Boolean({ description: "given to jobs of the team that name no credentials" }),
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -56,6 +59,12 @@ const CredentialsInput = Type.Object(
         maxLength: credentialLimits.bytes,
         writeOnly: true,
         description: "NAME=VALUE lines, dotenv rules; `values` win over them",
+      }),
+    ),
+    plain: maybe(
+      Type.Array(Type.String({ maxLength: 255 }), {
+        maxItems: credentialLimits.variables,
+        description: `names of the variables that are not secret: their values are shown in lists and not masked in logs; ${credentialLimits.plainBytes} bytes of names and values at most`,
       }),
     ),
   },

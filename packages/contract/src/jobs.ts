@@ -102,9 +102,11 @@ export const Job = Type.Object(
     priority: Type.Integer({ description: "0 runs first, 5 last" }),
     compute_cluster_id: nullable(Type.Integer()),
     compute_cluster_name: nullable(Type.String()),
-    credentials_name: nullable(Type.String({ description: "the credentials that the job is given" })),
+    credentials_name: nullable(
+      Type.String({ description: "the credentials that the job is given; of several, the first" }),
+    ),
     credentials_names: Type.Optional(
-      Type.Array(Type.String(), { description: "of a run whose pipeline was given several: all of them" }),
+      Type.Array(Type.String(), { description: "where there are several: all of them" }),
     ),
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
@@ -151,7 +153,7 @@ export const JobInput = Type.Object(
       "the text of the script",
       "Put data and modules into attached files or a repository.",
     ),
-    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused for now: it comes in a later version" }),
+    query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused: no engine runs it" }),
     team_name: maybe(TeamName),
     query_name: maybe(Type.String({ maxLength: fieldLimits.name, description: "becomes the job's name" })),
     environment: maybe(
@@ -206,7 +208,15 @@ export const JobInput = Type.Object(
     credentials_name: maybe(
       Type.String({
         maxLength: 255,
-        description: "credentials of your own or of the team; absent: the team's default; empty: none",
+        description:
+          "credentials of your own or of the team, several with commas between them; absent: the team's default; empty: none",
+      }),
+    ),
+    credentials_names: maybe(
+      Type.Array(Type.String({ maxLength: 255 }), {
+        maxItems: 100,
+        description:
+          "the same as a list; sets with a variable in common are refused; not together with credentials_name",
       }),
     ),
     rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an id that is not known here is ignored" })),

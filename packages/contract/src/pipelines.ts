@@ -139,7 +139,10 @@ const UpdatePipelineSettingsInput = Type.Object(
     environment,
     files,
     credentials_names: maybe(
-      Type.Array(Type.String({ maxLength: 255 }), { maxItems: 100, description: "of several, later ones win" }),
+      Type.Array(Type.String({ maxLength: 255 }), {
+        maxItems: 100,
+        description: "sets with a variable in common are refused",
+      }),
     ),
   },
   { $id: "UpdatePipelineSettingsInput" },

@@ -118,6 +118,66 @@ describe("credentials", () => {
     await assert.rejects(createJob(admin, shell(":", { credentials_name: "mine" })), refused("invalid", /got "mine"/));
   });
 
+  it("may hold variables that are not secret: listed with their values, not masked, encrypted all the same", async () => {
+    const values = { REGION: "eu-central-1", SECRET: "secret-value-1" };
+    const made = await admin.call(routes.setTeamCredentials, { body: { name: "plain", values, plain: ["REGION"] } });
+    assert.deepEqual([made.variables, made.plain], [["REGION", "SECRET"], { REGION: "eu-central-1" }]);
+    const listed = (await list(editor)).find(({ name }) => name === "plain");
+    assert.deepEqual(listed, made);
+    const script = 'echo "$REGION $SECRET"';
+    const { log } = await runJob(editor, shell(script, { credentials_name: "plain" }));
+    assert.equal(log, `eu-central-1 ${"*".repeat(14)}\n`);
+    const row = await server.store.db
+      .selectFrom("credentials")
+      .selectAll()
+      .where("name", "=", "plain")
+      .executeTakeFirst();
+    assert.doesNotMatch(JSON.stringify(row), /eu-central-1/);
+    const replaced = await admin.call(routes.setTeamCredentials, { body: { name: "plain", values } });
+    assert.deepEqual(replaced.plain, {}, "a replacement replaces that, too");
+    assert.equal(
+      (await runJob(editor, shell(script, { credentials_name: "plain" }))).log,
+      `${"*".repeat(12)} ${"*".repeat(14)}\n`,
+    );
+  });
+
+  it("mark only variables that they have as not secret, and short ones", async () => {
+    const set = (plain: string[], value = "1") =>
+      admin.call(routes.setTeamCredentials, { body: { name: "marked", values: { A: value }, plain } });
+    await assert.rejects(set(["B"]), refused("invalid", /^plain: expected names of variables of this set, got "B"/));
+    await assert.rejects(set(["A"], "x".repeat(5000)), refused("invalid", /^plain: expected at most 4096 bytes/));
+  });
+
+  it("of several sets are given together, whether named in a list or with commas", async () => {
+    await setTeam(admin, "left", { LEFT: "l" });
+    await setOwn(editor, "right", { RIGHT: "r" });
+    const script = 'echo "$LEFT$RIGHT"';
+    const { job, log } = await runJob(editor, shell(script, { credentials_names: ["left", "right", "left"] }));
+    assert.deepEqual([log, job.credentials_name, job.credentials_names], ["lr\n", "left", ["left", "right"]]);
+    assert.equal((await runJob(editor, shell(script, { credentials_name: "right, left" }))).log, "lr\n");
+    assert.equal((await runJob(editor, shell(script, { credentials_names: [] }))).log, "\n");
+    await assert.rejects(
+      createJob(editor, shell(":", { credentials_name: "left", credentials_names: ["right"] })),
+      refused("invalid", /^credentials_names: expected not together with credentials_name/),
+    );
+  });
+
+  it("with a variable in common are refused, at creation and where it comes later when the job begins", async () => {
+    await setTeam(admin, "cloud", { REGION: "a", KEY: "1" });
+    await setTeam(admin, "git", { TOKEN: "t" });
+    const names = ["cloud", "git"];
+    const letGo = await fill();
+    const waiting = await createJob(admin, shell(":", { credentials_names: names }));
+    await setTeam(admin, "git", { TOKEN: "t", REGION: "a" });
+    const clash = /Both cloud and git have REGION: name one of the two, or take the variable out of one\.$/;
+    for (const wish of [{ credentials_names: names }, { credentials_name: names.join(",") }])
+      await assert.rejects(createJob(admin, shell(":", wish)), refused("invalid", clash));
+    await letGo();
+    const ended = await waitForEnd(admin, waiting.id);
+    assert.equal(ended.status, "FAILED");
+    assert.match(ended.error_message ?? "", clash);
+  });
+
   it("of a user serve that user's jobs, and win over the team's of the same name", async () => {
     await setTeam(admin, "same", { WHO: "team" });
     await setOwn(editor, "same", { WHO: "user" });

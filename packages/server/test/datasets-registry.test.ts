@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Client, createClient, type Dataset, routes } from "@millrace/contract";
-import { createJob, shell, waitForEnd } from "../../../e2e/support/jobs.ts";
+import { createJob, python, shell, waitForEnd } from "../../../e2e/support/jobs.ts";
 import { putVersion } from "./support/datasets.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { addPerson, refused } from "./support/people.ts";
@@ -36,6 +36,26 @@ describe("the registry of datasets", () => {
     (await client.call(routes.listAudit, { query: { action: "dataset" } })).map(({ action, target, detail }) =>
       [action, target, detail].join(" "),
     );
+
+  it("names a dataset of the same name elsewhere in the team where a short name finds none", async () => {
+    await put("final", { namespace: "@alice" });
+    await put("final", { namespace: "prod", project: "zoo" });
+    await put("gone", { namespace: "@alice", status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
+    const hint =
+      /no @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final: .*full name/;
+    await refused(info("final"), "not_found", hint);
+    await refused(info("gone"), "not_found", /no @admin\.default\.gone in the team main\. List its datasets/);
+    const trigger = client.call(routes.triggerPipeline, { body: { datasets: ["final"] } });
+    await refused(trigger, "not_found", /no dataset @admin\.default\.final .*@alice\.default\.final/);
+  });
+
+  it("names it in the reason of a job that did not find it, too", async () => {
+    await put("final", { namespace: "@alice" });
+    const said = "Dataset final not found in namespace @admin and project default";
+    const job = await createJob(client, python(`raise KeyError("${said}")`));
+    const { error_message } = await waitForEnd(client, job.id);
+    assert.match(error_message ?? "", /not found in namespace @admin .*\n.* there is @alice\.default\.final:/);
+  });
 
   describe("lists", () => {
     it("every dataset with its versions in the order of their numbers, by name", async () => {

@@ -109,12 +109,13 @@ const storage: Floors = {
     "transfer",
   ],
   "registry.ts": [...ground, "archive", "scheme.ts", "schemes"],
+  "client-configs.ts": [...ground, "schemes"],
   "local-files": [...ground, "schemes", "storage.ts", "transfer"],
   "opened-storage.ts": [...ground, ...face, "entry.ts", "listing", "local-files", "scheme.ts", "transfer"],
-  "open.ts": [...ground, "opened-storage.ts", "registry.ts", "storage.ts"],
+  "open.ts": [...ground, "client-configs.ts", "opened-storage.ts", "registry.ts", "storage.ts"],
   "sync.ts": [...ground, "storage.ts"],
-  files: [...ground, ...face, "listing", "open.ts", "registry.ts"],
-  "index.ts": [...ground, ...face, "files", "open.ts", "registry.ts", "scheme.ts", "sync.ts"],
+  files: [...ground, ...face, "client-configs.ts", "listing", "open.ts", "registry.ts"],
+  "index.ts": [...ground, ...face, "client-configs.ts", "files", "open.ts", "registry.ts", "scheme.ts", "sync.ts"],
 };
 
 const houses: Readonly<Record<string, Floors>> = { server, storage };

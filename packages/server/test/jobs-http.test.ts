@@ -75,7 +75,7 @@ describe("jobs over HTTP", () => {
         { query: "", query_type: "RUBY" },
         /^query_type: expected one of PYTHON, SHELL, TYPESCRIPT, got "RUBY"/,
       ],
-      ["TYPESCRIPT, which comes later", { query: "", query_type: "TYPESCRIPT" }, /^query_type: .*later version/],
+      ["TYPESCRIPT, which nothing runs", { query: "", query_type: "TYPESCRIPT" }, /^query_type: .*no engine runs/],
       ["a priority out of range", { query: "", query_type: "SHELL", priority: 6 }, /^priority: expected <= 5/],
       [
         "more workers than the cluster has",

@@ -119,11 +119,15 @@ describe("settings of a pipeline", () => {
     assert.deepEqual((await readJob(client, wide?.created_job_id ?? "")).environment, {}, "it had begun");
   });
 
-  it("give a run the variables of several credentials, later ones winning", async () => {
+  it("give a run the variables of several credentials, and refuse sets that have one in common", async () => {
     await makeDataset(world, "secretive", 'echo "$A $B" | rev');
-    for (const [name, values] of Object.entries({ one: { A: "a1", B: "b1" }, two: { B: "b2" } }))
+    for (const [name, values] of Object.entries({ one: { A: "a1" }, two: { B: "b2" }, both: { B: "b3" } }))
       await client.call(routes.setTeamCredentials, { body: { name, values } });
     const { name } = await trigger(client, ["secretive"], true);
+    await assert.rejects(
+      set(name, { credentials_names: ["one", "two", "both"] }),
+      /credentials_names: expected sets without a variable in common\. Both two and both have B/,
+    );
     const changed = await set(name, { credentials_names: ["one", "two"] });
     assert.deepEqual((await draft(changed)).credentials_names, ["one", "two"]);
     await client.call(routes.resumePipeline, { body: { name } });

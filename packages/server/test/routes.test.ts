@@ -271,6 +271,30 @@ describe("every route", () => {
     }
   });
 
+  it("answers a browser that asks for a page which is not there with a page, and everybody else with JSON", async () => {
+    const ask = async (path: string, init: RequestInit & { accept: string }) => {
+      const response = await fetch(server.url + path, { ...init, headers: { accept: init.accept } });
+      return { status: response.status, type: response.headers.get("content-type") ?? "", text: await response.text() };
+    };
+    const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    const page = await ask("/team/main/%3Cb%3Enowhere?token=hidden", { accept: browser });
+    assert.deepEqual([page.status, page.type], [404, "text/html; charset=utf-8"]);
+    assert.match(page.text, /<h1>There is no such page<\/h1>[\s\S]*<a href="\/">/);
+    assert.doesNotMatch(page.text, /<b>nowhere|hidden/);
+    const others: [string, RequestInit & { accept: string }][] = [
+      ["/nowhere", { accept: "*/*" }],
+      ["/nowhere", { accept: "application/json" }],
+      ["/nowhere", { accept: browser, method: "POST", body: "x" }],
+      ["/api/nowhere", { accept: browser }],
+      ["/api", { accept: browser }],
+    ];
+    for (const [path, init] of others) {
+      const { status, text } = await ask(path, init);
+      assert.equal(status, 404, path);
+      assertErrorShape(JSON.parse(text), "not_found");
+    }
+  });
+
   it("refuses what is not there in the one shape of errors", async () => {
     const response = await server.fetch("/api/nothing");
     assert.equal(response.status, 404);

@@ -132,6 +132,19 @@ describe("teams", () => {
     assert.deepEqual(await members("live", lee), ["admin admin", "lee viewer", "mia admin"]);
   });
 
+  it("tell whoever lacks the role that the role is the reason, also where the token lacks the scope", async () => {
+    await addPerson(server, "vera", { team: "main", role: "viewer" });
+    for (const scopes of [["JOB"], ["DATASETS"]]) {
+      const client = await server.client({ user: "vera", scopes });
+      const create = client.call(routes.createJob, { body: { query: "true", query_type: "SHELL" } });
+      await refused(create, "forbidden", /^This needs the role editor in the team main; you are viewer\. Ask an admin/);
+    }
+    const editor = await addPerson(server, "edda", { team: "main" });
+    const limited = await server.client({ user: editor.username, scopes: ["DATASETS"] });
+    const create = limited.call(routes.createJob, { body: { query: "true", query_type: "SHELL" } });
+    await refused(create, "forbidden", /token with write access to the JOB scope\. .*--scopes JOB:write/);
+  });
+
   it("never lose their last admin who can sign in", async () => {
     await refused(remove("voice", "lee"), "wrong_state", /lee is the only admin.*set-role/);
     await refused(setRole("voice", "lee", "editor"), "wrong_state", /only admin/);

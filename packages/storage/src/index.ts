@@ -17,6 +17,7 @@ export type {
   WriteCall,
 } from "./backend.ts";
 export type { Capabilities, KeyCapabilities } from "./capabilities.ts";
+export type { ClientConfigFor, ClientConfigs } from "./client-configs.ts";
 export type { Configuration } from "./configuration/configuration.ts";
 export type {
   ClientConfig,

@@ -1,4 +1,5 @@
 /** The way in: a URI and a client_config become a storage. */
+import type { ClientConfigFor } from "./client-configs.ts";
 import { resolveConfiguration } from "./configuration/configuration.ts";
 import type { ClientConfig, Environment } from "./configuration/parameters.ts";
 import { OpenedStorage } from "./opened-storage.ts";
@@ -11,11 +12,20 @@ export interface OpenOptions {
 }
 
 /** Checks everything that can be checked without asking the store, and throws at once what is wrong. */
-export function openStorage(uri: string, client_config: ClientConfig = {}, options: OpenOptions = {}): Storage {
+export function openStorage<Uri extends string>(
+  uri: Uri,
+  client_config?: ClientConfigFor<Uri>,
+  options: OpenOptions = {},
+): Storage {
   const scheme = findScheme(uri);
   const location = scheme.parse(uri);
   const environment = options.environment ?? process.env;
-  const configuration = resolveConfiguration(scheme.names, scheme.parameters, client_config, environment);
+  const configuration = resolveConfiguration(
+    scheme.names,
+    scheme.parameters,
+    (client_config ?? {}) as ClientConfig,
+    environment,
+  );
   scheme.check?.(configuration, location);
   return new OpenedStorage(scheme, location, configuration);
 }

@@ -102,6 +102,7 @@ describe("fromStorage", () => {
 
   it("refuses a pattern in place of a bucket, and a wrong client_config, at once", () => {
     assert.throws(() => fromStorage("s3://buck*/a"), { code: "config", message: /a bucket cannot be a pattern/ });
+    // @ts-expect-error a misspelt parameter does not compile
     assert.throws(() => fromStorage("s3://bucket/a", { client_config: { kee: "x" } }), { code: "config" });
   });
 

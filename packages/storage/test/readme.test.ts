@@ -12,6 +12,12 @@ const run = promisify(execFile);
 const home = join(import.meta.dirname, "..");
 
 describe("the README", () => {
+  it("says how the library is installed, from a registry and from a clone", async () => {
+    const text = await readFile(join(home, "README.md"), "utf8");
+    const { name, version } = JSON.parse(await readFile(join(home, "package.json"), "utf8")) as Record<string, string>;
+    assert.ok(text.includes(`npm install ${name} `), "from a registry");
+    assert.ok(text.includes(`npm install ./${name?.slice(1).replace("/", "-")}-${version}.tgz`), "what npm pack makes");
+  });
   it("has the tables of parameters as the code has them", async () => {
     const { present, expected } = await expectedReadme();
     assert.ok(present === expected, "the tables have changed: run scripts/storage-readme.ts");

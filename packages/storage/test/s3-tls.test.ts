@@ -49,7 +49,7 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
 
   async function reading<T>(
     run: (storage: Storage) => Promise<T>,
-    client_kwargs: object,
+    client_kwargs: Record<string, unknown>,
     environment = {},
   ): Promise<T> {
     const storage = openStorage("s3://bucket", { endpoint_url, key: "k", secret: "s", client_kwargs }, { environment });

@@ -9,11 +9,11 @@ const columns: Column<AuditEntry>[] = [
   { title: "WHEN", full: (entry) => entry.at, short: (entry) => entry.at.slice(0, 19).replace("T", " ") },
   { title: "USER", full: (entry) => entry.username || "-" },
   { title: "ACTION", full: (entry) => entry.action },
-  { title: "TARGET", full: (entry) => entry.target, shrinks: true },
+  { title: "TARGET", full: (entry) => entry.target, shrinks: "last" },
   { title: "DETAIL", full: (entry) => entry.detail, shrinks: true },
   { title: "TEAM", full: (entry) => entry.team_name ?? "" },
   { title: "VIA", full: (entry) => entry.via, shrinks: true },
-  { title: "ADDRESS", full: (entry) => entry.address },
+  { title: "ADDRESS", full: (entry) => entry.address, shrinks: true },
 ];
 
 const audit: Handler<"audit"> = async ({ flags }, output) => {

@@ -173,6 +173,30 @@ async function refuseForeignTeam(name: string): Promise<void> {
   }
 }
 
+const status: Handler<"auth status"> = async ({ flags }, output) => {
+  const { connect } = await import("../connection.ts");
+  const { routes } = await import("@millrace/contract");
+  const { client, settings } = await connect(flags);
+  const me = await client.call(routes.whoAmI, {});
+  const { url, token, team } = settings;
+  if (flags.json) {
+    output.json({ url: url.value, team: team?.value ?? null, token_source: token?.source ?? null, ...me });
+    return 0;
+  }
+  const role = me.teams.find(({ name }) => name === team?.value)?.role;
+  const name = [me.first_name, me.last_name].filter((word) => word !== "").join(" ");
+  output.fields([
+    ["server", `${url.value} (${url.source})`],
+    ["user", `${me.username}${name ? `, ${name}` : ""}${me.is_admin ? ", an administrator of the server" : ""}`],
+    ["team", team ? `${team.value} (${team.source})${role ? `, as ${role}` : ", of which you are no member"}` : "none"],
+    ["teams", me.teams.map((each) => `${each.name} (${each.role})`).join(", ") || "none"],
+    ["token", `${me.token_name} (${token?.source})`],
+    ["scopes", me.scopes.join(", ")],
+    ["expires", me.expires_at ?? "never"],
+  ]);
+  return 0;
+};
+
 const approve: Handler<"auth approve"> = ({ flags, arguments: { CODE: code } }, output) =>
   answer("approveDeviceLogin", code, flags.url, output);
 
@@ -200,6 +224,7 @@ export const handlers: HandlersOf<"auth"> = {
   "auth logout": logout,
   "auth token": token,
   "auth team": team,
+  "auth status": status,
   "auth approve": approve,
   "auth deny": deny,
 };

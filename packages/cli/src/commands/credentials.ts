@@ -5,12 +5,16 @@ import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
+/** Values of those that are not secret are shown. */
+const variablesText = ({ variables, plain }: Credentials) =>
+  variables.map((name) => (Object.hasOwn(plain, name) ? `${name}=${plain[name]}` : name)).join(", ");
+
 const columns: Column<Credentials>[] = [
-  { title: "NAME", full: ({ name }) => name, shrinks: true },
+  { title: "NAME", full: ({ name }) => name, shrinks: "last" },
   { title: "OWNER", full: ({ owner }) => owner },
   { title: "DEFAULT", full: (set) => (set.default ? "yes" : "no") },
-  { title: "VARIABLES", full: ({ variables }) => variables.join(", "), shrinks: true },
-  { title: "UPDATED", full: ({ updated_at }) => updated_at },
+  { title: "VARIABLES", full: variablesText, shrinks: true },
+  { title: "UPDATED", full: ({ updated_at }) => updated_at, short: ({ updated_at }) => updated_at.slice(0, 10) },
 ];
 
 const ls: Handler<"credentials ls"> = async ({ flags }, output) => {
@@ -29,10 +33,10 @@ interface Values {
 
 const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
-  const body: CredentialsInput = { name, ...(await readValues(flags, output)) };
+  const plain = flags.plain.length > 0 ? { plain: [...flags.plain] } : {};
+  const body: CredentialsInput = { name, ...plain, ...(await readValues(flags, output)) };
   const route = flags.own ? routes.setOwnCredentials : routes.setTeamCredentials;
-  const { variables } = await client.call(route, { body });
-  output.print(`The credentials ${name} hold ${variables.join(", ")}`);
+  output.print(`The credentials ${name} hold ${variablesText(await client.call(route, { body }))}`);
   return 0;
 };
 

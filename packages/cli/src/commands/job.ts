@@ -21,7 +21,7 @@ const rerun: Handler<"job rerun"> = async ({ flags, arguments: { ID } }, output)
   const connection = await connect(flags);
   const job = await fetchJob(connection, await findJobId(connection, ID));
   const { composeRerun } = await import("../job/compose.ts");
-  return createAndFollow(connection, composeRerun(job, flags["ignore-checkpoints"]), flags, output);
+  return createAndFollow(connection, composeRerun(job, flags["ignore-checkpoints"], flags.params), flags, output);
 };
 
 interface FollowWishes {

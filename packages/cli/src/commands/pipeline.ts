@@ -4,6 +4,7 @@ import { type Pipeline, type PipelineOutput, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
+import { isPartOfId } from "../job/id.ts";
 import type { Output } from "../output.ts";
 import { nextStep, pipelineColumns, pipelineLines } from "../pipeline/view.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -13,19 +14,13 @@ const create: Handler<"pipeline create"> = async ({ flags, arguments: { DATASET 
   const connection = await connect(flags);
   const body = { datasets: [...DATASET], review: !flags.run };
   const { pipeline } = await connection.client.call(routes.triggerPipeline, { body });
-  if (!flags.watch) return show(pipeline, flags.json, output);
-  output.note(`Created pipeline ${pipeline.name}`);
-  const { watchPipeline } = await import("../pipeline/watch.ts");
-  return watchPipeline(connection, pipeline.name, flags.json, output);
+  if (flags.watch) output.note(`Created pipeline ${pipeline.name}`);
+  return watchOrShow(connection, pipeline, flags, output);
 };
 
 const status: Handler<"pipeline status"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const connection = await connect(flags);
-  if (flags.watch) {
-    const { watchPipeline } = await import("../pipeline/watch.ts");
-    return watchPipeline(connection, name, flags.json, output);
-  }
-  return show(await connection.client.call(routes.getPipeline, { query: { name } }), flags.json, output);
+  return watchOrShow(connection, await connection.client.call(routes.getPipeline, { query: { name } }), flags, output);
 };
 
 function show(pipeline: Pipeline, json: boolean, output: Output): number {
@@ -38,7 +33,7 @@ function show(pipeline: Pipeline, json: boolean, output: Output): number {
   return 0;
 }
 
-const list: Handler<"pipeline list"> = async ({ flags }, output) => {
+const list: Handler<"pipeline ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const query = {
     ...(flags.status ? { status: [flags.status] } : {}),
@@ -64,25 +59,52 @@ const act =
     return showOutput(await client.call(route, { body: { name } }), flags.json, output);
   };
 
-const showOutput = ({ pipeline }: PipelineOutput, json: boolean, output: Output) => show(pipeline, json, output);
-
-const actOnJob =
-  (route: typeof routes.removeJobFromPipeline | typeof routes.retryPipelineJob): Handler<"pipeline remove-job"> =>
-  async ({ flags, arguments: { NAME: name, ID } }, output) => {
+/** The same for what sets a pipeline going: it may be watched from there on. */
+const actAndWatch =
+  (route: Action): Handler<"pipeline resume"> =>
+  async ({ flags, arguments: { NAME: name } }, output) => {
     const connection = await connect(flags);
-    const body = { name, job_id: await findRun(connection, name, ID) };
-    return showOutput(await connection.client.call(route, { body }), flags.json, output);
+    const { pipeline } = await connection.client.call(route, { body: { name } });
+    return watchOrShow(connection, pipeline, flags, output);
   };
 
-/** The one run whose name is this, or one of whose ids begins so; else whatever was typed, for the server to name. */
+async function watchOrShow(
+  connection: Connection,
+  pipeline: Pipeline,
+  flags: { readonly watch: boolean; readonly json: boolean },
+  output: Output,
+): Promise<number> {
+  if (!flags.watch) return show(pipeline, flags.json, output);
+  const { watchPipeline } = await import("../pipeline/watch.ts");
+  return watchPipeline(connection, pipeline.name, flags.json, output);
+}
+
+const showOutput = ({ pipeline }: PipelineOutput, json: boolean, output: Output) => show(pipeline, json, output);
+
+const removeJob: Handler<"pipeline remove-job"> = async ({ flags, arguments: { NAME: name, ID } }, output) => {
+  const connection = await connect(flags);
+  const body = { name, job_id: await findRun(connection, name, ID) };
+  return showOutput(await connection.client.call(routes.removeJobFromPipeline, { body }), flags.json, output);
+};
+
+const retryJob: Handler<"pipeline retry-job"> = async ({ flags, arguments: { NAME: name, ID } }, output) => {
+  const connection = await connect(flags);
+  const body = { name, job_id: await findRun(connection, name, ID) };
+  const { pipeline } = await connection.client.call(routes.retryPipelineJob, { body });
+  return watchOrShow(connection, pipeline, flags, output);
+};
+
+/** The one run whose name is this, or one of whose ids begins or ends so; else whatever was typed, for the server to name. */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });
-  const text = typed.toLowerCase();
   const found = job_runs.filter(
-    (run) => run.name === typed || [run.created_job_id, run.job_id].some((id) => id?.startsWith(text)),
+    (run) => run.name === typed || [run.created_job_id, run.job_id].some((id) => id && isPartOfId(id, typed)),
   );
   if (found.length > 1)
-    throw usageError(`'${typed}' is the beginning of ${found.length} runs of ${name}: type more of it`);
+    throw usageError(`'${typed}' may be each of ${found.length} runs of ${name}`, {
+      why: found.map((run) => `${run.created_job_id ?? run.job_id}  ${run.name}`).join("\n"),
+      next: "Type more of the id",
+    });
   return found[0]?.job_id ?? typed;
 }
 
@@ -96,12 +118,13 @@ const settings: Handler<"pipeline settings"> = async (input, output) => {
 export const handlers: HandlersOf<"pipeline"> = {
   "pipeline create": create,
   "pipeline status": status,
+  "pipeline ls": list,
   "pipeline list": list,
   "pipeline pause": act(routes.pausePipeline),
-  "pipeline resume": act(routes.resumePipeline),
+  "pipeline resume": actAndWatch(routes.resumePipeline),
   "pipeline cancel": act(routes.cancelPipeline),
-  "pipeline rerun": act(routes.rerunPipeline),
-  "pipeline remove-job": actOnJob(routes.removeJobFromPipeline),
-  "pipeline retry-job": actOnJob(routes.retryPipelineJob),
+  "pipeline rerun": actAndWatch(routes.rerunPipeline),
+  "pipeline remove-job": removeJob,
+  "pipeline retry-job": retryJob,
   "pipeline settings": settings,
 };

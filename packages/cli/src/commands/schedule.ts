@@ -22,7 +22,7 @@ const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) =
 
 const columns: Column<PipelineScheduleItem>[] = [
   { title: "ID", full: ({ id }) => String(id) },
-  { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: true },
+  { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
   { title: "STATE", full: stateOf },
   { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
   { title: "TIME ZONE", full: ({ timezone }) => timezone },

@@ -9,7 +9,7 @@ const dayOf = (time: string | null, otherwise: string) => time?.slice(0, 10) ?? 
 
 const columns: Column<Token>[] = [
   { title: "ID", full: (token) => String(token.id) },
-  { title: "NAME", full: (token) => token.name, shrinks: true, style: ({ current }) => (current ? "bold" : "plain") },
+  { title: "NAME", full: (token) => token.name, shrinks: "last", style: ({ current }) => (current ? "bold" : "plain") },
   { title: "USER", full: (token) => token.username },
   { title: "TEAMS", full: (token) => token.team_names?.join(",") ?? "all", shrinks: true },
   { title: "SCOPES", full: (token) => token.scopes.join(","), shrinks: true },

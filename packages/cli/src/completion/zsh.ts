@@ -47,7 +47,7 @@ function commandCase([path, command]: readonly [string, Command]): string {
 /** A flag with a short form excludes it, and the other way round: `'(-n --name)'{-n,--name}'[help]:NAME:'`. */
 function flagSpec(name: string, flag: Flag): string {
   const names = spellings(name, flag);
-  const repeat = flag.kind === "list" ? "*" : "";
+  const repeat = flag.kind === "list" || flag.kind === "texts" ? "*" : "";
   const value = flag.kind === "switch" ? "" : `:${escaped(flag.value ?? name)}:${action(flag.complete)}`;
   const tail = quoted(`[${escaped(flag.help)}]${value}`);
   return names.length > 1 ? `'(${names.join(" ")})'{${names.join(",")}}${tail}` : `'${repeat}${names[0]}'${tail}`;

@@ -1,5 +1,6 @@
 /** Datasets as people and programs read them. */
 import type { Dataset, DatasetVersion, ListedDataset } from "@millrace/contract";
+import { shortId } from "../job/id.ts";
 import { ageText, sizeText } from "../job/view.ts";
 import type { Column } from "../output.ts";
 
@@ -21,7 +22,12 @@ const versionColumns = (now: number): Column<ShownVersion>[] => [
   { title: "ROWS", full: ({ num_objects }) => count(num_objects) },
   { title: "SIZE", full: ({ size }) => count(size), short: ({ size }) => (size === null ? "" : sizeText(size)) },
   { title: "CREATED", full: ({ created_at }) => created_at, short: ({ created_at }) => ageText(created_at, now) },
-  { title: "JOB", full: ({ job_id }) => job_id ?? "", short: ({ job_id }) => job_id ?? "-" },
+  {
+    title: "JOB",
+    full: ({ job_id }) => job_id ?? "",
+    short: ({ job_id }) => (job_id === null ? "-" : shortId(job_id)),
+    shrinks: true,
+  },
 ];
 
 const removedColumn: Column<ShownVersion> = {
@@ -32,15 +38,15 @@ const removedColumn: Column<ShownVersion> = {
 
 export function listColumns(showsRemoved: boolean, now = Date.now()): Column<Listed>[] {
   const columns = [...versionColumns(now), ...(showsRemoved ? [removedColumn] : [])].map(
-    ({ title, full, short }): Column<Listed> => ({
-      title,
+    ({ full, short, style: _style, ...rest }): Column<Listed> => ({
+      ...rest,
       full: ({ version }) => full(version),
       ...(short ? { short: ({ version }: Listed) => short(version) } : {}),
     }),
   );
   const description = ({ dataset }: Listed) => dataset.description ?? "";
   return [
-    { title: "NAME", full: ({ dataset }) => nameOf(dataset), shrinks: true },
+    { title: "NAME", full: ({ dataset }) => nameOf(dataset), shrinks: "last" },
     ...columns,
     { title: "DESCRIPTION", full: description, shrinks: true },
   ];
@@ -84,10 +90,13 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 
 type Row = Readonly<Record<string, unknown>>;
 
+/** Half of a path tells nothing: columns are rather left out than cut to less. */
+const leastCell = 20;
+
 /** The columns that the rows have, in the order in which they come. */
 export function previewColumns(rows: readonly Row[]): Column<Row>[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(isOwn);
-  return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true }));
+  return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true, least: leastCell }));
 }
 
 /** Texts as they are, everything else as JSON; numbers were read with all their digits. */

@@ -7,10 +7,12 @@ import { CliError, messageOf, usageError } from "../errors.ts";
 import { parseStartTime } from "./start-time.ts";
 
 export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run">): JobInput {
+  const query = file === "-" ? readText("standard input", 0) : readText(file);
+  const name = flags.name ?? (file === "-" ? nameOfInput(query) : basename(file));
   return {
-    query: readText(file),
-    query_type: queryType(file),
-    query_name: basename(file),
+    query,
+    query_type: queryType(name),
+    query_name: name,
     environment: joinTexts(flags["env-file"], flags.env),
     requirements: joinTexts(flags["req-file"], flags.req),
     workers: flags.workers ?? null,
@@ -19,15 +21,38 @@ export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run"
     tags: [...flags.tag],
     priority: flags.priority ?? 5,
     compute_cluster_name: flags.cluster ?? null,
-    credentials_name: flags["credentials-name"] ?? null,
+    ...credentials(flags["credentials-name"]),
     start_after: flags["start-time"] === undefined ? null : parseStartTime(flags["start-time"]),
     cron_expression: flags.cron ?? null,
     reset: flags["ignore-checkpoints"],
+    ...(flags.params.length > 0 ? { params: readParams(flags.params) } : {}),
   };
 }
 
+/** Most scripts are Python; another interpreter must be named by the first line, which is what a shell runs. */
+const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
+
+/** NAME=VALUE gives a text; an object in JSON gives values of any kind. Later ones win. */
+function readParams(items: readonly string[]): Record<string, unknown> {
+  return Object.assign({}, ...items.map((item) => (item.trimStart().startsWith("{") ? jsonObject(item) : pair(item))));
+}
+
+function pair(item: string): Record<string, string> {
+  const [, name, value = ""] = /^([^=]+)=([\s\S]*)$/.exec(item) ?? [];
+  if (name !== undefined) return { [name.trim()]: value };
+  throw usageError(`--params: '${item}' will not do`, { why: "Expected NAME=VALUE, or a JSON object" });
+}
+
+function jsonObject(item: string): Record<string, unknown> {
+  try {
+    return JSON.parse(item) as Record<string, unknown>;
+  } catch (error) {
+    throw usageError("--params: the JSON object cannot be read", { why: messageOf(error), cause: error });
+  }
+}
+
 /** The same job once more. A task runs once, now: what it does is repeated, not when. */
-export function composeRerun(job: Job, ignoreCheckpoints: boolean): JobInput {
+export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput {
   return {
     query: job.query,
     query_type: job.query_type,
@@ -41,16 +66,21 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean): JobInput {
     tags: job.tags,
     priority: job.priority,
     compute_cluster_name: job.compute_cluster_name,
-    credentials_name: job.credentials_name,
-    params: job.params,
+    ...credentials(job.credentials_names ?? (job.credentials_name === null ? [] : [job.credentials_name])),
+    params: { ...job.params, ...readParams(params) },
     rerun_from_job_id: job.id,
     reset: ignoreCheckpoints,
   };
 }
 
-function queryType(file: string): QueryType {
-  if (file.endsWith(".py")) return "PYTHON";
-  return file.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
+/** One name goes as the client sends it; an empty one means none. */
+const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
+  names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
+
+/** No engine runs TypeScript yet: the server says so, where a shell would only stumble over it. */
+function queryType(name: string): QueryType {
+  if (name.endsWith(".py")) return "PYTHON";
+  return name.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
 }
 
 /** The file's text, a line end, then the items line by line: the client's form, blank lines and all. */

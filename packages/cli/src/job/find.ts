@@ -1,27 +1,44 @@
-/** One job, by its id or by the start of it. */
+/** One job, by its id, or by the beginning or the end of it. */
 import { type Job, routes } from "@millrace/contract";
+import { allPages } from "../all-pages.ts";
 import type { Connection } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
+import { isPartOfId, leastOfId, shortId } from "./id.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const recentJobs = 100;
+/** How many jobs are looked at, newest first: most ids that are typed are of today. */
+const windows = [100, 2000];
 
 export async function findJobId({ client }: Connection, text: string): Promise<string> {
   if (uuid.test(text)) return text;
-  if (!/^[0-9a-f][0-9a-f-]{5,}$/i.test(text)) {
+  if (text.length < leastOfId || !/^[0-9a-f-]+$/i.test(text)) {
     throw usageError(`'${text}' is not a job id`, {
-      why: "Expected a whole id, or at least the first 6 characters of a recent one",
+      why: `Expected a whole id, or at least ${leastOfId} characters of its beginning or its end`,
       next: "millrace job ls",
     });
   }
-  const jobs = await client.call(routes.listJobs, { query: { limit: recentJobs } });
-  const found = jobs.filter(({ id }) => id.startsWith(text.toLowerCase()));
-  if (found.length === 1 && found[0]) return found[0].id;
-  const [what, next] =
-    found.length === 0 ? ["No job", "Give the whole id"] : ["More than one job", "Give more of the id"];
-  throw new CliError(`${what} begins with '${text}'`, {
-    why: `${found.length} of the last ${jobs.length} jobs of this team do`,
-    next: `${next}: millrace job ls`,
+  let jobs: Job[] = [];
+  for (const limit of windows) {
+    jobs = await allPages(client, routes.listJobs, {}, limit);
+    const found = jobs.filter(({ id }) => isPartOfId(id, text));
+    if (found.length > 1) throw severalJobs(text, found);
+    if (found[0]) return found[0].id;
+    if (jobs.length < limit) break;
+  }
+  throw new CliError(`No job's id begins or ends with '${text}'`, {
+    why: `None of the last ${jobs.length} jobs of this team`,
+    next: "Give the whole id: millrace job ls",
+  });
+}
+
+const shownMatches = 10;
+
+function severalJobs(text: string, found: readonly Job[]): CliError {
+  const shown = found.slice(0, shownMatches).map((job) => `${shortId(job.id)}  ${job.id}  ${job.name ?? ""}`.trimEnd());
+  const more = found.length > shownMatches ? [`and ${found.length - shownMatches} more`] : [];
+  return new CliError(`'${text}' is the beginning or the end of ${found.length} job ids`, {
+    why: [...shown, ...more].join("\n"),
+    next: "Type one of the first words above, or a whole id",
   });
 }
 

@@ -1,6 +1,7 @@
 /** Jobs and clusters as people and programs read them. */
 import type { Cluster, Job, JobStatus, Step, UsageSample } from "@millrace/contract";
 import type { Column, Style } from "../output.ts";
+import { shortId } from "./id.ts";
 
 const statusStyles: Partial<Record<JobStatus, Style>> = {
   COMPLETE: "green",
@@ -14,8 +15,8 @@ export const statusStyle = (status: JobStatus): Style => statusStyles[status] ??
 
 export function jobColumns(extended: boolean, now = Date.now()): Column<Job>[] {
   const columns: Column<Job>[] = [
-    { title: "ID", full: (job) => job.id },
-    { title: "NAME", full: (job) => job.name ?? "", shrinks: true },
+    { title: "ID", full: (job) => job.id, short: (job) => shortId(job.id) },
+    { title: "NAME", full: (job) => job.name ?? "", shrinks: "last" },
     { title: "STATUS", full: (job) => job.status, style: (job) => statusStyle(job.status) },
     { title: "CREATED", full: (job) => job.created_at, short: (job) => ageText(job.created_at, now) },
     { title: "STARTED", full: (job) => job.started_at ?? "", short: null },
@@ -26,14 +27,14 @@ export function jobColumns(extended: boolean, now = Date.now()): Column<Job>[] {
   const stages = (job: Job) => (job.steps ?? []).map((step) => `${step.label || step.name} ${stepTook(step, job)}`);
   return [
     ...columns,
-    { title: "CLUSTER", full: (job) => job.compute_cluster_name ?? "" },
-    { title: "STAGES", full: (job) => stages(job).join(", ") },
+    { title: "CLUSTER", full: (job) => job.compute_cluster_name ?? "", shrinks: true },
+    { title: "STAGES", full: (job) => stages(job).join(", "), shrinks: true, least: 20 },
   ];
 }
 
 export const clusterColumns: Column<Cluster>[] = [
   { title: "ID", full: (cluster) => String(cluster.id) },
-  { title: "NAME", full: (cluster) => cluster.name, shrinks: true },
+  { title: "NAME", full: (cluster) => cluster.name, shrinks: "last" },
   { title: "STATUS", full: (cluster) => cluster.status },
   { title: "PROVIDER", full: (cluster) => cluster.cloud_provider },
   { title: "REGION", full: (cluster) => cluster.cloud_region ?? "-", short: null },

@@ -24,7 +24,7 @@ export function pipelineColumns(now = Date.now()): Column<Pipeline>[] {
     { title: "NAME", full: ({ name }) => name },
     { title: "STATUS", full: ({ status }) => status, style: ({ status }) => styleOf(status) },
     { title: "DONE", full: ({ completed, total }) => `${completed}/${total}` },
-    { title: "TARGET", full: targets, shrinks: true },
+    { title: "TARGET", full: targets, shrinks: "last" },
     { title: "CREATED", full: ({ created_at }) => created_at, short: ({ created_at }) => ageText(created_at, now) },
     { title: "BY", full: ({ created_by }) => created_by, shrinks: true },
   ];

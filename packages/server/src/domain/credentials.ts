@@ -36,7 +36,7 @@ export interface CredentialsChange {
 }
 
 export const ofTeam = ({ id }: Pick<Team, "id">): CredentialsOwner => ({ team_id: id, user_id: null });
-const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
+export const ofUser = (userId: number): CredentialsOwner => ({ team_id: null, user_id: userId });
 
 /** A user's own sets serve jobs in all of the user's teams: whoever changes them must reach them all. */
 export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<CredentialsOwner> {
@@ -51,16 +51,51 @@ export async function ownerOfOwn({ db }: Store, principal: Principal): Promise<C
 }
 
 /** What jobs of this user in this team may name. */
-export async function listCredentials({ db }: Store, team: Team, userId: number): Promise<Credentials[]> {
+export async function listCredentials(context: CredentialsContext, team: Team, userId: number): Promise<Credentials[]> {
+  const { db } = context.store;
   const chosen = await defaultCredentialsOf(db, team.id);
-  const rows = [...(await listOwned(db, ofTeam(team))), ...(await listOwned(db, ofUser(userId)))];
-  return rows.map((row) => shown(row, chosen));
+  const sets: Credentials[] = [];
+  for (const owner of [ofTeam(team), ofUser(userId)])
+    for (const row of await listOwned(db, owner)) sets.push(shown(row, chosen, await plainOf(context, owner, row)));
+  return sets;
 }
 
-const shown = (row: ListedCredentials, chosen: string | undefined): Credentials => ({
+type StoredVariables = readonly (string | { readonly plain: string })[];
+
+/** The names of a set's variables, and of those that are not secret. */
+export function namesOf({ variables }: Pick<CredentialsRow, "variables">) {
+  const stored = JSON.parse(variables) as StoredVariables;
+  return {
+    all: stored.map((each) => (typeof each === "string" ? each : each.plain)),
+    plain: stored.flatMap((each) => (typeof each === "string" ? [] : [each.plain])),
+  };
+}
+
+type Values = Readonly<Record<string, string>>;
+
+/** Throws where the key is not at hand, or what is stored belongs to another row. */
+export const valuesOf = (keys: KeyRing, { id, secret }: Pick<CredentialsRow, "id" | "secret">): Values =>
+  JSON.parse(decryptCredentials(keys, id, secret)) as Values;
+
+const pick = (values: Values, names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(names.map((name) => [name, values[name] ?? ""]));
+
+/** What cannot be decrypted is left out: a list shows what there is, and the job that uses it says what is wrong. */
+async function plainOf({ store, keys }: CredentialsContext, owner: CredentialsOwner, listed: ListedCredentials) {
+  const { plain } = namesOf(listed);
+  const row = plain.length > 0 ? await findOwned(store.db, owner, listed.name) : undefined;
+  try {
+    return row ? pick(valuesOf(keys, row), plain) : {};
+  } catch {
+    return {};
+  }
+}
+
+const shown = (row: ListedCredentials, chosen: string | undefined, plain: Record<string, string>): Credentials => ({
   name: row.name,
   owner: row.team_id === null ? "user" : "team",
-  variables: JSON.parse(row.variables) as string[],
+  variables: namesOf(row).all,
+  plain,
   default: row.team_id !== null && row.name === chosen,
   created_at: row.created_at,
   updated_at: row.updated_at,
@@ -75,6 +110,8 @@ export async function setCredentials(
 ): Promise<Credentials> {
   const values = readValues(input);
   const variables = Object.keys(values).sort();
+  const plain = readPlain(input, values);
+  const stored: StoredVariables = variables.map((name) => (Object.hasOwn(plain, name) ? { plain: name } : name));
   const { team, actor, now } = change;
   return store.write(async (db) => {
     const isNew = await insertCredentials(db, owner, input.name, iso(now));
@@ -82,11 +119,11 @@ export async function setCredentials(
     const row = await findOwned(db, owner, input.name);
     if (!row) throw new ApiError("wrong_state", `The credentials ${input.name} were deleted just now. Try again.`);
     const secret = await encryptCredentials(db, keys, row.id, JSON.stringify(values));
-    const changes = { variables: JSON.stringify(variables), secret, updated_at: iso(now) };
+    const changes = { variables: JSON.stringify(stored), secret, updated_at: iso(now) };
     await updateCredentials(db, row.id, changes);
     const action = isNew ? "credentials.create" : "credentials.replace";
     await audit(db, actor, { action, ...auditTarget(owner, team, input.name), detail: variables.join(", ") }, now);
-    return shown({ ...row, ...changes }, await defaultCredentialsOf(db, team.id));
+    return shown({ ...row, ...changes }, await defaultCredentialsOf(db, team.id), plain);
   });
 }
 
@@ -104,6 +141,18 @@ function readValues({ values = {}, dotenv }: CredentialsInput): Record<string, s
   const size = Object.entries(all).reduce((sum, [name, value]) => sum + Buffer.byteLength(name + value), 0);
   if (size > bytes) throw tooLong("values", `${bytes} bytes together`, size, "Divide them into several sets.");
   return all;
+}
+
+/** Those that are not secret, with their values: lists show them, so they are short. */
+function readPlain({ plain }: CredentialsInput, values: Values): Record<string, string> {
+  const names = [...new Set(plain ?? [])];
+  const unknown = names.find((name) => !Object.hasOwn(values, name));
+  if (unknown !== undefined) throw invalid("plain", "names of variables of this set", unknown);
+  const size = names.reduce((sum, name) => sum + Buffer.byteLength(name + values[name]), 0);
+  const most = credentialLimits.plainBytes;
+  if (size > most)
+    throw tooLong("plain", `${most} bytes of names and values together`, size, "Keep what is long secret.");
+  return pick(values, names);
 }
 
 async function checkCount(db: Db, owner: CredentialsOwner): Promise<void> {
@@ -147,68 +196,4 @@ async function requireOwned(db: Db, owner: CredentialsOwner, name: string): Prom
   const names = (await listOwned(db, owner)).map((other) => other.name).join(", ") || "none";
   const whose = owner.team_id === null ? "of your own" : "of the team";
   throw new ApiError("not_found", `There are no credentials ${name} ${whose}. There are: ${names}.`);
-}
-
-/** For whom credentials are looked up: the user's own set wins over the team's of the same name. */
-export interface Holder {
-  readonly team_id: number;
-  readonly user_id: number;
-}
-
-const findFor = async (db: Db, holder: Holder, name: string) =>
-  (await findOwned(db, ofUser(holder.user_id), name)) ?? (await findOwned(db, ofTeam({ id: holder.team_id }), name));
-
-/** The name that a new job carries: the one asked for, which must exist, or the team's default; an empty one is none. */
-export async function resolveCredentials(
-  db: Db,
-  holder: Holder,
-  asked: string | null | undefined,
-  field = "credentials_name",
-): Promise<string | null> {
-  if (asked === "") return null;
-  if (asked == null) return (await defaultCredentialsOf(db, holder.team_id)) ?? null;
-  if (await findFor(db, holder, asked)) return asked;
-  const rows = [
-    ...(await listOwned(db, ofUser(holder.user_id))),
-    ...(await listOwned(db, ofTeam({ id: holder.team_id }))),
-  ];
-  const names = [...new Set(rows.map(({ name }) => name))].join(", ") || "none so far";
-  throw invalid(field, `credentials of this team or of your own (${names})`, asked);
-}
-
-/** A set that a job names is gone, or cannot be read: its message is for the job's owner. */
-export class CredentialsUnavailable extends Error {}
-
-/** What a job gets of its credentials. */
-export interface Gathered {
-  readonly variables: Readonly<Record<string, string>>;
-  /** Whether a set of the user's own is among them. */
-  readonly personal: boolean;
-}
-
-/** The variables of several sets in order, later ones win. Read when a job begins, so that new values are used. */
-export async function gatherCredentials(
-  db: Db,
-  keys: KeyRing,
-  holder: Holder,
-  names: readonly string[],
-): Promise<Gathered> {
-  const variables: Record<string, string> = {};
-  let personal = false;
-  for (const name of names) {
-    const row = await findFor(db, holder, name);
-    if (!row)
-      throw new CredentialsUnavailable(`The credentials ${name} are gone: they were deleted before the job began.`);
-    Object.assign(variables, open(keys, row));
-    personal ||= row.user_id !== null;
-  }
-  return { variables, personal };
-}
-
-function open(keys: KeyRing, { id, name, secret }: CredentialsRow): Record<string, string> {
-  try {
-    return JSON.parse(decryptCredentials(keys, id, secret)) as Record<string, string>;
-  } catch {
-    throw new CredentialsUnavailable(`The credentials ${name} cannot be decrypted. Set their values again.`);
-  }
 }

@@ -37,6 +37,7 @@ import {
   type Version,
   writeVersion,
 } from "./dataset-names.ts";
+import { namesakes } from "./dataset-namesakes.ts";
 import type { Team } from "./principals.ts";
 import { versionTexts } from "./version-texts.ts";
 
@@ -75,10 +76,8 @@ const isLive = ({ status }: { readonly status: number }) => status === versionSt
 async function getDataset(db: Db, team: Team, reference: FullName): Promise<DatasetRow> {
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return dataset;
-  throw new ApiError(
-    "not_found",
-    `There is no ${fullName(reference)} in the team ${team.name}. List its datasets with \`millrace dataset ls\`.`,
-  );
+  const hint = (await namesakes(db, team.id, reference.name)) || "List its datasets with `millrace dataset ls`.";
+  throw new ApiError("not_found", `There is no ${fullName(reference)} in the team ${team.name}. ${hint}`);
 }
 
 const sameNumber = (version: Version) => (row: Version) =>

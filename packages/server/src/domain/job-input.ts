@@ -7,9 +7,9 @@ import type { Db, Store } from "../store/store.ts";
 import type { Actor } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
-import { resolveCredentials } from "./credentials.ts";
 import { readEnvironment } from "./environment-text.ts";
 import { readFileIds } from "./files.ts";
+import { resolveCredentials } from "./job-credentials.ts";
 import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
@@ -38,7 +38,7 @@ export interface Creation {
 /** A job as it is asked for, checked and completed. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
   if (input.query_type === "TYPESCRIPT") {
-    throw invalid("query_type", "PYTHON or SHELL: TYPESCRIPT comes in a later version", input.query_type);
+    throw invalid("query_type", "PYTHON or SHELL: no engine runs TYPESCRIPT", input.query_type);
   }
   const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
@@ -62,11 +62,11 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
     compute_cluster_id: cluster.id,
-    credentials_name: await resolveCredentials(context.store.db, holder, input.credentials_name),
+    ...(await resolveCredentials(context.store.db, holder, input)),
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
-    params: checkParams(input.params ?? found.params ?? {}),
+    params: checkParams({ ...found.params, ...input.params }),
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input, id)),
   };

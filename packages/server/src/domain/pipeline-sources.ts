@@ -9,6 +9,7 @@ import { findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources
 import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { fullName, type Reference, readReference, writeVersion } from "./dataset-names.ts";
+import { namesakes } from "./dataset-namesakes.ts";
 import { readSpec } from "./job-documents.ts";
 import { mostDraftText } from "./pipeline-drafts.ts";
 import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
@@ -83,8 +84,10 @@ async function findTargets(
 
 async function noTarget(db: Db, team: Team, reference: Reference): Promise<ApiError> {
   const name = fullName(reference);
-  if (!(await findDataset(db, team.id, reference)))
-    return new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}.`);
+  if (!(await findDataset(db, team.id, reference))) {
+    const hint = await namesakes(db, team.id, reference.name);
+    return new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}. ${hint}`.trimEnd());
+  }
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
   return new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
 }

@@ -136,13 +136,14 @@ export async function admit(
 /** Throws where no team that the call could name would do: asked before a large body is read. */
 export function requireSomeTeam(principal: Principal, access: Access): void {
   if (access.kind !== "token") return;
-  requireScope(principal, access.scope);
   if (access.people) requirePerson(principal);
-  if (access.administrators && principal.isAdmin) return;
   const { teams } = principal;
-  if (teams.some(({ role }) => roleIncludes(role, access.role))) return;
-  if (teams.length <= 1) authorize(principal, access, undefined);
-  throw new ApiError("forbidden", `This needs the role ${access.role}, which you have in none of your teams.`);
+  const hasRole = teams.some(({ role }) => roleIncludes(role, access.role));
+  if (!hasRole && !(access.administrators && principal.isAdmin)) {
+    if (teams.length <= 1) authorize(principal, access, undefined);
+    throw new ApiError("forbidden", `This needs the role ${access.role}, which you have in none of your teams.`);
+  }
+  requireScope(principal, access.scope);
 }
 
 /** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
@@ -154,20 +155,23 @@ export function requirePerson({ via }: Principal, what = "do this"): void {
   );
 }
 
-/** The team that a call works in. Throws where scope, team or role do not suffice. */
+/**
+ * The team that a call works in. Throws where team, role or scope do not suffice, in this order: whoever lacks the role
+ * would gain nothing by a token with more scopes.
+ */
 export function authorize(
   principal: Principal,
   access: Access & { kind: "token" },
   teamName: string | undefined,
 ): Team {
-  requireScope(principal, access.scope);
   const team = chooseTeam(principal, teamName);
   if (!roleIncludes(team.role, access.role)) {
     throw new ApiError(
       "forbidden",
-      `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}.`,
+      `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}. Ask an admin of the team for it: \`millrace team members\` lists them.`,
     );
   }
+  requireScope(principal, access.scope);
   return team;
 }
 
@@ -181,14 +185,17 @@ async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string)
 
 /** Throws unless this is an administrator of the whole server. */
 function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }): undefined {
-  requireScope(principal, access.scope);
   if (!principal.isAdmin) throw new ApiError("forbidden", "This is for administrators of the server.");
+  requireScope(principal, access.scope);
 }
 
 export function requireScope(principal: Principal, wanted: Scope): void {
   const [scope, level] = wanted.split(":");
   if (!permits(principal.scopes, wanted)) {
-    throw new ApiError("forbidden", `This needs a token with ${level} access to the ${scope} scope.`);
+    throw new ApiError(
+      "forbidden",
+      `This needs a token with ${level} access to the ${scope} scope. Sign in again, or make one: \`millrace token create NAME --scopes ${wanted}\`.`,
+    );
   }
 }
 

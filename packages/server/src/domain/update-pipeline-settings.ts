@@ -7,10 +7,10 @@ import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
-import { gatherCredentials, resolveCredentials } from "./credentials.ts";
 import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
 import { parseEnvironment } from "./environment-text.ts";
 import { attachFiles, readFileIds } from "./files.ts";
+import { gatherCredentials, requireCredentials } from "./job-credentials.ts";
 import { checkedEnvironment, checkRepository, checkVersion } from "./job-input.ts";
 import { checkRequirements, checkTogether, tooLong } from "./job-limits.ts";
 import { queueRow } from "./job-queue.ts";
@@ -131,8 +131,7 @@ async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]
 async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
   if (names.includes("")) throw invalid("credentials_names", "names; an empty list takes the setting back", "");
   const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
-  for (const holder of holders.values())
-    for (const name of names) await resolveCredentials(db, holder, name, "credentials_names");
+  for (const holder of holders.values()) await requireCredentials(db, holder, names, "credentials_names");
 }
 
 /** All that a run is given, as far as it is known now: credentials are read again when it begins. */

@@ -31,6 +31,7 @@ import { deviceLoginPages } from "./pages/device-login.ts";
 import { readForms } from "./pages/forms.ts";
 import { invitationPages } from "./pages/invitation.ts";
 import { jobPages } from "./pages/jobs.ts";
+import { sendNotFoundPage, wantsPage } from "./pages/not-found.ts";
 import { referencePage } from "./pages/reference.ts";
 import { signInPages } from "./pages/sign-in.ts";
 import { tokenPages } from "./pages/tokens.ts";
@@ -155,6 +156,7 @@ function checkRequests(app: FastifyInstance, { config }: HttpContext): void {
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     checkHost(request.raw.headers.host);
+    if (request.is404 && wantsPage(request)) return void sendNotFoundPage(request, reply);
     if (request.is404) throw nothingThere(request);
     done();
   });

@@ -16,7 +16,7 @@ export function credentialsRoutes(app: FastifyInstance, context: HttpContext): v
   const { store, clock } = context;
 
   register(app, context, routes.listCredentials, ({ principal, team }) =>
-    listCredentials(store, team, principal.userId),
+    listCredentials(context, team, principal.userId),
   );
 
   register(app, context, routes.setTeamCredentials, ({ actor, team, body }) =>

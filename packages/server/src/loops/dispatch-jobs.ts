@@ -1,12 +1,12 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "../domain/clock.ts";
-import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/credentials.ts";
 import { homeOf } from "../domain/dataset-names.ts";
 import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
 import { endJob } from "../domain/end-job.ts";
 import { parseEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
+import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/job-credentials.ts";
 import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
 import { newJobToken } from "../domain/job-tokens.ts";
 import { usesLibrary, withLibrary } from "../domain/library.ts";
@@ -179,7 +179,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
   const credentials = await credentialsOf(db, context, job);
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
-  const secrets = await encryptSecrets(db, context, id, Object.values(credentials.variables));
+  const secrets = await encryptSecrets(db, context, id, credentials.secrets);
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
     id,

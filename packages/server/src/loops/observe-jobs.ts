@@ -1,6 +1,8 @@
 /** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
+
 import { isDiskFull } from "../disk.ts";
 import { hasPassed, iso } from "../domain/clock.ts";
+import { withNamesakes } from "../domain/dataset-namesakes.ts";
 import { readSpec } from "../domain/job-documents.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
@@ -221,5 +223,7 @@ async function whatItSaid(
   if (exit.code === 0) return overLimit === null ? metrics : { ...metrics, error_message: overLimit };
   const job = await getJob(context.store.db, jobId);
   const queryType = job ? readSpec(job).query_type : "SHELL";
-  return { ...metrics, ...(await describeFailure(context, jobId, exit, queryType, overLimit)) };
+  const failure = await describeFailure(context, jobId, exit, queryType, overLimit);
+  const reason = job && (await withNamesakes(context.store.db, job.team_id, failure.error_message));
+  return { ...metrics, ...failure, ...(reason === undefined ? {} : { error_message: reason }) };
 }

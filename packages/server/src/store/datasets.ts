@@ -1,4 +1,5 @@
 /** Datasets in the store: namespaces, the projects in them, the datasets in those. */
+import { versionStatus } from "@millrace/contract";
 import type { Selectable, Updateable } from "kysely";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
@@ -38,6 +39,28 @@ export const findDataset = async (
   teamId: number,
   { namespace, project, name }: FullName,
 ): Promise<DatasetRow | undefined> => (await byName(db, { teamId, namespace, project, name })).rows[0];
+
+/** Where the team has datasets of this name that have a complete version, by namespace and project. */
+export const placesOfName = (db: Db, teamId: number, name: string, limit: number): Promise<FullName[]> =>
+  db
+    .selectFrom("datasets")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name as name"])
+    .where("datasets.team_id", "=", teamId)
+    .where("datasets.name", "=", name)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("dataset_versions")
+          .select("dataset_versions.id")
+          .whereRef("dataset_versions.dataset_id", "=", "datasets.id")
+          .where("dataset_versions.status", "=", versionStatus.complete),
+      ),
+    )
+    .orderBy("namespaces.name")
+    .orderBy("projects.name")
+    .limit(limit)
+    .execute();
 
 const placed = (db: Db) =>
   db

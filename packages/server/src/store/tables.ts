@@ -135,9 +135,9 @@ interface CredentialsTable {
   team_id: number | null;
   user_id: number | null;
   name: string;
-  /** JSON array of the variables' names. */
+  /** JSON array of the variables' names; one that is not secret is an object, `{"plain": NAME}`. */
   variables: string;
-  /** Encrypted JSON object. */
+  /** Encrypted JSON object of all values, also of those that are not secret. */
   secret: string;
   created_at: string;
   updated_at: string;

@@ -66,7 +66,35 @@ type ValueOf<P extends Parameter> = P["type"] extends readonly ParameterType[]
 
 export type Values<Table extends ParameterTable> = { readonly [K in keyof Table]: ValueOf<Table[K]> };
 
+/** Parameters of whatever kind of storage: they are checked when a storage is opened. */
 export type ClientConfig = Readonly<Record<string, unknown>>;
+
+/** Null and undefined stand for nothing given. */
+type Given<P extends Parameter> =
+  | Types[P["type"] extends readonly ParameterType[] ? P["type"][number] : P["type"] & ParameterType]
+  | null
+  | undefined;
+
+/** Keys and places of a parameter in client_config; variables of the environment are none. */
+type Places<Table extends ParameterTable, K extends keyof Table> =
+  | (K & string)
+  | (Table[K] extends { readonly sources: readonly (infer S)[] } ? Exclude<S & string, `$${string}`> : never);
+
+/** `a.b` is given as a member of the dict a. */
+type DictOf<Place extends string> = Place extends `${infer Dict}.${string}` ? Dict : never;
+type PlainOf<Place extends string> = Exclude<Place, `${string}.${string}`>;
+
+/** What a storage with this table takes, by every name that a parameter has. */
+export type ConfigOf<Table extends ParameterTable> = [keyof Table] extends [never] ? Nothing : Named<Table>;
+
+/** An empty object type would take any key. */
+type Nothing = Readonly<Record<string, never>>;
+
+type Named<Table extends ParameterTable> = {
+  readonly [K in keyof Table as PlainOf<Places<Table, K>>]?: Given<Table[K]>;
+} & {
+  readonly [K in keyof Table as Exclude<DictOf<Places<Table, K>>, keyof Table>]?: Types["dict"] | null | undefined;
+};
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ExplainedParameter {

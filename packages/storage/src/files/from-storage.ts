@@ -1,6 +1,6 @@
 /** Files of one or many URIs, with patterns, as records that can be read. */
 import type { CallOptions, Entry } from "../backend.ts";
-import type { ClientConfig } from "../configuration/parameters.ts";
+import type { ClientConfigFor } from "../client-configs.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { expandBraces } from "../listing/braces.ts";
 import { compileGlob } from "../listing/glob.ts";
@@ -12,8 +12,8 @@ import type { ListingCache } from "./listing-cache.ts";
 import { isPattern, type SourceUri, splitUri } from "./source.ts";
 import { type FileOrigin, StorageFile } from "./storage-file.ts";
 
-export interface FromStorageOptions extends CallOptions {
-  readonly client_config?: ClientConfig;
+export interface FromStorageOptions<Uri extends string = string> extends CallOptions {
+  readonly client_config?: ClientConfigFor<Uri>;
   /** Everything below a folder instead of one level; true when absent. */
   readonly recursive?: boolean;
   /** Old versions, too, of a storage that is `version_aware`. */
@@ -30,9 +30,12 @@ export interface FromStorageOptions extends CallOptions {
  * Braces are expanded first, then each URI is a file, a folder, or a pattern below a bucket. Nothing is asked of a store
  * before the iteration begins. A URI that is neither a file nor a folder is not found; a pattern may match nothing.
  */
-export function fromStorage(uris: string | readonly string[], options: FromStorageOptions = {}): FileListing {
+export function fromStorage<Uri extends string>(
+  uris: Uri | readonly Uri[],
+  options: FromStorageOptions<Uri> = {},
+): FileListing {
   const places = [uris].flat().flatMap(expandBraces).map(splitUri);
-  return new FileListing(places, options);
+  return new FileListing(places, options as FromStorageOptions);
 }
 
 /** Files while they are listed. Each iteration lists anew. Closing it ends the connections of its files. */

@@ -3,8 +3,8 @@ import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import { afterScheme, schemeOf } from "../address/uri.ts";
 import type { CallOptions } from "../backend.ts";
+import type { ClientConfigFor } from "../client-configs.ts";
 import { checkChoice } from "../configuration/choice.ts";
-import type { ClientConfig } from "../configuration/parameters.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { openStorage } from "../open.ts";
 import type { Storage } from "../storage.ts";
@@ -15,8 +15,8 @@ import type { StorageFile } from "./storage-file.ts";
 
 const checksums = ["sha256", "sha512", "sha1", "md5"] as const;
 
-export interface ToStorageOptions extends CallOptions {
-  readonly client_config?: ClientConfig;
+export interface ToStorageOptions<Uri extends string = string> extends CallOptions {
+  readonly client_config?: ClientConfigFor<Uri>;
   /** `fullpath` when absent. */
   readonly placement?: Placement;
   /** A link instead of a copy, from file to file; where that cannot be it is a copy. `copy` when absent. */
@@ -49,13 +49,14 @@ export interface ExportedFile {
  * All names are known and checked before the first file is written; two files never go to the same place. Where the
  * target can make many changes as one, it does.
  */
-export async function toStorage(
+export async function toStorage<Uri extends string>(
   files: AsyncIterable<StorageFile> | Iterable<StorageFile>,
-  uri: string,
-  options: ToStorageOptions = {},
+  uri: Uri,
+  given: ToStorageOptions<Uri> = {},
 ): Promise<ExportedFile[]> {
+  const options = given as ToStorageOptions;
   checkOptions(options);
-  const target = openStorage(uri, options.client_config);
+  const target = openStorage<string>(uri, options.client_config);
   try {
     const chosen = await Array.fromAsync(files);
     for (const file of chosen) checkPath(file);

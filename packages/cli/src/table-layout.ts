@@ -1,0 +1,82 @@
+/** How wide the columns of a table are on a terminal, and which find no room there. Names are the last to be cut. */
+
+/** What a column is ready to give up where the terminal is too narrow. */
+export interface Shrinkable {
+  readonly title: string;
+  /** `true`: it is cut to its least width, then left out, the rightmost first. `"last"`: a name, cut after all others. */
+  readonly shrinks?: true | "last";
+  /** Least width of one that shrinks; 12 unless told. */
+  readonly least?: number;
+}
+
+const gap = 2;
+const leastWidth = 12;
+
+interface Fit {
+  readonly widths: number[];
+  readonly excess: number;
+}
+
+/** The width of each column; 0: there is no room for it. */
+export function columnWidths(
+  columns: readonly Shrinkable[],
+  cells: readonly (readonly string[])[],
+  terminal: number,
+): number[] {
+  const natural = columns.map(({ title }, index) =>
+    Math.max(displayWidth(title), ...cells.map((row) => displayWidth(row[index] ?? ""))),
+  );
+  const half = Math.floor(terminal / 2);
+  const droppable = [...columns.keys()].filter((index) => columns[index]?.shrinks === true).reverse();
+  const absent = new Set<number>();
+  let fit = cut(columns, natural, terminal, half);
+  for (const index of droppable) {
+    if (fit.excess <= 0 || absent.size === columns.length - 1) break;
+    absent.add(index);
+    const left = natural.map((width, column) => (absent.has(column) ? 0 : width));
+    fit = cut(columns, left, terminal, half);
+  }
+  return fit.excess <= 0 ? fit.widths : cut(columns, fit.widths, terminal, leastWidth).widths;
+}
+
+/** Ordinary columns first, the widest first, then names, down to `leastName`. */
+function cut(columns: readonly Shrinkable[], natural: readonly number[], terminal: number, leastName: number): Fit {
+  const widths = [...natural];
+  const all = () => widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + gap), -gap);
+  let excess = all() - terminal;
+  for (const kind of [true, "last"] as const) {
+    const least = (index: number) => (kind === "last" ? leastName : (columns[index]?.least ?? leastWidth));
+    while (excess > 0) {
+      const candidates = [...columns.keys()].filter(
+        (index) => columns[index]?.shrinks === kind && (widths[index] ?? 0) > least(index),
+      );
+      const widest = candidates.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
+      if (widest === undefined) break;
+      // Down to the next one, so that two of a width give way alike.
+      const next = candidates[1] === undefined ? 0 : (widths[candidates[1]] ?? 0);
+      const width = widths[widest] ?? 0;
+      widths[widest] = Math.max(least(widest), Math.min(width - 1, Math.max(next, width - excess)));
+      excess = all() - terminal;
+    }
+  }
+  return { widths, excess };
+}
+
+export function fitted(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let kept = "";
+  for (const { segment } of new Intl.Segmenter().segment(text)) {
+    if (displayWidth(kept) + displayWidth(segment) > width - 1) break;
+    kept += segment;
+  }
+  return `${kept}…`;
+}
+
+/** Columns that a text takes on a terminal: East Asian letters and emoji take two. */
+export function displayWidth(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII needs no segmenter
+  if (/^[\u0000-\u007f]*$/.test(text)) return text.length;
+  const wide =
+    /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
+  return [...new Intl.Segmenter().segment(text)].reduce((sum, { segment }) => sum + (wide.test(segment) ? 2 : 1), 0);
+}
