@@ -841,13 +841,33 @@ export const commands = {
     examples: ["millrace storage explain s3://bucket --client-config @s3.json"],
   },
   backup: {
-    summary: "Back up the store, the uploads and the logs into a new folder, whether the server runs or not",
+    summary: "Back up the store, the datasets, the uploads and the logs into a new folder, with the server up or down",
     details:
+      "Holds the rows of one moment, and each team's dataset store as of a moment later, with every version that the\n" +
+      "rows name. Jobs go on meanwhile. What it holds, and of when, is said at the end; exit code 1 if a team's store\n" +
+      "could not be read and a daily copy is in its place. Read it back with `millrace backup verify DIR`.\n" +
       "The key of encrypted values (secret.key in the data folder) is left out unless --with-key is given: without it\n" +
       "credentials and the variables of jobs cannot be read again. Keep the key in another place than the backup.",
     arguments: { DIR: { help: "Folder to make; it must not be there yet", complete: "directory" } },
     flags: { "with-key": { kind: "switch", help: "Put the key of encrypted values in, too" }, ...serverFlags },
     examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
+  },
+  "backup verify": {
+    summary: "Read a backup back, all of it: digests, rows, dataset stores",
+    details:
+      "Puts the rows into a store and each team's datasets together in a temporary folder, as a restore would, looks for\n" +
+      "every registered version, and removes it all. Needs neither a server nor its data folder.",
+    arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
+    flags: {
+      "work-dir": {
+        kind: "text",
+        value: "DIR",
+        complete: "directory",
+        help: "Where the temporary folder is made, with room for the rows and the largest store (default: $TMPDIR)",
+      },
+      json,
+    },
+    examples: ["millrace backup verify /backups/millrace-2026-01-31"],
   },
   restore: {
     summary: "Restore a backup into an empty data folder, and an empty database where one is used",

@@ -278,13 +278,14 @@ const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) =
   storePauseDays,
 });
 
-const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({
+const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays, storeReplacedDays }: Config) => ({
   jobsDir: join(dataDir, "jobs"),
   envsDir: join(dataDir, "envs"),
   unusedFileDays,
   logDays,
   envDays,
   auditDays,
+  storeReplacedDays,
 });
 
 function exportPlace({ dataDir, exportRows, exportHours }: Config) {

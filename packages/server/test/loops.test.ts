@@ -27,7 +27,7 @@ import { moveJob } from "../src/store/jobs.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { insertTeam } from "../src/store/teams.ts";
-import type { TeamStores } from "../src/team-stores/team-stores.ts";
+import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { putVersion } from "./support/datasets.ts";
 import { keyRing } from "./support/keys.ts";
 
@@ -179,6 +179,8 @@ describe("loops", () => {
       logDays: 0,
       envDays: 0,
       auditDays: 0,
+      storeReplacedDays: 0,
+      teamStores: new TeamStores(dataDir, () => []),
       jobsDir: join(dataDir, "jobs"),
       envsDir: join(dataDir, "envs"),
       filesDir: join(dataDir, "files"),

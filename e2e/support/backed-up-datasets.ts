@@ -1,0 +1,48 @@
+/** Datasets for tests of backups: made by jobs with the real library, read back through the real client, with known rows. */
+import assert from "node:assert/strict";
+import { type Client, type Job, routes } from "@millrace/contract";
+import { Datachain } from "./datachain.ts";
+import { python, runJob } from "./jobs.ts";
+import type { TestServer } from "./server.ts";
+
+/** Rows follow from the name. */
+const numbersOf = (name: string) => {
+  const seed = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 1_000_003, 7);
+  return [...Array(5).keys()].map((index) => seed + index);
+};
+
+const saveLine = (name: string) => `dc.read_values(n=${JSON.stringify(numbersOf(name))}).save(${JSON.stringify(name)})`;
+
+export const saving = (names: readonly string[], more = "") =>
+  python(`import datachain as dc\n${names.map(saveLine).join("\n")}\n${more}\n`);
+
+export async function saveDatasets(client: Client, names: readonly string[], more = ""): Promise<Job> {
+  const { job, log } = await runJob(client, saving(names, more));
+  assert.equal(job.status, "COMPLETE", `${job.error_message}\n${log}`);
+  return job;
+}
+
+/** Short names of live datasets. */
+export async function listNames(client: Client): Promise<string[]> {
+  const datasets = await client.call(routes.listDatasets, { query: {} });
+  return datasets.map(({ name }) => name);
+}
+
+/** Fetches each with the unmodified client into a clean folder; the rows are those that its name stands for. */
+export async function assertReadable(server: TestServer, token: string, names: readonly string[]): Promise<void> {
+  const client = await Datachain.create({ url: server.url, token, team: "main" });
+  try {
+    const script = `import datachain as dc
+for name in ${JSON.stringify(names)}:
+    print("rows", name, *sorted(dc.read_dataset("@admin.default." + name).to_values("n")))`;
+    const { code, stdout, stderr } = await client.script(script);
+    assert.equal(code, 0, stdout + stderr);
+    const lines = stdout.split("\n").filter((line) => line.startsWith("rows "));
+    assert.deepEqual(
+      lines,
+      names.map((name) => `rows ${name} ${numbersOf(name).join(" ")}`),
+    );
+  } finally {
+    await client.dispose();
+  }
+}
