@@ -13,7 +13,7 @@ const numbersOf = (name: string) => {
 
 const saveLine = (name: string) => `dc.read_values(n=${JSON.stringify(numbersOf(name))}).save(${JSON.stringify(name)})`;
 
-export const saving = (names: readonly string[], more = "") =>
+const saving = (names: readonly string[], more = "") =>
   python(`import datachain as dc\n${names.map(saveLine).join("\n")}\n${more}\n`);
 
 export async function saveDatasets(client: Client, names: readonly string[], more = ""): Promise<Job> {
@@ -45,4 +45,32 @@ for name in ${JSON.stringify(names)}:
   } finally {
     await client.dispose();
   }
+}
+
+/** Jobs that save datasets, remove and rename them, until told to stop. */
+export function dataLoad(client: Client, prefix: string) {
+  let stopped = false;
+  /** In the registry, and not touched again by the load. */
+  const lasting: string[] = [];
+  const works = async (worker: string) => {
+    for (let round = 0; !stopped; round++) {
+      const name = (what: string) => `${prefix}_${worker}_${round}_${what}`;
+      const names = ["lasting", "removed", "named"].map(name);
+      // The job itself removes one, so that the store changes before the registry knows.
+      await saveDatasets(client, names, `dc.delete_dataset(${JSON.stringify(name("removed"))})`);
+      lasting.push(name("lasting"));
+      const new_name = name("renamed");
+      await client.request(routes.editDataset, { body: { name: name("named"), new_name } });
+      await client.call(routes.removeDataset, { body: { name: new_name, force: true } });
+    }
+  };
+  const done = Promise.all(["a", "b"].map(works));
+  done.catch(() => {});
+  return {
+    lasting,
+    async stop() {
+      stopped = true;
+      await done;
+    },
+  };
 }

@@ -1,6 +1,6 @@
 /** `millrace backup`: everything that a server knows, in a folder; and whether it can be read back. */
 import { CliError, messageOf } from "../errors.ts";
-import { sizeText } from "../job/view.ts";
+import { ageText, sizeText } from "../job/view.ts";
 import type { Output } from "../output.ts";
 import { loadServer, type Manifest, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -58,16 +58,10 @@ const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, o
   if (flags.json) output.json(found);
   else {
     tell(manifest, output);
-    const age = Math.max(0, Date.now() - Date.parse(manifest.startedAt));
-    output.print(`${DIR} was read back, and is ${ageText(age)} old`);
+    output.print(`${DIR} was read back: it was taken ${ageText(manifest.startedAt, Date.now())}`);
   }
   if (problems.length === 0) return 0;
   throw new CliError("The backup lacks something", { why: problems.join("\n"), next: "Take another backup" });
 };
-
-function ageText(milliseconds: number): string {
-  const hours = Math.floor(milliseconds / 3_600_000);
-  return hours < 1 ? "less than an hour" : hours < 48 ? `${hours} hours` : `${Math.floor(hours / 24)} days`;
-}
 
 export const handlers: HandlersOf<"backup"> = { backup, "backup verify": verify };

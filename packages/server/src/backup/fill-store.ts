@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { audit, operator } from "../domain/audit.ts";
 import { iso } from "../domain/clock.ts";
 import { endJob } from "../domain/end-job.ts";
+import { recordCollected } from "../domain/record-versions.ts";
 import { allAttempts, closeAttempt } from "../store/attempts.ts";
 import { markRemoved } from "../store/dataset-versions.ts";
 import { moveJob, statesBefore } from "../store/jobs.ts";
@@ -14,6 +15,7 @@ import type { Db } from "../store/store.ts";
 import { forgetCopies } from "../store/team-stores.ts";
 import { readLines } from "./archive-files.ts";
 import { type Manifest, names, uuidPattern } from "./format.ts";
+import type { RunningJobs } from "./place-stores.ts";
 
 export interface FillOptions {
   /** Jobs that waited are cancelled instead of run. */
@@ -35,6 +37,7 @@ export interface Present {
   readonly blobs: ReadonlySet<string>;
   /** Uuids of versions without their rows, by team. */
   readonly lost: ReadonlyMap<number, readonly string[]>;
+  readonly running: RunningJobs;
 }
 
 /** One transaction: the schema as it was, the rows, the schema as it is, and what ran is settled. All of it or nothing. */
@@ -42,7 +45,7 @@ export async function fillStore(
   location: StoreLocation,
   folder: string,
   manifest: Manifest,
-  { blobs, lost }: Present,
+  { blobs, lost, running }: Present,
   options: FillOptions,
 ): Promise<Settled> {
   let settled = { failed: 0, queued: 0, canceled: 0 };
@@ -52,6 +55,7 @@ export async function fillStore(
     await migrate(db, dialect);
     await countOnFromRows(db);
     settled = await settleJobs(db, manifest, options);
+    for (const [jobId, collected] of running) await recordCollected(db, jobId, collected, iso(options.now()));
     for (const [teamId, uuids] of lost) await markRemoved(db, teamId, uuids, iso(options.now()));
     await forgetCopies(db);
     const target = `the backup of ${manifest.startedAt}`;

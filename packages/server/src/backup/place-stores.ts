@@ -1,6 +1,9 @@
 /** Makes the dataset stores of teams from a backup, and has each read: what the registry names must be in it. */
 import { join } from "node:path";
+import { type Collected, readCollected, TooMuch } from "../domain/found-versions.ts";
 import { type BackupStores, type Compared, StoreUnusable } from "../team-stores/backup-stores.ts";
+import { libraryTime } from "../team-stores/library-time.ts";
+import { jobEnds } from "../team-stores/programs/collect.ts";
 import { copyPlain } from "./archive-files.ts";
 import { damaged, entriesOf, same } from "./check-digests.ts";
 import { type Entry, storesFolder } from "./format.ts";
@@ -17,8 +20,13 @@ export interface PlacedStore {
   readonly unreadable: string | null;
 }
 
+/** What each job that was running had done to its team's store, by its id. */
+export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
+
 interface PlaceOptions {
   readonly onProgress: (text: string) => void;
+  /** The moment of the backup. */
+  readonly moment: string;
   /** Each goes again once it was read: for a look. */
   readonly removes?: boolean;
 }
@@ -26,18 +34,40 @@ interface PlaceOptions {
 export async function placeStores(
   folder: string,
   stores: BackupStores,
-  { onProgress, removes = false }: PlaceOptions,
-): Promise<PlacedStore[]> {
+  { onProgress, moment, removes = false }: PlaceOptions,
+): Promise<{ stores: PlacedStore[]; running: RunningJobs }> {
   const copies = await copiesIn(folder);
   const placed: PlacedStore[] = [];
+  const running: RunningJobs = new Map();
   for (const registry of await readRegistered(folder)) {
     const files = copies.get(registry.teamId) ?? [];
     if (files.length === 0 && registry.versions.length === 0) continue;
     onProgress(`datasets of the team ${registry.team}`);
-    placed.push(await placeStore(folder, stores, registry, files));
+    const store = await placeStore(folder, stores, registry, files);
+    placed.push(store);
+    if (files.length > 0 && store.unreadable === null) await collectRunning(stores, registry, moment, running);
     if (removes) await stores.remove(registry.teamId);
   }
-  return placed;
+  return { stores: placed, running };
+}
+
+/** As a server does when a job has ended: what it had saved is not lost, and the library may tidy up after it. */
+async function collectRunning(
+  stores: BackupStores,
+  { teamId, running }: TeamRegistry,
+  moment: string,
+  found: RunningJobs,
+): Promise<void> {
+  for (const { jobId, startedAt } of running) {
+    const times = { startedAt: libraryTime(startedAt), finishedAt: libraryTime(moment) };
+    try {
+      const answer = await stores.collect(teamId, { jobId, ...times, status: jobEnds.FAILED, errorMessage: "" });
+      found.set(jobId, { teamId, ...readCollected(answer) });
+    } catch (error) {
+      // Its versions stay unregistered; everything else of the team is there.
+      if (!(error instanceof StoreUnusable) && !(error instanceof TooMuch)) throw error;
+    }
+  }
 }
 
 /** For the store: its rows are nowhere, so nobody is told that they are. */
@@ -60,14 +90,15 @@ async function copiesIn(folder: string): Promise<Map<number, Entry[]>> {
 async function placeStore(
   folder: string,
   stores: BackupStores,
-  { teamId, team, versions }: TeamRegistry,
+  registry: TeamRegistry,
   files: readonly Entry[],
 ): Promise<PlacedStore> {
+  const { teamId, team, versions } = registry;
   const base = { teamId, team, versions: versions.length, unreadable: null };
   if (files.length === 0) return { ...base, missing: versions.map(({ uuid }) => uuid) };
   try {
     const compared = await stores.place(teamId, versions, (target) => copyInto(folder, target, files));
-    return { ...base, missing: await nameAsRegistered(stores, { teamId, team, versions }, compared) };
+    return { ...base, missing: await nameAsRegistered(stores, registry, compared) };
   } catch (error) {
     if (!(error instanceof StoreUnusable)) throw error;
     return { ...base, missing: [], unreadable: error.message };

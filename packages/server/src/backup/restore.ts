@@ -35,8 +35,10 @@ export async function restoreBackup(
   try {
     await markUnfinished(location.dataDir);
     const blobs = await copyFiles(folder, location.dataDir, options);
-    const stores = await placeStores(folder, await options.openStores(), options);
-    const settled = await fillStore(location, folder, manifest, { blobs, lost: lostVersions(stores) }, options);
+    const places = { onProgress: options.onProgress, moment: manifest.startedAt };
+    const { stores, running } = await placeStores(folder, await options.openStores(), places);
+    const present = { blobs, lost: lostVersions(stores), running };
+    const settled = await fillStore(location, folder, manifest, present, options);
     await rm(unfinishedRestore(location.dataDir));
     return { manifest, stores, ...settled };
   } finally {

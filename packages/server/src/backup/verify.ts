@@ -28,9 +28,9 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
   await checkDigests(folder, manifest, options.onProgress);
   const dataDir = await mkdtemp(join(options.workDir, "millrace-verify-"));
   try {
-    const looks = { onProgress: options.onProgress, removes: true };
-    const stores = await placeStores(folder, await options.openStores(dataDir), looks);
-    const present = { blobs: await blobsIn(folder), lost: lostVersions(stores) };
+    const looks = { onProgress: options.onProgress, moment: manifest.startedAt, removes: true };
+    const { stores, running } = await placeStores(folder, await options.openStores(dataDir), looks);
+    const present = { blobs: await blobsIn(folder), lost: lostVersions(stores), running };
     await fillStore({ dataDir, databaseUrl: "" }, folder, manifest, present, { ...options, cancelQueued: false });
     return { manifest, stores, problems: stores.flatMap((store) => problemsOf(manifest, store)) };
   } finally {

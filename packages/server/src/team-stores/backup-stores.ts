@@ -8,6 +8,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Confine, Keeper, StoreBusy } from "./keeper.ts";
+import type { CollectRequest } from "./programs/collect.ts";
 import type { Compared, Registered } from "./programs/compare-versions.ts";
 import type { CopyRequest } from "./programs/copy-store.ts";
 import { giveTo, openScratch, putInPlace } from "./scratch.ts";
@@ -56,7 +57,7 @@ export class BackupStores {
     try {
       const request: CopyRequest = { to: storeFiles(scratch), registered };
       const task = { program: "copy-store", request, writable: [scratch], seconds: secondsFor(folder.data) };
-      return await work(scratch, (await patiently(() => this.#keeper.ask(folder, task))) as Compared);
+      return await work(scratch, readCompared(await patiently(() => this.#keeper.ask(folder, task)), registered));
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
@@ -100,7 +101,7 @@ export class BackupStores {
 
   async #compare(folder: TeamFolder, data: string, registered: readonly Registered[]): Promise<Compared> {
     const task = { program: "compare-versions", request: { registered }, data, seconds: secondsFor(data) };
-    return (await this.#keeper.ask(folder, task)) as Compared;
+    return readCompared(await this.#keeper.ask(folder, task), registered);
   }
 
   /** The dataset of this version gets this name in the store. */
@@ -109,9 +110,23 @@ export class BackupStores {
     await this.#keeper.ask(this.#folder(teamId), task);
   }
 
+  /** What a job had done to the store when it was copied, as the store says it; the store is told that it failed. */
+  async collect(teamId: number, request: CollectRequest): Promise<unknown> {
+    const task = { program: "collect", request, seconds: patience.least };
+    return this.#keeper.ask(this.#folder(teamId), task);
+  }
+
   async remove(teamId: number): Promise<void> {
     await rm(this.#folder(teamId).path, { recursive: true, force: true });
   }
+}
+
+/** Of what a child says of a store only what was asked. */
+function readCompared(answer: unknown, registered: readonly Registered[]): Compared {
+  const { missing, renamed } = (answer ?? {}) as Record<string, unknown>;
+  const asked = new Set(registered.map(({ uuid }) => uuid));
+  const known = (list: unknown) => (Array.isArray(list) ? list.filter((uuid) => asked.has(uuid)) : [...asked]);
+  return { missing: known(missing), renamed: known(renamed) };
 }
 
 function lengthOf(data: string): number {

@@ -11,8 +11,6 @@ export interface Registered {
 }
 
 export interface Compared {
-  /** How many versions the store has, registered or not. */
-  readonly versions: number;
   /** Uuids of registered versions that the store does not have, or not with their rows. */
   readonly missing: readonly string[];
   /** Uuids of registered versions whose dataset has another name in the store. */
@@ -69,7 +67,6 @@ export function compare({ metadata, rows }: OpenStore, registered: readonly Regi
   const found = registered.map(({ uuid, table }) => ({ uuid, table, actual: tables.get(uuid) }));
   const isMissing = ({ actual }: (typeof found)[number]) => actual === undefined || !present.has(actual);
   return {
-    versions: tables.size,
     missing: found.filter(isMissing).map(({ uuid }) => uuid),
     renamed: found.filter((one) => !isMissing(one) && one.actual !== one.table).map(({ uuid }) => uuid),
   };

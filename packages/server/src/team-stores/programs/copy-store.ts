@@ -25,7 +25,7 @@ export async function copyStore(files: StoreFiles, { to, registered }: CopyReque
     await backup(source[part], to[part], { rate: 2 ** 30 });
   }
   await copyMark(dirname(files.metadata), dirname(to.metadata));
-  return registered.length === 0 ? { versions: 0, missing: [], renamed: [] } : compare(source, registered);
+  return registered.length === 0 ? { missing: [], renamed: [] } : compare(source, registered);
 }
 
 /** Which library last wrote the store: an older one must not be given the copy. A job may have put anything there. */
