@@ -5,9 +5,12 @@ import { Datachain } from "./datachain.ts";
 import { python, runJob } from "./jobs.ts";
 import type { TestServer } from "./server.ts";
 
-/** Rows follow from the name. */
+/** Rows follow from the name that a dataset was saved under. */
 const numbersOf = (name: string) => {
-  const seed = [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 1_000_003, 7);
+  const seed = [...name.replace(/_renamed$/, "_named")].reduce(
+    (sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 1_000_003,
+    7,
+  );
   return [...Array(5).keys()].map((index) => seed + index);
 };
 
