@@ -887,7 +887,7 @@ export const commands = {
         kind: "text",
         value: "DIR",
         complete: "directory",
-        help: "Where the temporary folder is made, with room for the rows and the largest store (default: $TMPDIR)",
+        help: "Where the temporary folder is made; it needs room for the largest store (default: $TMPDIR)",
       },
       json,
     },
