@@ -110,8 +110,8 @@ export const adminPassword = (
 type Progress = (text: string) => void;
 
 /** The child that opens them has its view from the level of isolation that holds here. */
-const openStores = async ({ isolation }: Config, dataDir: string): Promise<BackupStores> =>
-  new BackupStores(dataDir, await openConfinement({ wanted: isolation, dataDir }));
+const openStores = async ({ isolation, diskFloor }: Config, dataDir: string): Promise<BackupStores> =>
+  new BackupStores(dataDir, await openConfinement({ wanted: isolation, dataDir }), diskFloor);
 
 /** With the server up or down. */
 export async function backup(

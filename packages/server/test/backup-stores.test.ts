@@ -1,6 +1,6 @@
 /** What happens to a team's datasets between the rows of a backup and the copy of its store; with the real library. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -12,6 +12,7 @@ import { until } from "../../../e2e/support/millrace.ts";
 import { takeBackup } from "../src/backup/backup.ts";
 import { restoreBackup } from "../src/backup/restore.ts";
 import { verifyBackup } from "../src/backup/verify.ts";
+import { openConfinement } from "../src/engines/local/open-confinement.ts";
 import { openStore } from "../src/store/open-store.ts";
 import { BackupStores } from "../src/team-stores/backup-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
@@ -19,6 +20,7 @@ import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 
 const skip = await whyNoDatachain();
 const quiet = { onProgress: () => {}, now: Date.now };
+const needsRoot = process.getuid?.() === 0 ? false : "needs root";
 const unconfined = (dataDir: string) => new BackupStores(dataDir, () => []);
 
 /** Does something to the store after the rows were written, and before it is copied. */
@@ -44,6 +46,7 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
     server = await startInProcess({ ...withLibrary, MILLRACE_STORE_COPIES: "0", MILLRACE_ISOLATION: "none" });
     client = await server.client();
     folder = await mkdtemp(join(tmpdir(), "millrace-racing-"));
+    await chmod(folder, 0o711);
     const names = ["stays", "goes", "renamed"].map((name) => `dc.read_values(n=[1, 2]).save('${name}')`);
     const { job, log } = await runJob(client, python(`import datachain as dc\n${names.join("\n")}\n`));
     assert.equal(job.status, "COMPLETE", log);
@@ -53,11 +56,11 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function restored(name: string, stores: BackupStores) {
+  async function restored(name: string, stores: BackupStores, open = async (path: string) => unconfined(path)) {
     const [backup, dataDir] = [join(folder, name), join(folder, `${name}-data`)];
     const location = { dataDir: server.dataDir, databaseUrl: "" };
     const manifest = await takeBackup(location, backup, { ...quiet, stores, keyFile: undefined });
-    const openStores = async (path = dataDir) => unconfined(path);
+    const openStores = (path = dataDir) => open(path);
     const { problems } = await verifyBackup(backup, { ...quiet, workDir: folder, openStores });
     assert.deepEqual(problems, [], "the backup says itself what was removed");
     await restoreBackup({ dataDir, databaseUrl: "" }, backup, { ...quiet, openStores, cancelQueued: true });
@@ -108,6 +111,28 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     const metadata = new DatabaseSync(join(dataDir, "team-stores/1/data/metadata.db"), { readOnly: true });
     assert.equal(metadata.prepare("select status from jobs where id = ?").get(id)?.["status"], 6, "its store knows");
     metadata.close();
+  });
+
+  for (const wanted of ["bwrap", "uid"] as const)
+    it(`at isolation ${wanted} the child copies, reads and places stores all the same`, {
+      skip: needsRoot,
+    }, async () => {
+      const open = async (dataDir: string) => new BackupStores(dataDir, await openConfinement({ wanted, dataDir }));
+      const { manifest, dataDir } = await restored(wanted, await open(server.dataDir), open);
+      assert.deepEqual(
+        manifest.stores?.map(({ from, missing }) => [from, missing]),
+        [["store", []]],
+      );
+      assert.deepEqual(await registered(dataDir), { goes: true, of_a_running_job: true, renamed: true, stays: true });
+    });
+
+  it("a store whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
+    const stores = new BackupStores(server.dataDir, () => [], 2 ** 60);
+    const options = { ...quiet, stores, keyFile: undefined };
+    const manifest = await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, join(folder, "full"), options);
+    const [part] = manifest.stores ?? [];
+    assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
+    assert.match(part?.why ?? "", /no room for a copy of the store, which is \d+\.\d GiB long/);
   });
 
   it("a version that is removed is told, and removed after the restore; a dataset that is renamed keeps its name", async () => {

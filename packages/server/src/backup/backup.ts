@@ -57,7 +57,7 @@ async function fill(location: StoreLocation, part: string, options: BackupOption
     const rows = await writeRows(snapshot, part, options);
     // The rows are all written: from here on the store need not remember that moment.
     await snapshot.close();
-    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfStores(location, part, options)));
+    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfStores(part, options)));
     const copied = await copyFiles(location, part, options);
     const manifest = newManifest({
       schemaVersion: snapshot.schemaVersion,
@@ -79,12 +79,12 @@ async function fill(location: StoreLocation, part: string, options: BackupOption
   }
 }
 
-async function requireSpace(folder: string, needed: number, place = dirname(folder)): Promise<void> {
+async function requireSpace(folder: string, needed: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize >= needed) return;
   const gibibytes = (bytes: number) => (bytes / 1024 ** 3).toFixed(1);
   throw new Error(
-    `The backup takes about ${gibibytes(needed)} GiB, and ${place} has ${gibibytes(bavail * bsize)} GiB left. Free some space, or choose another place.`,
+    `The backup takes about ${gibibytes(needed)} GiB, and ${dirname(folder)} has ${gibibytes(bavail * bsize)} GiB left. Free some space, or choose another place.`,
   );
 }
 
@@ -120,12 +120,8 @@ async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerato
   }
 }
 
-/** All of them; each is also copied once beside its store, and then moved here. */
-async function sizeOfStores({ dataDir }: StoreLocation, part: string, { stores }: BackupOptions): Promise<number> {
-  const lengths = (await readRegistered(part)).map(({ teamId }) => stores.length(teamId));
-  await requireSpace(dataDir, Math.max(0, ...lengths), dataDir);
-  return lengths.reduce((sum, length) => sum + length, 0);
-}
+const sizeOfStores = async (part: string, { stores }: BackupOptions): Promise<number> =>
+  (await readRegistered(part)).reduce((sum, { teamId }) => sum + stores.bytes(teamId), 0);
 
 /** On disk. */
 async function sizeOfFiles(location: StoreLocation, part: string): Promise<number> {

@@ -4,10 +4,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+import { readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Confine, Keeper, StoreBusy } from "./keeper.ts";
+import { type Confine, Keeper, StoreBusy, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
 import type { Compared, Registered } from "./programs/compare-versions.ts";
 import type { CopyRequest } from "./programs/copy-store.ts";
@@ -27,7 +27,11 @@ export class BackupStores {
   readonly #storesDir: string;
   readonly #keeper: Keeper;
 
-  constructor(dataDir: string, confine: Confine) {
+  readonly #floor: number;
+
+  /** `floor`: bytes that a copy beside the store must leave free, for jobs and the server. */
+  constructor(dataDir: string, confine: Confine, floor = 0) {
+    this.#floor = floor;
     this.#storesDir = join(dataDir, "team-stores");
     this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
   }
@@ -40,9 +44,10 @@ export class BackupStores {
     return this.#folder(teamId).exists();
   }
 
-  /** Bytes that a copy may take. */
-  length(teamId: number): number {
-    return lengthOf(this.#folder(teamId).data);
+  /** What its files take on disk. */
+  bytes(teamId: number): number {
+    const found = filesOf(this.#folder(teamId).data);
+    return found.reduce((sum, { size, blocks }) => sum + Math.min(size, blocks * 512), 0);
   }
 
   /** A copy as of now is in the folder that `work` is told, until `work` is done. */
@@ -52,6 +57,9 @@ export class BackupStores {
     work: (copy: string, compared: Compared) => Promise<T>,
   ): Promise<T> {
     const folder = this.#folder(teamId);
+    if (!folder.exists()) throw new StoreUnusable("The team's dataset store is gone.");
+    requireOwner(folder);
+    await this.#requireRoom(folder);
     await removeAbandoned(folder);
     const scratch = await openScratch(folder, `${prefix}${process.pid}-${randomUUID().slice(0, 8)}`);
     try {
@@ -61,6 +69,15 @@ export class BackupStores {
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
+  }
+
+  /** Jobs can make files longer than what they wrote, and a copy takes all of that: a team must not fill the disk so. */
+  async #requireRoom({ path, data }: TeamFolder): Promise<void> {
+    const { bavail, bsize } = await statfs(path);
+    const length = lengthOf(data);
+    if (bavail * bsize - length >= this.#floor) return;
+    const gibibytes = (length / 1024 ** 3).toFixed(1);
+    throw new StoreUnusable(`The data folder has no room for a copy of the store, which is ${gibibytes} GiB long.`);
   }
 
   /** The newest of the daily copies, where there is one. */
@@ -121,6 +138,15 @@ export class BackupStores {
   }
 }
 
+/** The store of a server that is not root's is its user's: whoever is root and becomes the group cannot read it. */
+function requireOwner(folder: TeamFolder): void {
+  const { uid, gid } = lstatSync(folder.data);
+  if (folder.group() === undefined || uid === gid) return;
+  throw new Error(
+    `The dataset stores belong to the user with the id ${uid}, who runs the server: run this as that user.`,
+  );
+}
+
 /** Of what a child says of a store only what was asked. */
 function readCompared(answer: unknown, registered: readonly Registered[]): Compared {
   const { missing, renamed } = (answer ?? {}) as Record<string, unknown>;
@@ -129,10 +155,10 @@ function readCompared(answer: unknown, registered: readonly Registered[]): Compa
   return { missing: known(missing), renamed: known(renamed) };
 }
 
-function lengthOf(data: string): number {
-  const sizes = Object.values(storeFiles(data)).map((path) => lstatSync(path, { throwIfNoEntry: false })?.size ?? 0);
-  return sizes.reduce((sum, size) => sum + size, 0);
-}
+const filesOf = (data: string) =>
+  Object.values(storeFiles(data)).flatMap((path) => lstatSync(path, { throwIfNoEntry: false }) ?? []);
+
+const lengthOf = (data: string) => filesOf(data).reduce((sum, { size }) => sum + size, 0);
 
 const secondsFor = (data: string) => patience.least + Math.ceil((lengthOf(data) / 1024 ** 3) * patience.perGiB);
 
