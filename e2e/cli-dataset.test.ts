@@ -129,7 +129,7 @@ describe("millrace dataset", () => {
     assert.deepEqual(await cli.json("dataset", "rm", "gone", "--version", "v1.0.1"), {
       message: "Version 1.0.1 is removed.",
     });
-    assert.equal(await cli.print("dataset", "rm", "gone", "--force"), "Version 1.0.2 is removed.\n");
+    assert.equal(await cli.print("dataset", "rm", "gone", "--force", "--yes"), "Version 1.0.2 is removed.\n");
     assert.match(await cli.refused(1, "dataset", "rm", "gone", "--force"), /all were removed/);
     assert.equal(lines(await cli.print("dataset", "ls", "gone", "--versions", "--include-removed")).length, 3);
   });

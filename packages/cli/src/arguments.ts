@@ -113,9 +113,15 @@ const clientConfig = {
   help: "Parameters of the storage: JSON, @FILE that holds it, or @- for standard input",
 } as const;
 const recursive = { kind: "switch", short: "r", help: "Also everything below" } as const;
+const yes = { kind: "switch", short: "y", help: "Do not ask; needed where there is no terminal to ask on" } as const;
+const yesOnTerminal = {
+  kind: "switch",
+  short: "y",
+  help: "Do not ask; nothing is asked where there is no terminal",
+} as const;
 const asksFirst = {
   "dry-run": { kind: "switch", short: "n", help: "Show what would be done, and do nothing" },
-  yes: { kind: "switch", short: "y", help: "Do not ask; needed where there is no terminal to ask on" },
+  yes,
 } as const satisfies Record<string, Flag>;
 const fromAndTo = {
   FROM: { help: "What to copy: a URI or a path of this machine", complete: "file" },
@@ -375,7 +381,9 @@ export const commands = {
   },
   "team set": {
     summary: "Rename a team, choose its library version; administrators of the server also set its quotas",
-    details: "Settings and scripts that name the team must be told the new name; links to its jobs change.",
+    details:
+      "Settings and scripts that name the team must be told the new name; links to its jobs change. A --max-logs below what\n" +
+      "the team has removes its oldest logs: you are asked on a terminal, and elsewhere --yes is needed.",
     arguments: {},
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
@@ -385,6 +393,7 @@ export const commands = {
         help: "Of datachain, for jobs that name none; empty: the server's default",
       },
       ...quotas,
+      yes,
       ...connection,
       json,
     },
@@ -423,17 +432,24 @@ export const commands = {
     flags: connection,
   },
   "team dataset-copies": {
-    summary: "List the daily copies of a team's dataset store",
+    summary: "List the copies of a team's dataset store: daily ones, and stores that a copy replaced",
     arguments: {},
     flags: { ...connection, json },
   },
   "team restore-datasets": {
     summary: "Put a copy in the place of a team's dataset store",
     details:
-      "For a store that a script has spoilt. None of the team's jobs may run; versions made after the copy are gone.",
+      "For a store that a script has spoilt. None of the team's jobs may run; versions made after the copy are gone.\n" +
+      "What will go is shown, and you are asked on a terminal; elsewhere --yes is needed. The store that is replaced is\n" +
+      "kept for a week: `millrace team dataset-copies` lists it, and --copy puts it back.",
     arguments: {},
     flags: {
-      copy: { kind: "text", value: "TIME", help: "As `millrace team dataset-copies` shows it (default: the newest)" },
+      copy: {
+        kind: "text",
+        value: "TIME",
+        help: "As `millrace team dataset-copies` shows it (default: the newest daily one)",
+      },
+      ...asksFirst,
       ...connection,
       json,
     },
@@ -468,8 +484,9 @@ export const commands = {
   },
   "token revoke": {
     summary: "Revoke a token; administrators of the server revoke anybody's",
+    details: "On a terminal you are asked first.",
     arguments: { ID: { help: "As `millrace token ls` shows it" } },
-    flags: { url },
+    flags: { yes: yesOnTerminal, url },
   },
   audit: {
     summary: "Show who changed what, newest first",
@@ -642,15 +659,18 @@ export const commands = {
   },
   "dataset rm": {
     summary: "Remove a version, or with --force all versions",
-    details: "The rows are gone for good; the number of a removed version is not given again.",
+    details:
+      "The rows are gone for good; the number of a removed version is not given again. One version that you name is removed\n" +
+      "without a question. With --force the versions are shown, and you are asked on a terminal; elsewhere --yes is needed.",
     arguments: dataset,
     flags: {
       version: { kind: "text", value: "VERSION", help: "The same as NAME@VERSION" },
       force: { kind: "switch", help: "Without a version: remove all of them" },
+      yes,
       ...connection,
       json,
     },
-    examples: ["millrace dataset rm cats@1.0.2", "millrace dataset rm cats --force"],
+    examples: ["millrace dataset rm cats@1.0.2", "millrace dataset rm cats --force --yes"],
   },
   "pipeline create": {
     summary: "Make a pipeline that rebuilds datasets and all that they were made from",
@@ -757,8 +777,9 @@ export const commands = {
   },
   "schedule delete": {
     summary: "Delete a schedule; pipelines that it has started go on",
+    details: "On a terminal you are asked first.",
     arguments: scheduleName,
-    flags: { ...connection, json },
+    flags: { yes: yesOnTerminal, ...connection, json },
   },
   "schedule ls": { summary: "List schedules by name", arguments: {}, flags: { ...connection, json } },
   "schedule show": {
@@ -776,7 +797,8 @@ export const commands = {
     details:
       "The values are read as NAME=VALUE lines from --file, or from standard input where that is no terminal, or asked\n" +
       "for with --prompt without showing what is typed. They are never part of the command line, where others on the\n" +
-      "same machine could see them.",
+      "same machine could see them. New values of the same variables are taken without a question; where variables of\n" +
+      "the set would go, you are asked on a terminal, and elsewhere --yes is needed.",
     arguments: { NAME: { help: "Name of the set" } },
     flags: {
       ...connection,
@@ -784,6 +806,7 @@ export const commands = {
       file: { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       prompt: { kind: "list", value: "VARIABLE", help: "Ask for the values of these variables" },
       plain: { kind: "list", value: "VARIABLE", help: "Not secret: shown in lists, not masked in logs" },
+      yes,
     },
     examples: [
       "millrace credentials set aws --file aws.env --plain AWS_REGION",
@@ -792,8 +815,9 @@ export const commands = {
   },
   "credentials rm": {
     summary: "Delete credentials; jobs that name them and have not begun will fail",
+    details: "The values cannot be brought back: you are asked on a terminal, and elsewhere --yes is needed.",
     arguments: { NAME: { help: "Name of the set" } },
-    flags: { ...connection, own },
+    flags: { ...connection, own, yes },
   },
   "credentials default": {
     summary: "Show which credentials jobs of the team get that name none, or choose them",
@@ -876,13 +900,33 @@ export const commands = {
     examples: ["millrace storage explain s3://bucket --client-config @s3.json"],
   },
   backup: {
-    summary: "Back up the store, the uploads and the logs into a new folder, whether the server runs or not",
+    summary: "Back up the store, the datasets, the uploads and the logs into a new folder, with the server up or down",
     details:
+      "Holds the rows of one moment, and each team's dataset store as of a moment later, with every version that the\n" +
+      "rows name. Jobs go on meanwhile. What it holds, and of when, is said at the end; exit code 1 if a team's store\n" +
+      "could not be read and a daily copy is in its place. Read it back with `millrace backup verify DIR`.\n" +
       "The key of encrypted values (secret.key in the data folder) is left out unless --with-key is given: without it\n" +
       "credentials and the variables of jobs cannot be read again. Keep the key in another place than the backup.",
     arguments: { DIR: { help: "Folder to make; it must not be there yet", complete: "directory" } },
     flags: { "with-key": { kind: "switch", help: "Put the key of encrypted values in, too" }, ...serverFlags },
     examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
+  },
+  "backup verify": {
+    summary: "Read a backup back, all of it: digests, rows, dataset stores",
+    details:
+      "Puts the rows into a store and each team's datasets together in a temporary folder, as a restore would, looks for\n" +
+      "every registered version, and removes it all. Needs neither a server nor its data folder.",
+    arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
+    flags: {
+      "work-dir": {
+        kind: "text",
+        value: "DIR",
+        complete: "directory",
+        help: "Where the temporary folder is made; it needs room for the largest store (default: $TMPDIR)",
+      },
+      json,
+    },
+    examples: ["millrace backup verify /backups/millrace-2026-01-31"],
   },
   restore: {
     summary: "Restore a backup into an empty data folder, and an empty database where one is used",

@@ -26,7 +26,11 @@ export function parseCommandLine(words: readonly string[]): Invocation {
   if (first === "--version" || first === "-V") return { kind: "version" };
   if (first === "help") return { kind: "help", topic: topicOf(words.slice(1)), asked: true };
   if (first.startsWith("-")) throw unknownFlag(first, ["--help", "--version"], "millrace --help");
-  if (!isGroup(first)) return parseCommand(commandPath(first), words.slice(1));
+  if (!isGroup(first)) {
+    // `backup verify`: a command may have others beside its own arguments.
+    const path = `${first} ${second}`;
+    return isCommand(path) ? parseCommand(path, words.slice(2)) : parseCommand(commandPath(first), words.slice(1));
+  }
   if (second === undefined) return { kind: "help", topic: first, asked: false };
   if (second === "--help" || second === "-h") return { kind: "help", topic: first, asked: true };
   return parseCommand(commandPath(`${first} ${second}`), words.slice(2));

@@ -69,12 +69,23 @@ function askHidden(question: string): Promise<string> {
   });
 }
 
-/** Anything but yes means no. Where there is nobody to ask, `--yes` must have said it. */
-export async function askToProceed(question: string, signal: AbortSignal): Promise<void> {
+interface Asking {
+  readonly signal?: AbortSignal;
+  /** Whether the command has a flag that shows what it would do. */
+  readonly hasDryRun?: boolean;
+}
+
+/** For what is named and can be made again: asked of a person; a script that says it means it. */
+export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
+  if (process.stdin.isTTY) await askToProceed(await statement());
+}
+
+/** Says what will go. Anything but yes means no. Where there is nobody to ask, `--yes` must have said it. */
+export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw usageError(`${question}`, {
-      why: "There is no terminal to answer on",
-      next: "Say --yes, or look with --dry-run",
+    throw usageError(statement, {
+      why: "There is no terminal to answer on; nothing was changed",
+      next: hasDryRun ? "Say --yes, or look with --dry-run" : "Say --yes",
     });
   }
   const { createInterface } = await import("node:readline/promises");
@@ -82,7 +93,10 @@ export async function askToProceed(question: string, signal: AbortSignal): Promi
   // On a terminal it keeps Ctrl-C to itself.
   lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
-    const answer = await lines.question(`${question} [y/N] `, { signal });
+    const answer = await lines.question(
+      `${statement}${statement.includes("\n") ? "\n" : " "}Go on? [y/N] `,
+      signal ? { signal } : {},
+    );
     if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("Nothing was changed");
   } finally {
     lines.close();

@@ -6,6 +6,8 @@ export type Config = ReturnType<Server["readConfig"]>;
 
 export type Rotation = Awaited<ReturnType<Server["adminRotateKey"]>>;
 
+export type Manifest = Awaited<ReturnType<Server["backup"]>>;
+
 export const loadServer = (): Promise<Server> => import("@millrace/server");
 
 const names = ["host", "port", "data-dir", "database-url"] as const;

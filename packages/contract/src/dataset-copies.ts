@@ -1,11 +1,17 @@
-/** Copies of a team's dataset store: taken every day, put back when a script has spoilt it. */
+/** Copies of a team's dataset store: taken every day, put back when a script has spoilt it; what they replace is kept. */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";
-import { ActionFeedback, maybe, Timestamp } from "./schema.ts";
+import { ActionFeedback, maybe, oneOf, Timestamp } from "./schema.ts";
 import { TeamParams, teamAccess } from "./teams.ts";
 import { Type } from "./type.ts";
 
-export const DatasetCopy = Type.Object({ created_at: Timestamp }, { $id: "DatasetCopy" });
+export const DatasetCopy = Type.Object(
+  {
+    created_at: Timestamp,
+    kind: oneOf(["daily", "replaced"], { description: "`replaced`: the store that a copy took the place of then" }),
+  },
+  { $id: "DatasetCopy" },
+);
 export type DatasetCopy = Static<typeof DatasetCopy>;
 
 export const listDatasetCopies = defineRoute({
@@ -13,7 +19,8 @@ export const listDatasetCopies = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/dataset-copies",
   tag: "Teams",
-  summary: "List the daily copies of a team's dataset store, newest first",
+  summary:
+    "List the copies of a team's dataset store, newest first: daily ones, and stores that a copy took the place of",
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: Type.Array(DatasetCopy),
@@ -28,7 +35,9 @@ export const restoreDatasetCopy = defineRoute({
   summary: "Put a copy in the place of a team's dataset store, while none of its jobs run",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
-  body: Type.Object({ created_at: maybe({ ...Timestamp, description: "of which copy; absent: of the newest" }) }),
+  body: Type.Object({
+    created_at: maybe({ ...Timestamp, description: "of which copy; absent: of the newest daily one" }),
+  }),
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],
 });

@@ -226,6 +226,13 @@ export const settings = {
     description: "daily copies of a team's dataset store that are kept; 0 makes none",
     parse: integer(0, 365),
   }),
+  storeReplacedDays: setting({
+    env: "MILLRACE_STORE_REPLACED_DAYS",
+    fallback: "7",
+    description:
+      "days for which a team's dataset store is kept after a copy took its place (`millrace team restore-datasets`); 0 keeps it for ever",
+    parse: integer(0, 3650),
+  }),
   storeTidyHours: setting({
     env: "MILLRACE_STORE_TIDY_HOURS",
     fallback: "24",

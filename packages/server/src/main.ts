@@ -1,10 +1,12 @@
 /** What the command line calls: serve, tokens, links and passwords made on the store itself, a look at what is wrong. */
 import { access, readFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Logger, pino } from "pino";
 import { takeBackup } from "./backup/backup.ts";
 import type { Manifest } from "./backup/format.ts";
 import { type Restored, restoreBackup } from "./backup/restore.ts";
+import { type Verified, verifyBackup } from "./backup/verify.ts";
 import type { Config } from "./config.ts";
 import { operator } from "./domain/audit.ts";
 import { systemClock } from "./domain/clock.ts";
@@ -12,12 +14,14 @@ import { isUntouched, prepareStore } from "./domain/first-start.ts";
 import { createSignInLink } from "./domain/sessions.ts";
 import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
 import { setAdminPassword } from "./domain/users.ts";
+import { openConfinement } from "./engines/local/open-confinement.ts";
 import { keyFilePath } from "./key-file.ts";
 import { type Rotation, rotateKey } from "./key-rotation.ts";
 import { openLogSink } from "./log-sink.ts";
 import { type RunningServer, startServer, urlFile } from "./server.ts";
 import { openStore, storeFile } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
+import { BackupStores } from "./team-stores/backup-stores.ts";
 
 export { type Config, type ConfigRow, configRows, readConfig } from "./config.ts";
 export { diagnose, type Finding } from "./doctor.ts";
@@ -109,6 +113,10 @@ export const adminPassword = (
 ): Promise<void> => withStore(config, (store) => setAdminPassword(store, operator, user, password, systemClock.now()));
 type Progress = (text: string) => void;
 
+/** The child that opens them has its view from the level of isolation that holds here. */
+const openStores = async ({ isolation, diskFloor }: Config, dataDir: string): Promise<BackupStores> =>
+  new BackupStores(dataDir, await openConfinement({ wanted: isolation, dataDir }), diskFloor);
+
 /** With the server up or down. */
 export async function backup(
   config: Config,
@@ -117,14 +125,33 @@ export async function backup(
 ): Promise<Manifest> {
   await requireStore(config);
   const keyFile = withKey ? keyFilePath(config) : undefined;
-  return takeBackup(config, resolve(folder), { keyFile, onProgress, now: systemClock.now });
+  const stores = await openStores(config, config.dataDir);
+  return takeBackup(config, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
 }
 
 export const restore = (
   config: Config,
   folder: string,
   options: { cancelQueued: boolean; onProgress: Progress },
-): Promise<Restored> => restoreBackup(config, resolve(folder), { ...options, now: systemClock.now });
+): Promise<Restored> =>
+  restoreBackup(config, resolve(folder), {
+    ...options,
+    openStores: () => openStores(config, config.dataDir),
+    now: systemClock.now,
+  });
+
+/** Needs no server and no data folder. */
+export const verify = (
+  config: Config,
+  folder: string,
+  { workDir = tmpdir(), onProgress }: { workDir?: string | undefined; onProgress: Progress },
+): Promise<Verified> =>
+  verifyBackup(resolve(folder), {
+    workDir: resolve(workDir),
+    openStores: (dataDir) => openStores(config, dataDir),
+    onProgress,
+    now: systemClock.now,
+  });
 
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {

@@ -166,7 +166,10 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
-  const teamStores = new TeamStores(config.dataDir, engine);
+  const teamStores = new TeamStores(config.dataDir, {
+    confine: (view) => engine.confine(view),
+    confineStrangers: (view) => engine.confineStrangers(view),
+  });
   const collecting = new Map<string, Promise<void>>();
   const { isolation } = engine.capabilities;
   log.info({ isolation }, "jobs are isolated at this level");
@@ -286,13 +289,14 @@ const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) =
   storePauseDays,
 });
 
-const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays }: Config) => ({
+const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays, storeReplacedDays }: Config) => ({
   jobsDir: join(dataDir, "jobs"),
   envsDir: join(dataDir, "envs"),
   unusedFileDays,
   logDays,
   envDays,
   auditDays,
+  storeReplacedDays,
 });
 
 function exportPlace({ dataDir, exportRows, exportHours }: Config) {

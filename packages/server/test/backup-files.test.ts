@@ -8,6 +8,7 @@ import { runJob, shell } from "../../../e2e/support/jobs.ts";
 import { copyPlain, digestPlain } from "../src/backup/archive-files.ts";
 import { takeBackup } from "../src/backup/backup.ts";
 import { restoreBackup } from "../src/backup/restore.ts";
+import { BackupStores } from "../src/team-stores/backup-stores.ts";
 import { startInProcess } from "./support/in-process.ts";
 
 const mebibyte = 1024 ** 2;
@@ -57,12 +58,18 @@ describe("a backup of files with holes", () => {
     const log = join("jobs", `${job.id}.1`, "log");
     await writeSparse(join(server.dataDir, log), 300_000_000, { 0: "a".repeat(4096), 299990000: "b".repeat(4096) });
     const expected = await digestPlain(join(server.dataDir, log));
-    const options = { onProgress: () => {}, now: Date.now };
+    const stores = (dataDir: string) => new BackupStores(dataDir, () => []);
+    const options = { onProgress: () => {}, now: Date.now, stores: stores(server.dataDir) };
     const backup = join(folder, "backup");
     await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, backup, { ...options, keyFile: undefined });
     const restored = join(folder, "restored");
     await mkdir(restored);
-    await restoreBackup({ dataDir: restored, databaseUrl: "" }, backup, { ...options, cancelQueued: false });
+    const openStores = async () => stores(restored);
+    await restoreBackup({ dataDir: restored, databaseUrl: "" }, backup, {
+      ...options,
+      openStores,
+      cancelQueued: false,
+    });
     for (const place of [backup, restored]) {
       assert.deepEqual(await digestPlain(join(place, log)), expected);
       assert.ok((await onDisk(join(place, log))) <= 64 * 1024);

@@ -40,7 +40,7 @@ const server: Floors = {
   "open-files.ts": [],
   "key-file.ts": ["config.ts", "domain", "store"],
   "key-rotation.ts": ["config.ts", "domain", "faults.ts", "key-file.ts", "store"],
-  backup: ["store", "domain", "lock.ts"],
+  backup: ["store", "domain", "lock.ts", "team-stores"],
   doctor: ["config.ts", "domain", "store"],
   "doctor.ts": ["config.ts", "doctor", "engines"],
   "server.ts": [
@@ -64,11 +64,13 @@ const server: Floors = {
     "config.ts",
     "doctor.ts",
     "domain",
+    "engines",
     "key-file.ts",
     "key-rotation.ts",
     "log-sink.ts",
     "server.ts",
     "store",
+    "team-stores",
   ],
 };
 

@@ -1,7 +1,7 @@
 /** Stores of teams are looked after: copied every day, tidied while idle, brought back; with the real library. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, rename, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -19,7 +19,7 @@ import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { copyStores, tidyStores } from "../src/loops/keep-stores.ts";
 import { StoreMeasures } from "../src/loops/measure-stores.ts";
-import { backup, restore } from "../src/main.ts";
+import { backup, restore, verify } from "../src/main.ts";
 import { openStore } from "../src/store/open-store.ts";
 import { touchTeamStore } from "../src/store/team-stores.ts";
 import { TeamStores } from "../src/team-stores/team-stores.ts";
@@ -196,31 +196,60 @@ describe("the dataset store of a team", { skip }, () => {
     assert.match(await unknown.text(), /There are: 20/);
   });
 
-  it("is in a backup as its newest copy: a restored server says so, and puts it back when told", async () => {
+  const config = (dataDir: string) =>
+    readConfig(
+      {},
+      { PATH: withLibrary.PATH, MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: "0", MILLRACE_ISOLATION: "none" },
+    );
+  const quiet = { onProgress: () => {} };
+
+  it("is in a backup as it is at that moment: a restored server has it at once", async () => {
     await teamStores.copy(1, new Date().toISOString(), 9);
+    await run(save("after_the_copy"));
     const folder = await mkdtemp(join(tmpdir(), "millrace-backup-"));
-    const config = (dataDir: string) =>
-      readConfig(
-        {},
-        { PATH: withLibrary.PATH, MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: "0", MILLRACE_ISOLATION: "none" },
-      );
-    const quiet = { onProgress: () => {} };
     await backup(config(server.dataDir), join(folder, "backup"), { ...quiet, withKey: true });
-    await restore(config(join(folder, "data")), join(folder, "backup"), { ...quiet, cancelQueued: true });
+    const { stores } = await restore(config(join(folder, "data")), join(folder, "backup"), {
+      ...quiet,
+      cancelQueued: true,
+    });
+    assert.deepEqual(
+      stores.map(({ missing, unreadable }) => [missing, unreadable]),
+      [[[], null]],
+    );
     const restored = await startInProcess({ ...withLibrary, MILLRACE_DATA_DIR: join(folder, "data") });
     try {
       const other = await restored.client();
-      const lost = await runJob(other, save("after"));
-      assert.equal(lost.job.status, "FAILED");
-      assert.match(lost.log, /The team's dataset store is gone.*restore-datasets/);
-      await other.call(routes.restoreDatasetCopy, { params: { team_name: "main" }, body: {} });
-      const { job, log } = await runJob(
-        other,
-        python("import datachain as dc\nprint(dc.read_dataset('first').count())\n"),
-      );
+      const read =
+        "import datachain as dc\nfor name in ['first', 'after_the_copy']:\n  print(dc.read_dataset(name).count())\n";
+      const { job, log } = await runJob(other, python(read));
       assert.equal(job.status, "COMPLETE", log);
     } finally {
       await restored.dispose();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  it("that is damaged is in a backup as its newest daily copy, and the backup says what is not in it", async () => {
+    const moment = new Date().toISOString();
+    await teamStores.copy(1, moment, 9);
+    await run(save("not_in_the_copy"));
+    const folder = await mkdtemp(join(tmpdir(), "millrace-backup-"));
+    const files = ["metadata.db", "metadata.db-wal", "metadata.db-shm"];
+    for (const name of files) await rename(data(name), join(folder, name)).catch(() => {});
+    try {
+      await writeFile(data("metadata.db"), "no database");
+      const taken = await backup(config(server.dataDir), join(folder, "backup"), { ...quiet, withKey: false });
+      const [part] = taken.stores ?? [];
+      assert.deepEqual([part?.from, part?.takenAt, part?.missing.length], ["daily copy", moment, 1]);
+      assert.match(part?.why ?? "", /cannot be used: file is not a database/);
+      const { problems } = await verify(config(folder), join(folder, "backup"), quiet);
+      assert.deepEqual(problems, [], "it says itself what is missing");
+      const restored = join(folder, "data");
+      const { stores } = await restore(config(restored), join(folder, "backup"), { ...quiet, cancelQueued: true });
+      assert.equal(stores[0]?.missing.length, 1);
+    } finally {
+      await rm(data("metadata.db"));
+      for (const name of files) await rename(join(folder, name), data(name)).catch(() => {});
       await rm(folder, { recursive: true, force: true });
     }
   });

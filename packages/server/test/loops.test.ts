@@ -28,10 +28,11 @@ import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { usageOf } from "../src/store/team-usage.ts";
 import { insertTeam } from "../src/store/teams.ts";
-import type { TeamStores } from "../src/team-stores/team-stores.ts";
+import { TeamStores } from "../src/team-stores/team-stores.ts";
 import { putVersion } from "./support/datasets.ts";
 import { keyRing } from "./support/keys.ts";
 import { noQuotas as quotas } from "./support/quotas.ts";
+import { unconfined } from "./support/unconfined.ts";
 
 const start = Date.UTC(2030, 0, 1);
 
@@ -204,6 +205,8 @@ describe("loops", () => {
       logDays: 0,
       envDays: 0,
       auditDays: 0,
+      storeReplacedDays: 0,
+      teamStores: new TeamStores(dataDir, unconfined),
       jobsDir: join(dataDir, "jobs"),
       envsDir: join(dataDir, "envs"),
       filesDir: join(dataDir, "files"),

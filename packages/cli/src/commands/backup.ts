@@ -1,7 +1,8 @@
-/** `millrace backup`: everything that a server knows, in a folder. */
+/** `millrace backup`: everything that a server knows, in a folder; and whether it can be read back. */
 import { CliError, messageOf } from "../errors.ts";
-import { sizeText } from "../job/view.ts";
-import { loadServer, serverConfig } from "../server.ts";
+import { ageText, sizeText } from "../job/view.ts";
+import type { Output } from "../output.ts";
+import { loadServer, type Manifest, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) => {
@@ -14,15 +15,53 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
       cause: error,
     });
   });
-  const { rows, files, bytes, startedAt, withKey } = manifest;
-  output.note(`${rows["jobs"] ?? 0} jobs and ${files} files (${sizeText(bytes)}) as of ${startedAt}`);
+  tell(manifest, output);
   output.note(
-    withKey
+    manifest.withKey
       ? "The key of encrypted values (secret.key) is in it: whoever has the backup can read them."
       : "The key of encrypted values (secret.key) is not in it: keep a copy of it elsewhere, or they are lost with it.",
   );
+  output.note(`Read it back: millrace backup verify ${DIR}`);
   output.print(DIR);
-  return 0;
+  return manifest.stores?.some(({ from }) => from !== "store") ? 1 : 0;
 };
 
-export const handlers: HandlersOf<"backup"> = { backup };
+type StorePart = NonNullable<Manifest["stores"]>[number];
+
+/** What it holds, and of when. */
+function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: Output): void {
+  output.note(`${rows["jobs"] ?? 0} jobs and ${files} files (${sizeText(bytes)}) as of ${startedAt}`);
+  for (const part of stores) output.note(storeText(part, startedAt));
+}
+
+function storeText({ team, from, takenAt, versions, missing, why }: StorePart, startedAt: string): string {
+  const whose = `Datasets of the team ${team}`;
+  if (from === "nothing") return `warning: ${whose}: none of ${versions} versions is in it. ${why}`;
+  const held = `${whose}: ${versions - missing.length} versions as of ${takenAt}`;
+  if (from === "store") return missing.length === 0 ? held : `${held}; ${missing.length} were removed meanwhile`;
+  const hours = Math.round((Date.parse(startedAt) - Date.parse(takenAt ?? startedAt)) / 3_600_000);
+  return `warning: ${held}, a daily copy that is ${hours} hours old; ${missing.length} versions are not in it. ${why}`;
+}
+
+const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, output) => {
+  const server = await loadServer();
+  const none = { host: undefined, port: undefined, "data-dir": undefined, "database-url": undefined };
+  const options = { workDir: flags["work-dir"], onProgress: (text: string) => output.progress(text) };
+  const found = await server.verify(serverConfig(server, none), DIR, options).catch((error: unknown) => {
+    throw new CliError("The backup cannot be restored", {
+      why: messageOf(error),
+      next: "Take another backup, and keep older ones until it is verified",
+      cause: error,
+    });
+  });
+  const { manifest, problems } = found;
+  if (flags.json) output.json(found);
+  else {
+    tell(manifest, output);
+    output.print(`${DIR} was read back: it was taken ${ageText(manifest.startedAt, Date.now())}`);
+  }
+  if (problems.length === 0) return 0;
+  throw new CliError("The backup lacks something", { why: problems.join("\n"), next: "Take another backup" });
+};
+
+export const handlers: HandlersOf<"backup"> = { backup, "backup verify": verify };

@@ -1,5 +1,5 @@
 /** `millrace credentials`: sets of variables that jobs are given. Values go in from files, pipes and prompts only. */
-import { type Credentials, type CredentialsInput, routes } from "@millrace/contract";
+import { type Client, type Credentials, type CredentialsInput, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
@@ -35,10 +35,29 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
   const { client } = await connect(flags);
   const plain = flags.plain.length > 0 ? { plain: [...flags.plain] } : {};
   const body: CredentialsInput = { name, ...plain, ...(await readValues(flags, output)) };
+  if (!flags.yes) await askToDrop(client, body, flags.own);
   const route = flags.own ? routes.setOwnCredentials : routes.setTeamCredentials;
   output.print(`The credentials ${name} hold ${variablesText(await client.call(route, { body }))}`);
   return 0;
 };
+
+/** New values of the same variables are what the command is for; variables that go are not. */
+async function askToDrop(client: Client, { name, values, dotenv }: CredentialsInput, own: boolean): Promise<void> {
+  const there = await findSet(client, name, own);
+  const kept = new Set(values ? Object.keys(values) : namesIn(dotenv ?? ""));
+  const gone = there?.variables.filter((variable) => !kept.has(variable)) ?? [];
+  if (gone.length === 0) return;
+  const { askToProceed } = await import("../prompt.ts");
+  await askToProceed(`The credentials ${name} will no longer hold ${gone.join(", ")}.`);
+}
+
+const namesIn = (dotenv: string) =>
+  [...dotenv.matchAll(/^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=/gm)].map(([, variable]) => variable);
+
+const findSet = async (client: Client, name: string, own: boolean): Promise<Credentials | undefined> =>
+  (await client.call(routes.listCredentials, { query: {} })).find(
+    (set) => set.name === name && (set.owner === "team") !== own,
+  );
 
 async function readValues({ file, prompt }: Values, output: Output): Promise<Partial<CredentialsInput>> {
   if (prompt.length > 0) {
@@ -82,6 +101,13 @@ async function askValues(names: readonly string[], output: Output): Promise<Reco
 
 const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
+  const there = flags.yes ? undefined : await findSet(client, name, flags.own);
+  // What is not there is for the server to say.
+  if (there) {
+    const { askToProceed } = await import("../prompt.ts");
+    const held = there.variables.join(", ");
+    await askToProceed(`The credentials ${name} (${held}) will be deleted; jobs that name them will fail.`);
+  }
   const route = flags.own ? routes.deleteOwnCredentials : routes.deleteTeamCredentials;
   output.print((await client.call(route, { body: { name } })).message);
   return 0;

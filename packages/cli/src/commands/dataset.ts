@@ -1,5 +1,5 @@
 /** `millrace dataset`: the registry of datasets, their versions, and where they come from. */
-import { type Dataset, parseExactly, routes } from "@millrace/contract";
+import { type Client, type Dataset, parseExactly, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
 import {
@@ -110,8 +110,22 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
+/** A name that ends with a version is one version, whatever else is said; the server has the last word on what there is. */
+async function askToRemoveAll(client: Client, name: string): Promise<void> {
+  if (/.@v?\d+\.\d+\.\d+$/.test(name.trim())) return;
+  const { versions } = JSON.parse(
+    await (await client.request(routes.getDataset, { query: { name, include_removed: false } })).text(),
+  ) as Dataset;
+  const numbers = versions.map(({ version }) => version);
+  const shown =
+    numbers.length > 10 ? `${numbers.slice(-10).join(", ")} and ${numbers.length - 10} older` : numbers.join(", ");
+  const { askToProceed } = await import("../prompt.ts");
+  await askToProceed(`All ${numbers.length} versions of ${name} will be removed, with their rows: ${shown}.`);
+}
+
 const rm: Handler<"dataset rm"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
+  if (flags.force && !flags.version && !flags.yes) await askToRemoveAll(client, name);
   const body = { name, force: flags.force, ...(flags.version ? { version: flags.version } : {}) };
   const answer = await client.call(routes.removeDataset, { body });
   if (flags.json) output.json(answer);

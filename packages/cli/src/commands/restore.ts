@@ -7,17 +7,25 @@ const restore: Handler<"restore"> = async ({ flags, arguments: { DIR } }, output
   const server = await loadServer();
   const config = serverConfig(server, flags);
   const options = { cancelQueued: flags["cancel-queued"], onProgress: (text: string) => output.progress(text) };
-  const { manifest, failed, queued, canceled } = await server.restore(config, DIR, options).catch((error: unknown) => {
-    throw new CliError("The backup was not restored", {
-      why: messageOf(error),
-      next: "millrace restore --help",
-      cause: error,
+  const { manifest, stores, failed, queued, canceled } = await server
+    .restore(config, DIR, options)
+    .catch((error: unknown) => {
+      throw new CliError("The backup was not restored", {
+        why: messageOf(error),
+        next: "millrace restore --help",
+        cause: error,
+      });
     });
-  });
   output.note(`${manifest.rows["jobs"] ?? 0} jobs and ${manifest.files} files as of ${manifest.startedAt}`);
   output.note(
     `${failed} jobs were running and are FAILED; ${queued} wait and will run; ${canceled} that waited are CANCELED`,
   );
+  for (const { team, versions, missing, unreadable } of stores) {
+    if (unreadable !== null) output.note(`warning: the datasets of the team ${team} cannot be read: ${unreadable}`);
+    else output.note(`${versions - missing.length} dataset versions of the team ${team} are readable`);
+    if (missing.length > 0)
+      output.note(`warning: ${missing.length} versions of the team ${team} are not in the backup: they are removed`);
+  }
   output.note(
     manifest.withKey
       ? "The key of encrypted values (secret.key) was in the backup."

@@ -96,6 +96,14 @@ const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE
 const remove: Handler<"schedule delete"> = async ({ flags, arguments: { SCHEDULE } }, output) => {
   const connection = await connect(flags);
   const body = { schedule_id: await findId(connection, SCHEDULE) };
+  if (!flags.yes) {
+    const { askOnTerminal } = await import("../prompt.ts");
+    await askOnTerminal(async () => {
+      const found = await connection.client.call(routes.getSchedule, { query: body });
+      const next = found.next_runs[0] ? `; its next run would be ${found.next_runs[0]}` : "";
+      return `The schedule ${found.schedule_name} and its copy of the pipeline will be deleted${next}.`;
+    });
+  }
   const answer = await connection.client.call(routes.deleteSchedule, { body });
   if (flags.json) output.json(answer);
   else output.print(`The schedule ${SCHEDULE} is deleted`);

@@ -1,5 +1,13 @@
 /** `millrace team`: teams, their members, roles and invitations. */
-import { type Invitation, type Member, type Role, routes, type Team } from "@millrace/contract";
+import {
+  type Client,
+  type DatasetCopy,
+  type Invitation,
+  type Member,
+  type Role,
+  routes,
+  type Team,
+} from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
@@ -109,9 +117,9 @@ function readSize(flag: string, text: string): number {
 
 type SizeFlag = "max-datasets" | "max-uploads" | "max-logs" | "max-texts" | "max-exports" | "max-environments";
 
-const sizeOf = (flags: QuotaFlags, flag: SizeFlag, field: string) => {
+const sizeOf = <Field extends string>(flags: QuotaFlags, flag: SizeFlag, field: Field): { [F in Field]?: number } => {
   const text = flags[flag];
-  return text === undefined ? {} : { [field]: readSize(flag, text) };
+  return text === undefined ? {} : ({ [field]: readSize(flag, text) } as { [F in Field]?: number });
 };
 
 function sizeText(bytes: number): string {
@@ -170,6 +178,16 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
   return 0;
 };
 
+/** Below what the team has, the oldest logs go. 0 is the server's default, which the caller cannot know. */
+async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
+  if (!quota) return;
+  const { logs } = await client.call(routes.getTeamUsage, { params });
+  if (logs.bytes <= quota) return;
+  const { askToProceed } = await import("../prompt.ts");
+  const over = `The team has ${sizeText(logs.bytes)} of logs: the oldest will be removed until ${sizeText(quota)} are left`;
+  await askToProceed(`${over}.`);
+}
+
 const set: Handler<"team set"> = async ({ flags }, output) => {
   const version = flags["library-version"];
   const body = {
@@ -180,6 +198,7 @@ const set: Handler<"team set"> = async ({ flags }, output) => {
   if (Object.keys(body).length === 0)
     throw usageError("There is nothing to change", { next: "millrace team set --help" });
   const { client, params } = await inTeam(flags);
+  if (!flags.yes) await askToCutLogs(client, params, quotasOf(flags).max_log_bytes);
   return show(await client.call(routes.updateTeam, { params, body }), flags.json, output);
 };
 
@@ -247,19 +266,38 @@ const revoke: Handler<"team revoke-invitation"> = async ({ flags, arguments: { I
   return 0;
 };
 
+const copyColumns: Column<DatasetCopy>[] = [
+  { title: "TAKEN", full: ({ created_at }) => created_at },
+  { title: "KIND", full: ({ kind }) => kind },
+];
+
 const copies: Handler<"team dataset-copies"> = async ({ flags }, output) => {
   const { client, params } = await inTeam(flags);
   const list = await client.call(routes.listDatasetCopies, { params });
   if (flags.json) output.json(list);
   else if (list.length === 0) output.note("No copies yet: one is made every day that the team's datasets change");
-  else output.table([{ title: "TAKEN", full: (copy) => copy.created_at }], list);
+  else output.table(copyColumns, list);
   return 0;
 };
 
 const restoreDatasets: Handler<"team restore-datasets"> = async ({ flags }, output) => {
   const { client, params } = await inTeam(flags);
-  const body = flags.copy === undefined ? {} : { created_at: flags.copy };
-  const { message } = await client.call(routes.restoreDatasetCopy, { params, body });
+  const { chooseCopy, versionsSince, whatWillGo } = await import("../team/dataset-copies.ts");
+  const copy = chooseCopy(await client.call(routes.listDatasetCopies, { params }), flags.copy);
+  const gone = await versionsSince(client, copy);
+  const said = whatWillGo(params.team_name, copy, gone);
+  if (flags["dry-run"]) {
+    if (flags.json) output.json({ dry_run: true, copy, gone });
+    else output.print(said);
+    return 0;
+  }
+  if (flags.yes) output.note(said);
+  else {
+    const { askToProceed } = await import("../prompt.ts");
+    await askToProceed(said, { hasDryRun: true });
+  }
+  // The one that was asked about, whatever has been copied since.
+  const { message } = await client.call(routes.restoreDatasetCopy, { params, body: { created_at: copy.created_at } });
   if (flags.json) output.json({ message });
   else output.print(message);
   return 0;

@@ -52,6 +52,15 @@ const ls: Handler<"token ls"> = async ({ flags }, output) => {
 
 const revoke: Handler<"token revoke"> = async ({ flags, arguments: { ID: token_id } }, output) => {
   const { client } = await connect(flags);
+  if (!flags.yes) {
+    const { askOnTerminal } = await import("../prompt.ts");
+    await askOnTerminal(async () => {
+      const own = await allPages(client, routes.listTokens, {});
+      const found = own.find(({ id }) => String(id) === token_id);
+      const whose = found ? ` '${found.name}' of ${found.username}, last used ${found.last_used_at ?? "never"},` : "";
+      return `The token ${token_id}${whose} will be revoked: whatever uses it stops working.`;
+    });
+  }
   output.print((await client.call(routes.revokeToken, { params: { token_id } })).message);
   return 0;
 };

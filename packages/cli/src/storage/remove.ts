@@ -36,5 +36,8 @@ export async function removeFiles(
 
 async function confirm(uri: string, { files, bytes }: Amount, signal: AbortSignal): Promise<void> {
   const { askToProceed } = await import("../prompt.ts");
-  await askToProceed(`${files} files (${sizeText(bytes)}) of ${uri} would be removed. Go on?`, signal);
+  await askToProceed(`${files} files (${sizeText(bytes)}) of ${uri} would be removed.`, {
+    signal,
+    hasDryRun: true,
+  });
 }

@@ -41,5 +41,5 @@ async function confirmRemovals(plan: readonly SyncAction[], to: string, signal: 
   const removals = plan.filter(({ kind }) => kind === "remove").length;
   if (removals === 0) return;
   const { askToProceed } = await import("../prompt.ts");
-  await askToProceed(`${removals} files of ${to} would be removed. Go on?`, signal);
+  await askToProceed(`${removals} files of ${to} would be removed.`, { signal, hasDryRun: true });
 }

@@ -1,17 +1,24 @@
-/** Takes a backup, with the server up or down: the rows of one moment, then the files that they name. */
+/**
+ * Takes a backup, with the server up or down: the rows of one moment, then the dataset stores and the files that they
+ * name. What the rows say is there before they are written, so that what is copied after them has it all.
+ */
 import { execFile } from "node:child_process";
-import { lstat, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { iso } from "../domain/clock.ts";
 import type { StoreLocation } from "../store/open-store.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../store/snapshot.ts";
+import type { BackupStores } from "../team-stores/backup-stores.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
-import { attemptFiles, type Manifest, names, newManifest, storeFiles } from "./format.ts";
+import { copyStores } from "./copy-stores.ts";
+import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
+import { readRegistered } from "./registered.ts";
 
 export interface BackupOptions {
   /** The file of the keys that encrypt values; undefined: it stays out. */
   readonly keyFile: string | undefined;
+  readonly stores: BackupStores;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
@@ -50,7 +57,7 @@ async function fill(location: StoreLocation, part: string, options: BackupOption
     const rows = await writeRows(snapshot, part, options);
     // The rows are all written: from here on the store need not remember that moment.
     await snapshot.close();
-    await requireSpace(part, await sizeOfFiles(location, part));
+    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfStores(part, options)));
     const copied = await copyFiles(location, part, options);
     const manifest = newManifest({
       schemaVersion: snapshot.schemaVersion,
@@ -59,6 +66,7 @@ async function fill(location: StoreLocation, part: string, options: BackupOption
       store: location.databaseUrl ? "postgres" : "sqlite",
       withKey: copied.withKey,
       rows: rows.counts,
+      stores: copied.stores,
       files: copied.files,
       bytes: copied.bytes,
       sha256: { rows: rows.sha256, digests: copied.sha256 },
@@ -106,22 +114,14 @@ async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerato
   for await (const line of readLines(join(part, names.rows))) {
     const [table, row] = line as [string, Row];
     if (table === "files") yield wanted(join("files", String(row["blob"]).slice(0, 2), String(row["blob"])));
-    if (table === "team_stores")
-      for (const path of await copyOfStore(dataDir, String(row["team_id"]))) yield wanted(path);
     if (table !== "jobs" || row["log_removed_at"]) continue;
     for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
       for (const name of attemptFiles) yield wanted(join("jobs", `${row["id"]}.${attempt}`, name));
   }
 }
 
-/** The newest copy of a team's dataset store: the store itself is the team's jobs', and is not opened here. */
-async function copyOfStore(dataDir: string, teamId: string): Promise<string[]> {
-  const folder = join("team-stores", teamId);
-  const copies = await readdir(join(dataDir, folder, "copies")).catch(() => [] as string[]);
-  const newest = copies.sort().at(-1);
-  if (newest === undefined) return [];
-  return [join(folder, "made"), ...storeFiles.map((name) => join(folder, "copies", newest, name))];
-}
+const sizeOfStores = async (part: string, { stores }: BackupOptions): Promise<number> =>
+  (await readRegistered(part)).reduce((sum, { teamId }) => sum + stores.bytes(teamId), 0);
 
 /** On disk. */
 async function sizeOfFiles(location: StoreLocation, part: string): Promise<number> {
@@ -134,12 +134,13 @@ async function sizeOfFiles(location: StoreLocation, part: string): Promise<numbe
   return bytes;
 }
 
-async function copyFiles(location: StoreLocation, part: string, { keyFile, onProgress }: BackupOptions) {
+async function copyFiles(location: StoreLocation, part: string, options: BackupOptions) {
+  const { keyFile, onProgress } = options;
   const lines = writeLines(join(part, names.digests));
   let files = 0;
   let bytes = 0;
   // What is not there was removed since: an upload that nobody used, a log that got too old.
-  const copy = async ({ from, path }: Wanted) => {
+  const copy = async (from: string, path: string) => {
     const copied = await copyPlain(from, join(part, path));
     if (!copied) return false;
     await lines.write({ path, ...copied });
@@ -147,9 +148,10 @@ async function copyFiles(location: StoreLocation, part: string, { keyFile, onPro
     if (++files % 100 === 0) onProgress(`${files} files, ${Math.round(bytes / 1024 ** 2)} MiB`);
     return true;
   };
-  for await (const wanted of filesOf(location, part)) await copy(wanted);
-  const withKey = keyFile !== undefined && (await copy({ from: keyFile, path: names.key }));
-  return { withKey, files, bytes, sha256: await lines.end() };
+  const stores = await copyStores(part, { ...options, copy });
+  for await (const { from, path } of filesOf(location, part)) await copy(from, path);
+  const withKey = keyFile !== undefined && (await copy(keyFile, names.key));
+  return { withKey, stores, files, bytes, sha256: await lines.end() };
 }
 
 /** One call for the whole file system; where it is not to be had, the lists and the manifest are on disk at least. */

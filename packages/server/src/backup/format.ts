@@ -5,8 +5,11 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { schemaVersion } from "../store/migrations.ts";
+import { copyNames } from "../team-stores/team-folder.ts";
 
-const formatVersion = 1;
+/** The second says which stores of teams a backup holds. */
+const formats = [1, 2];
+const formatVersion = 2;
 
 export const names = {
   manifest: "manifest.json",
@@ -16,7 +19,7 @@ export const names = {
 } as const;
 
 export interface Manifest {
-  readonly format: typeof formatVersion;
+  readonly format: number;
   readonly schemaVersion: number;
   /** The moment that the rows show. */
   readonly startedAt: string;
@@ -28,8 +31,26 @@ export interface Manifest {
   readonly rows: Readonly<Record<string, number>>;
   readonly files: number;
   readonly bytes: number;
+  /** Dataset stores of teams; absent in backups of the first format, which hold daily copies. */
+  readonly stores?: readonly StorePart[];
   /** SHA-256 of the two lists; the digests of all other files are in the second. */
   readonly sha256: { readonly rows: string; readonly digests: string };
+}
+
+/** What a backup holds of a team's datasets. */
+export interface StorePart {
+  readonly teamId: number;
+  readonly team: string;
+  /** A copy made for the backup; a daily copy where the store cannot be read; nothing where there is none either. */
+  readonly from: "store" | "daily copy" | "nothing";
+  /** The moment that it shows; null for nothing. */
+  readonly takenAt: string | null;
+  /** How many versions the registry names. */
+  readonly versions: number;
+  /** Uuids of those that are not in it. */
+  readonly missing: readonly string[];
+  /** Why it is not of the store itself. */
+  readonly why: string | null;
 }
 
 /** A file of the backup, as a line of the list of digests. */
@@ -51,7 +72,7 @@ export async function readManifest(folder: string): Promise<Manifest> {
   const manifest = parse(text);
   if (!manifest || typeof manifest.startedAt !== "string" || !/^\d{4}-[\d-]+T[\d:.]+Z$/.test(manifest.startedAt))
     throw new Error(`${names.manifest} cannot be read: it is damaged, or not of a backup.`);
-  if (manifest.format !== formatVersion || manifest.schemaVersion > schemaVersion)
+  if (!formats.includes(manifest.format) || manifest.schemaVersion > schemaVersion)
     throw new Error("The backup was written by a newer Millrace: upgrade this one.");
   return manifest;
 }
@@ -73,10 +94,10 @@ export const uuidPattern = new RegExp(`^${uuid}$`);
 /** What attempts leave that is worth keeping. */
 export const attemptFiles = ["log", "exit", "usage"] as const;
 
-/** Of a team's dataset store its newest copy, and the mark that there is one. */
-export const storeFiles = ["metadata.db", "rows.db"] as const;
+/** Of a team's dataset store a copy under the name of its moment, and the mark that there is one. */
+export const storesFolder = "team-stores";
 const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";
-const team = `team-stores/\\d{1,10}/(?:made|copies/${moment}/(?:${storeFiles.join("|")}))`;
+const team = `${storesFolder}/\\d{1,10}/(?:made|copies/${moment}/(?:${copyNames.join("|")}))`;
 
 const known = new RegExp(
   `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${attemptFiles.join("|")})|${team}|secret\\.key)$`,

@@ -1,5 +1,5 @@
 /** Copies of a team's dataset store, put back: the team's jobs wait, and the registry says what is there after it. */
-import { ApiError } from "@millrace/contract";
+import { ApiError, type DatasetCopy } from "@millrace/contract";
 import { liveUuids, markRemoved, markRestored } from "../store/dataset-versions.ts";
 import type { Db, Store } from "../store/store.ts";
 import { isTeamBusy, pausedTeams, touchTeamStore, updateTeamStore } from "../store/team-stores.ts";
@@ -10,13 +10,17 @@ import type { Team } from "./principals.ts";
 /** After so many milliseconds of a pause, a start that was decided before it has been written. */
 export const settling = 2000;
 
-/** The copy that is meant. */
-export function chooseCopy(team: Team, copies: readonly string[], wanted: string | null | undefined): string {
-  const found = wanted ? copies.find((moment) => Date.parse(moment) === Date.parse(wanted)) : copies[0];
+/** The copy that is meant; without a wish the newest of the daily ones, never what a copy took the place of. */
+export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: string | null | undefined): DatasetCopy {
+  const found = wanted
+    ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
+    : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
   const whose = `of the dataset store of the team ${team.name}`;
-  if (copies.length === 0) throw new ApiError("wrong_state", `There is no copy ${whose} yet: they are made every day.`);
-  throw new ApiError("not_found", `There is no such copy ${whose}. There are: ${copies.join(", ")}.`);
+  if (!wanted || copies.length === 0)
+    throw new ApiError("wrong_state", `There is no copy ${whose} yet: they are made every day.`);
+  const others = copies.map(({ created_at }) => created_at).join(", ");
+  throw new ApiError("not_found", `There is no such copy ${whose}. There are: ${others}.`);
 }
 
 /** From now on no job of the team begins; throws where one runs. */

@@ -7,6 +7,8 @@ import { type Collected, readCollected, TooMuch } from "../domain/found-versions
 import type { Python } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
 import { isUnavailable } from "../store/unavailable.ts";
+import { libraryTime } from "../team-stores/library-time.ts";
+import { jobEnds } from "../team-stores/programs/collect.ts";
 import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
 import type { JobLoopContext } from "./loop.ts";
@@ -17,8 +19,6 @@ export interface CollectContext extends JobLoopContext {
   readonly measures: StoreMeasures;
 }
 
-/** Numbers that the library has for how a job ended. */
-const ends = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
 const tries = 3;
 /** Each waits a minute for whoever has the store. */
 const busyTries = 10;
@@ -71,7 +71,7 @@ async function collect({ teamStores, log }: CollectContext, job: CollectedJob): 
     jobId,
     startedAt: libraryTime(startedAt),
     finishedAt: libraryTime(result.changes.finished_at ?? new Date().toISOString()),
-    status: canceled ? ends.CANCELED : ends[result.status],
+    status: canceled ? jobEnds.CANCELED : jobEnds[result.status],
     errorMessage: result.changes.error_message ?? "",
   };
   for (let attempt = 1; ; attempt++) {
@@ -85,6 +85,3 @@ async function collect({ teamStores, log }: CollectContext, job: CollectedJob): 
     }
   }
 }
-
-/** As the library writes times, so that they sort with its own. */
-const libraryTime = (time: string) => time.replace("T", " ").replace("Z", "000");

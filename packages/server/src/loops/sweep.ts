@@ -14,9 +14,10 @@ import { clockBelief } from "./clock-care.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
 import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
+import { type ReplacedStoresContext, removeReplacedStores } from "./replaced-stores.ts";
 import { type RetentionContext, removeOldLogs, removeOldRows, removeOldTexts } from "./retention.ts";
 
-export interface SweepContext extends RetentionContext, EnvironmentsContext, OldExportsContext {
+export interface SweepContext extends RetentionContext, EnvironmentsContext, OldExportsContext, ReplacedStoresContext {
   readonly engine: Engine;
   readonly serverId: string;
   readonly unusedFileDays: number;
@@ -53,6 +54,7 @@ export function sweep(context: SweepContext): Loop {
       await removeOldTexts(context);
       await removeOldEnvironments(context);
       await removeOldExports(context);
+      await removeReplacedStores(context);
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
       await sweepUploads(context, begun);

@@ -55,6 +55,9 @@ export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string
     .where("team_id", "=", teamId)
     .execute();
 
+/** Those that were made are in another place: the next are due. */
+export const forgetCopies = (db: Db) => db.updateTable("team_stores").set({ backed_up_at: null }).execute();
+
 /** Whoever paused them is gone. */
 export const resumeTeams = (db: Db) => db.updateTable("team_stores").set({ paused_at: null }).execute();
 

@@ -4,6 +4,7 @@ import { busyExit, unusableExit } from "./exit-codes.ts";
 import { openDatabase } from "./open-store.ts";
 import { collect } from "./programs/collect.ts";
 import { compactStore } from "./programs/compact-store.ts";
+import { compareVersions } from "./programs/compare-versions.ts";
 import { copyStore } from "./programs/copy-store.ts";
 import { editDataset } from "./programs/edit-dataset.ts";
 import { listVersions } from "./programs/list-versions.ts";
@@ -25,6 +26,7 @@ const exporter = () => import("./programs/export-rows.ts");
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   collect: ({ request, ...files }) => collect(files, request),
   "copy-store": ({ request, ...files }) => copyStore(files, request),
+  "compare-versions": ({ request, ...files }) => compareVersions(files, request),
   "compact-store": ({ request: _, ...files }) => compactStore(files),
   "list-versions": listVersions,
   "export-rows": async ({ request, rows }) => (await exporter()).exportRows(openDatabase(rows, "read"), request),

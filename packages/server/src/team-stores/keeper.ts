@@ -12,13 +12,11 @@ import type { StoreView, StrangersPlace } from "../engines/engine.ts";
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { storeFiles, type TeamFolder } from "./team-folder.ts";
 
-/** How commands are given a view: the engine knows. */
-export interface Confinement {
-  /** Words in front of a command of ours. */
-  confine(view: StoreView): string[];
-  /** A place for one that the team's code can be part of. */
-  confineStrangers(view: StoreView): StrangersPlace;
-}
+/** Words in front of a command of ours that give it this view: the engine knows how. */
+export type Confine = (view: StoreView) => string[];
+
+/** A place for a command that the team's code can be part of. */
+export type ConfineStrangers = (view: StoreView) => StrangersPlace;
 
 /** Thrown where the team's store cannot be read or changed: its message is for people of the team. */
 export class StoreUnusable extends Error {}
@@ -84,7 +82,7 @@ async function openToRead(folder: string): Promise<void> {
 }
 
 export class Keeper {
-  readonly #confinement: Confinement;
+  readonly #confine: Confine;
   readonly #code: readonly string[];
   readonly #environment: Readonly<Record<string, string>>;
   readonly #cacheDir: string;
@@ -94,8 +92,8 @@ export class Keeper {
   #closed = false;
 
   /** `cacheDir`: where what Node made of our source is kept, for children to read. */
-  constructor(confinement: Confinement, cacheDir: string) {
-    this.#confinement = confinement;
+  constructor(confine: Confine, cacheDir: string) {
+    this.#confine = confine;
     this.#code = [...codeFolders(), cacheDir];
     this.#environment = { NODE_COMPILE_CACHE: cacheDir };
     this.#cacheDir = cacheDir;
@@ -142,9 +140,9 @@ export class Keeper {
   }
 
   /** A command that is not ours, as `datachain gc`, with the limits of a job; resolves with the beginning of what it printed. */
-  async run(folder: TeamFolder, command: Command): Promise<string> {
+  async run(folder: TeamFolder, command: Command, confineStrangers: ConfineStrangers): Promise<string> {
     const view = { group: folder.group(), readable: command.readable, writable: [folder.data, ...command.writable] };
-    const place = this.#confinement.confineStrangers(view);
+    const place = confineStrangers(view);
     try {
       const child = start([...place.words, ...command.words], command.environment, command.seconds);
       let said = "";
@@ -194,7 +192,7 @@ export class Keeper {
     const group = folder.group();
     if (group !== undefined) shareCache(this.#cacheDir, group);
     const view = { group, readable: this.#code, writable };
-    const words = [...this.#confinement.confine(view), ...withMemory, process.execPath, ...childOptions, script];
+    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
     // SQLite writes a file anew in a place where the child may write.
     return start(words, { ...this.#environment, SQLITE_TMPDIR: folder.data }, seconds);
   }

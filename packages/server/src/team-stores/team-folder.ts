@@ -21,6 +21,12 @@ const isRoot = process.getuid?.() === 0;
 /** What is known of datasets, and their rows. */
 export const storeFiles = (data: string) => ({ metadata: join(data, "metadata.db"), rows: join(data, "rows.db") });
 
+/** Names the library that last wrote the store; jobs keep it. */
+export const libraryMark = "library";
+
+/** What a copy of a store holds. */
+export const copyNames = ["metadata.db", "rows.db", libraryMark] as const;
+
 export class TeamFolder {
   /** The server's own. */
   readonly path: string;

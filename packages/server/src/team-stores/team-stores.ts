@@ -1,42 +1,49 @@
 /** The stores of teams: made for jobs that use the library, read back after each, copied every day, tidied when idle. */
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
 import { Changes } from "./changes.ts";
 import { makeRoomFor } from "./copy-names.ts";
-import { type Confinement, Keeper, StoreUnusable } from "./keeper.ts";
+import { type Confine, type ConfineStrangers, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
+import type { CopyRequest } from "./programs/copy-store.ts";
 import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
-import { storeFiles, TeamFolder } from "./team-folder.ts";
+import { giveTo, openScratch, putInPlace, replaceStore } from "./scratch.ts";
+import { copyNames, libraryMark, storeFiles, TeamFolder } from "./team-folder.ts";
 
 export { StoreBusy, StoreUnusable } from "./keeper.ts";
 
 /** Seconds that a program may take. */
 const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
 
+/** A store that can be put back: a daily copy, or one that a copy took the place of. */
+export interface StoreCopy {
+  readonly moment: string;
+  readonly kind: "daily" | "replaced";
+}
+
+/** How commands are given a view. */
+export interface Confinement {
+  readonly confine: Confine;
+  readonly confineStrangers: ConfineStrangers;
+}
+
 export class TeamStores {
   readonly #storesDir: string;
   readonly #keeper: Keeper;
+  readonly #confineStrangers: ConfineStrangers;
   readonly #changes = new Changes();
 
-  constructor(dataDir: string, confinement: Confinement) {
+  constructor(dataDir: string, { confine, confineStrangers }: Confinement) {
+    this.#confineStrangers = confineStrangers;
     this.#storesDir = join(dataDir, "team-stores");
     mkdirSync(this.#storesDir, { recursive: true, mode: 0o711 });
     chmodSync(this.#storesDir, 0o711);
-    this.#keeper = new Keeper(confinement, join(dataDir, "compiled"));
+    this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
   }
 
   #folder(teamId: number): TeamFolder {
@@ -109,7 +116,8 @@ export class TeamStores {
   async copy(teamId: number, moment: string, keep: number): Promise<void> {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
-    const task = { program: "copy-store", request: storeFiles(scratch), writable: [scratch], seconds: patience.copy };
+    const request: CopyRequest = { to: storeFiles(scratch), registered: [] };
+    const task = { program: "copy-store", request, writable: [scratch], seconds: patience.copy };
     try {
       await this.#keeper.ask(folder, task);
       mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
@@ -128,28 +136,42 @@ export class TeamStores {
     return names.sort().reverse();
   }
 
-  /** A copy in the place of the store, while no job works with it. Returns the uuids of the versions that it has. */
-  async restore(teamId: number, moment: string): Promise<string[]> {
+  /** Moments at which stores were replaced that are kept for a while, newest first. */
+  async replaced(teamId: number): Promise<string[]> {
+    const names = await readdir(this.#folder(teamId).file("replaced")).catch(() => [] as string[]);
+    return names.sort().reverse();
+  }
+
+  async forgetReplaced(teamId: number, moment: string): Promise<void> {
+    await rm(join(this.#folder(teamId).file("replaced"), moment), { recursive: true, force: true });
+  }
+
+  /**
+   * A copy in the place of the store, while no job works with it; the store is kept as the one replaced at `now`. Returns
+   * the uuids of the versions that the copy has.
+   */
+  async restore(teamId: number, { moment, kind }: StoreCopy, now: string): Promise<string[]> {
     const folder = this.#folder(teamId);
-    const copy = join(folder.file("copies"), moment);
-    folder.make();
-    const fresh = await openScratch(folder, "data.new");
-    const [from, to] = [storeFiles(copy), storeFiles(fresh)];
-    for (const part of ["metadata", "rows"] as const) {
-      await copyFile(from[part], to[part]);
-      giveTo(folder, to[part], 0o660);
+    const isGone = !folder.exists();
+    // A replaced store goes back as it was, with what SQLite had not put into its files yet.
+    const back = join(folder.file("replaced"), moment);
+    if (isGone && kind === "replaced") {
+      putInPlace(folder, back);
+      return this.#versions(folder, folder.data);
     }
-    chmodSync(fresh, folder.group() === undefined ? 0o700 : 0o2770);
+    folder.make();
+    const fresh = kind === "replaced" ? back : await duplicate(folder, join(folder.file("copies"), moment));
     // Before anything is changed: a copy that cannot be read must not take the place of what is there.
-    const task = { program: "list-versions", request: {}, data: fresh, seconds: patience.list };
-    const uuids = await this.#keeper.ask(folder, task);
-    const old = folder.file("data.old");
-    await rm(old, { recursive: true, force: true });
-    if (folder.exists()) renameSync(folder.data, old);
-    renameSync(fresh, folder.data);
+    const uuids = await this.#versions(folder, fresh);
+    replaceStore(folder, fresh, join(folder.file("replaced"), now));
     this.#keeper.forget(folder);
-    folder.markMade();
-    await rm(old, { recursive: true, force: true });
+    if (isGone) await this.forgetReplaced(teamId, now);
+    return uuids;
+  }
+
+  async #versions(folder: TeamFolder, data: string): Promise<string[]> {
+    const task = { program: "list-versions", request: {}, data, seconds: patience.list };
+    const uuids = await this.#keeper.ask(folder, task);
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
   }
 
@@ -181,7 +203,7 @@ export class TeamStores {
     };
     try {
       // In turn: whatever stays of the store's user is ended afterwards, and a change would be, too.
-      return await this.#changes.inTurn(teamId, () => this.#keeper.run(folder, command));
+      return await this.#changes.inTurn(teamId, () => this.#keeper.run(folder, command, this.#confineStrangers));
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
@@ -196,18 +218,15 @@ function readPython(folder: TeamFolder): Python | undefined {
   return existsSync(python.path) ? python : undefined;
 }
 
-/** An empty folder beside the store for whoever looks after it. */
-async function openScratch(folder: TeamFolder, name: string): Promise<string> {
-  if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
-  const path = folder.file(name);
-  await rm(path, { recursive: true, force: true });
-  mkdirSync(path, { mode: 0o700 });
-  giveTo(folder, path, 0o700);
-  return path;
-}
-
-function giveTo(folder: TeamFolder, path: string, mode: number): void {
-  const group = folder.group();
-  chmodSync(path, mode);
-  if (group !== undefined) chownSync(path, group, group);
+/** A folder with the files of a copy, ready to be the store. */
+async function duplicate(folder: TeamFolder, copy: string): Promise<string> {
+  const fresh = await openScratch(folder, "data.new");
+  for (const name of copyNames) {
+    const [from, to] = [join(copy, name), join(fresh, name)];
+    // Copies from before the library was noted in them have no mark.
+    if (name === libraryMark && !existsSync(from)) continue;
+    await copyFile(from, to);
+    giveTo(folder, to, 0o660);
+  }
+  return fresh;
 }

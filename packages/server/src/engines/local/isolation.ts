@@ -154,6 +154,15 @@ export const becoming = (setpriv: string, uid: number, group?: number) => [
   "--inh-caps=-all",
 ];
 
+export const confineToUser = (setpriv: string, { group, readable }: StoreView): string[] =>
+  group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
+
+export const confineToSandbox = (sandbox: Sandbox, setpriv: string | undefined, view: StoreView): string[] => [
+  ...sandbox.storeWords(view),
+  "--",
+  ...(setpriv !== undefined && view.group !== undefined ? becoming(setpriv, view.group) : []),
+];
+
 /** One call, in which the kernel reaches every process of the user, whatever they fork meanwhile. */
 const endEverything = "kill -KILL -1 2>/dev/null; true";
 
@@ -240,9 +249,8 @@ export class UserIsolation implements Isolation {
     return `(ulimit -p unlimited 2>/dev/null; exec ${kill}) 9>&-`;
   }
 
-  confine({ group, readable }: StoreView): string[] {
-    const { setpriv } = this.#options.programs;
-    return group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
+  confine(view: StoreView): string[] {
+    return confineToUser(this.#options.programs.setpriv, view);
   }
 
   async endConfined({ group }: StoreView): Promise<void> {
@@ -318,8 +326,7 @@ export class SandboxIsolation implements Isolation {
 
   confine(view: StoreView): string[] {
     const { sandbox, users } = this.#options;
-    const become = users && view.group !== undefined ? becoming(users.programs.setpriv, view.group) : [];
-    return [...sandbox.storeWords(view), "--", ...become];
+    return confineToSandbox(sandbox, users?.programs.setpriv, view);
   }
 
   /** Its namespace ends with its first process. */

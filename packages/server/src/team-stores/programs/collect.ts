@@ -10,13 +10,16 @@ import { columnsOf, isRealTable } from "./tables.ts";
 
 export interface CollectRequest {
   readonly jobId: string;
-  /** In the library's own numbers: 5 complete, 6 failed, 8 cancelled. */
+  /** One of `jobEnds`. */
   readonly status: number;
   /** As the library writes times. */
   readonly finishedAt: string;
   readonly startedAt: string;
   readonly errorMessage: string;
 }
+
+/** Numbers that the library has for how a job ended. */
+export const jobEnds = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
 
 /** Numbers that the library has for the states of a version. */
 const created = 1;

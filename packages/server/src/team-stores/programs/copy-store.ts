@@ -1,16 +1,65 @@
-/** A copy of a team's store, taken while jobs go on, for the night when somebody needs it. */
+/** A copy of a team's store, taken while jobs go on: of one moment, and whole. */
+import { constants } from "node:fs";
+import { open, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { backup } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase, type StoreFiles } from "../open-store.ts";
-import { unusable } from "../unusable.ts";
+import { libraryMark } from "../team-folder.ts";
+import { type Compared, compare, isWhole, type OpenStore, type Registered, requireSound } from "./compare-versions.ts";
 
-/** What is known of datasets first, their rows after: no version of the copy lacks its rows. */
-export async function copyStore(files: StoreFiles, to: StoreFiles): Promise<void> {
+export interface CopyRequest {
+  readonly to: StoreFiles;
+  /** What the registry says that the store has. */
+  readonly registered: readonly Registered[];
+}
+
+/** Looks at both files before they are taken as they are. */
+const looks = 5;
+
+export async function copyStore(files: StoreFiles, { to, registered }: CopyRequest): Promise<Compared> {
+  const source = await openAtOnce(files);
   for (const part of ["metadata", "rows"] as const) {
-    const source = openDatabase(files[part], "read");
-    const [result] = Object.values(source.prepare("pragma quick_check(1)").get() ?? {});
-    if (result !== "ok") throw unusable(`it is damaged (${String(result).slice(0, 200)})`);
-    // All pages at once: a copy in steps begins anew whenever a job writes.
-    await backup(source, to[part], { rate: 2 ** 30 });
-    source.close();
+    requireSound(source[part]);
+    // All pages at once, of the moment at which the transaction began: whatever jobs write meanwhile.
+    await backup(source[part], to[part], { rate: 2 ** 30 });
   }
+  await copyMark(dirname(files.metadata), dirname(to.metadata));
+  return registered.length === 0 ? { missing: [], renamed: [] } : compare(source, registered);
+}
+
+/** Which library last wrote the store: an older one must not be given the copy. A job may have put anything there. */
+async function copyMark(from: string, to: string): Promise<void> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(join(from, libraryMark), flags).catch(() => undefined);
+  if (!file) return;
+  try {
+    if (!(await file.stat()).isFile()) return;
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(64), 0, 64, 0);
+    await writeFile(join(to, libraryMark), buffer.subarray(0, bytesRead));
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * A transaction on each file keeps what it sees. The two begin one after the other, and a version that is removed or
+ * renamed in between lacks its rows: then both begin anew.
+ */
+async function openAtOnce(files: StoreFiles): Promise<OpenStore> {
+  for (let look = 1; ; look++) {
+    const source = { metadata: openSnapshot(files.metadata), rows: openSnapshot(files.rows) };
+    if (look === looks || isWhole(source)) return source;
+    source.metadata.close();
+    source.rows.close();
+    await sleep(200 * look);
+  }
+}
+
+/** The first read fixes what the transaction sees. */
+function openSnapshot(path: string) {
+  const db = openDatabase(path, "read");
+  db.exec("begin");
+  db.prepare("select count(*) from sqlite_schema").get();
+  return db;
 }

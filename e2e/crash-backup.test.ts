@@ -1,0 +1,134 @@
+/**
+ * Backups and restores killed with -9 in the middle, again and again, while jobs write datasets. Afterwards a backup that
+ * has its name is whole, what was cut short is refused by everybody and harms nothing, and the same command done again
+ * goes well: every dataset of that moment is readable through the real client.
+ *
+ * Short form in the test suite; long form: BACKUP_KILLS=20 npm test crash
+ */
+import assert from "node:assert/strict";
+import { access, mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "@millrace/contract";
+import { assertReadable, dataLoad, listNames, saveDatasets } from "./support/backed-up-datasets.ts";
+import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
+import { Millrace, until } from "./support/millrace.ts";
+import { startPostgres, type TestPostgres } from "./support/postgres.ts";
+import { type ServerOptions, TestServer } from "./support/server.ts";
+
+const kills = Number(process.env["BACKUP_KILLS"] ?? 2);
+
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+describe("killed with -9 in the middle", { skip: await whyNoDatachain() }, () => {
+  const commandLine = Millrace.use();
+  const servers: TestServer[] = [];
+  let postgres: TestPostgres;
+  let root: string;
+  let cli: Millrace;
+  let source: TestServer;
+  let token: string;
+  before(async () => {
+    postgres = await startPostgres();
+    root = await mkdtemp(join(tmpdir(), "millrace-crash-backup-"));
+    cli = await commandLine();
+    source = await startServer();
+    token = await source.token();
+    const client = createClient({ url: source.url, token, team: "main" });
+    await saveDatasets(client, ["before"]);
+  });
+  after(async () => {
+    await Promise.all(servers.map((server) => server.dispose()));
+    await postgres.stop();
+    await rm(root, { recursive: true, force: true });
+  });
+
+  async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+    const server = await TestServer.start({ ...options, env: { ...withLibrary, MILLRACE_LOG_LEVEL: "error" } });
+    servers.push(server);
+    return server;
+  }
+
+  const where = (dataDir: string, databaseUrl?: string) => [
+    "--data-dir",
+    dataDir,
+    ...(databaseUrl ? ["--database-url", databaseUrl] : []),
+  ];
+
+  /** How long the command takes when nobody kills it. */
+  async function measure(...words: string[]): Promise<number> {
+    const begun = performance.now();
+    await cli.print(...words);
+    return performance.now() - begun;
+  }
+
+  /** At a moment of its own for each round, spread over the whole run. True: it was still running. */
+  async function killAt(round: number, whole: number, ...words: string[]): Promise<boolean> {
+    const running = cli.start(...words);
+    await sleep(whole * ((round + 0.5) / kills) + Math.random() * 50);
+    running.kill("SIGKILL");
+    return (await running.ended()).code === null;
+  }
+
+  test(`a backup, ${kills} times under load: one that has its name is whole`, { timeout: 1_800_000 }, async () => {
+    const client = createClient({ url: source.url, token, team: "main" });
+    const flags = ["--with-key", ...where(source.dataDir)];
+    const whole = await measure("backup", join(root, "whole"), ...flags);
+    const load = dataLoad(client, "load");
+    try {
+      for (let round = 0; round < kills; round++) {
+        const folder = join(root, `backup-${round}`);
+        await killAt(round, whole, "backup", folder, ...flags);
+        if (await exists(folder)) await cli.print("backup", "verify", folder);
+        else await cli.refused(1, "restore", `${folder}.part`, ...where(join(root, "refused")));
+        await rm(`${folder}.part`, { recursive: true, force: true });
+      }
+      await until("the load has saved something", () => load.lasting.length > 0, 120);
+    } finally {
+      await load.stop();
+    }
+    const known = ["before", ...load.lasting];
+    await cli.print("backup", join(root, "last"), ...flags);
+    await cli.print("backup", "verify", join(root, "last"));
+    const beside = await readdir(join(source.dataDir, "team-stores/1"));
+    assert.deepEqual(
+      beside.filter((name) => name.startsWith("backup-")),
+      [],
+      "what the killed ones left beside the store is gone",
+    );
+    const names = await listNames(client);
+    for (const name of known) assert.ok(names.includes(name), name);
+  });
+
+  for (const store of ["SQLite", "PostgreSQL"] as const)
+    test(`a restore into ${store}, ${kills} times: nobody uses half of one, and the next goes well`, {
+      timeout: 1_800_000,
+    }, async () => {
+      const backup = join(root, "last");
+      const target = async (name: string) =>
+        where(join(root, `${store}-${name}`), store === "PostgreSQL" ? await postgres.createDatabase() : undefined);
+      const whole = await measure("restore", backup, ...(await target("whole")));
+      for (let round = 0; round < kills; round++) {
+        const flags = await target(`killed-${round}`);
+        await killAt(round, whole, "restore", backup, ...flags);
+        const dataDir = flags[1] as string;
+        const isHalf = await exists(join(dataDir, "restore.unfinished"));
+        if (isHalf)
+          for (const command of [["restore", backup], ["serve"]])
+            assert.match(await cli.refused(1, ...command, ...flags), /was cut short\. Remove the folder/);
+        await rm(dataDir, { recursive: true, force: true });
+      }
+      const [, dataDir = "", , databaseUrl] = await target("last");
+      await cli.print("restore", backup, ...where(dataDir, databaseUrl));
+      const server = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
+      const names = await listNames(createClient({ url: server.url, token, team: "main" }));
+      assert.ok(names.includes("before"));
+      await assertReadable(server, token, names);
+    });
+});

@@ -1,0 +1,48 @@
+/** Which commands remove or replace something was decided for each: docs/operations.md has them in a table. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { type Command, commands } from "../src/arguments.ts";
+
+/** They look, make something new, or change what can be changed back by the same command. */
+const takesNothing = [
+  ...["serve", "doctor", "completion", "audit", "backup verify"],
+  ...["auth login", "auth token", "auth team", "auth approve", "auth deny", "admin token", "admin link"],
+  ...["user add", "user ls", "user show", "user set", "user enable"],
+  ...["team add", "team ls", "team show", "team usage", "team members", "team add-member", "team invite"],
+  ...["team invitations", "team dataset-copies", "token create", "token ls"],
+  ...["job run", "job ls", "job logs", "job show", "job usage", "job rerun", "job clusters"],
+  ...["dataset ls", "dataset show", "dataset lineage", "dataset edit"],
+  ...["pipeline create", "pipeline status", "pipeline list", "pipeline pause", "pipeline resume"],
+  ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],
+  ...["schedule create", "schedule update", "schedule ls", "schedule show"],
+  ...["credentials ls", "credentials default"],
+  ...["storage ls", "storage cat", "storage du", "storage stat", "storage explain"],
+];
+
+describe("commands that remove or replace", async () => {
+  const text = await readFile(join(import.meta.dirname, "../../../docs/operations.md"), "utf8");
+  const section = /## Commands that remove or replace\n([\s\S]*?)\n## /.exec(text)?.[1] ?? "";
+  const rows = section.split("\n").filter((line) => line.startsWith("| `"));
+  const all = Object.entries(commands) as [string, Command][];
+  const longestFirst = all.map(([path]) => path).sort((a, b) => b.length - a.length);
+  /** Commands that the first column of a row names. */
+  const namedIn = (row: string) =>
+    [...(row.split("|")[1] ?? "").matchAll(/`([^`]+)`/g)].map(([, words = ""]) => {
+      const found = longestFirst.find((path) => words === path || words.startsWith(`${path} `));
+      assert.ok(found, `there is no command ${words}`);
+      return found;
+    });
+  const inTable = new Set(rows.flatMap(namedIn));
+
+  it("are all in the table of docs/operations.md; every other command is known to take nothing", () => {
+    assert.deepEqual([...inTable, ...takesNothing].sort(), all.map(([path]) => path).sort());
+  });
+
+  it("have --yes where the table says that they ask, and nowhere else", () => {
+    const asking = rows.filter((row) => /`--yes`|on a terminal/.test(row.split("|")[3] ?? "")).flatMap(namedIn);
+    const withYes = all.filter(([, { flags }]) => "yes" in flags).map(([path]) => path);
+    assert.deepEqual([...new Set(asking)].sort(), withYes.sort());
+  });
+});

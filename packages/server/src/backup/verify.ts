@@ -1,0 +1,53 @@
+/** Reads a backup back, all of it, and leaves nothing behind: what a restore would find. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { BackupStores } from "../team-stores/backup-stores.ts";
+import { checkDigests, entriesOf } from "./check-digests.ts";
+import { fillStore } from "./fill-store.ts";
+import { type Manifest, readManifest } from "./format.ts";
+import { lostVersions, type PlacedStore, placeStores } from "./place-stores.ts";
+
+export interface VerifyOptions {
+  /** Where stores are put together and read. */
+  readonly workDir: string;
+  readonly openStores: (dataDir: string) => Promise<BackupStores>;
+  readonly onProgress: (text: string) => void;
+  readonly now: () => number;
+}
+
+export interface Verified {
+  readonly manifest: Manifest;
+  readonly stores: readonly PlacedStore[];
+  /** What a restore would not bring back, beyond what the backup itself says; empty: nothing. */
+  readonly problems: readonly string[];
+}
+
+/** Throws for a backup that could not be restored. */
+export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verified> {
+  const manifest = await readManifest(folder);
+  await checkDigests(folder, manifest, options.onProgress);
+  const dataDir = await mkdtemp(join(options.workDir, "millrace-verify-"));
+  try {
+    const looks = { onProgress: options.onProgress, moment: manifest.startedAt, removes: true };
+    const { stores, running } = await placeStores(folder, await options.openStores(dataDir), looks);
+    const present = { blobs: await blobsIn(folder), lost: lostVersions(stores), running };
+    await fillStore({ dataDir, databaseUrl: "" }, folder, manifest, present, { ...options, cancelQueued: false });
+    return { manifest, stores, problems: stores.flatMap((store) => problemsOf(manifest, store)) };
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+async function blobsIn(folder: string): Promise<Set<string>> {
+  const blobs = new Set<string>();
+  for await (const { path } of entriesOf(folder))
+    if (path.startsWith("files/")) blobs.add(path.slice("files/ab/".length));
+  return blobs;
+}
+
+function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: PlacedStore): string[] {
+  if (unreadable !== null) return [`The datasets of the team ${team} cannot be read: ${unreadable}`];
+  const told = new Set(manifest.stores?.find((part) => part.teamId === teamId)?.missing);
+  const untold = missing.filter((uuid) => !told.has(uuid));
+  return untold.length === 0 ? [] : [`${untold.length} dataset versions of the team ${team} are not in its store.`];
+}
