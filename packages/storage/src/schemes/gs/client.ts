@@ -4,6 +4,7 @@ import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
+import { givenAddress, harmlessHeaders } from "../../http/redirect.ts";
 import type { Renewable } from "../../waiting/renewing.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { type AccessToken, projectOf, tokenSource } from "./credentials.ts";
@@ -71,9 +72,11 @@ export class GsClient {
 
   /** To a URL that the store gave, which is its own permission; whatever the answer, and only once. */
   sendToUrl(url: string, request: Omit<HttpRequest, "origin" | "path">, key: string): Promise<HttpAnswer> {
-    const { origin, pathname, search, host } = new URL(url);
-    const headers = { ...this.#headers, ...request.headers, host };
-    return this.#http.send({ ...request, origin, path: pathname + search, headers }, this.place(key));
+    const place = this.place(key);
+    const { origin, pathname, search, host } = givenAddress(url, place);
+    const isOwn = origin === new URL(this.endpoint).origin;
+    const headers = { ...(isOwn ? this.#headers : harmlessHeaders(this.#headers)), ...request.headers, host };
+    return this.#http.send({ ...request, origin, path: pathname + search, headers }, place);
   }
 
   async toError(key: string, answer: HttpAnswer): Promise<StorageError> {

@@ -6,6 +6,7 @@
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
+import { givenAddress } from "../../http/redirect.ts";
 import { retry } from "../../waiting/retry.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";
@@ -31,7 +32,7 @@ export async function beginUpload(client: GsClient, key: string, call: WriteCall
   if (session === undefined) {
     throw new StorageError("failed", `gs://${client.bucket}/${key}: the store began no upload`, client.place(key));
   }
-  return new ResumableUpload(client, key, session, call);
+  return new ResumableUpload(client, key, givenAddress(session, client.place(key)).href, call);
 }
 
 class ResumableUpload implements Upload {
