@@ -4,6 +4,7 @@ import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
+import { parseJson } from "../../http/parse-answer.ts";
 import { givenAddress, harmlessHeaders } from "../../http/redirect.ts";
 import type { Renewable } from "../../waiting/renewing.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
@@ -64,9 +65,8 @@ export class GsClient {
   async sendForJson<T>(request: GsRequest): Promise<T> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
-      const text = await answer.text();
-      if (answer.status < 300) return JSON.parse(text) as T;
-      throw this.#errorOf(request.key, answer, text);
+      if (answer.status < 300) return parseJson<T>(answer, this.place(request.key));
+      throw await this.toError(request.key, answer);
     });
   }
 
@@ -80,10 +80,7 @@ export class GsClient {
   }
 
   async toError(key: string, answer: HttpAnswer): Promise<StorageError> {
-    return this.#errorOf(key, answer, await answer.text());
-  }
-
-  #errorOf(key: string, answer: HttpAnswer, body: string): StorageError {
+    const body = await answer.text();
     const renewed = answer.status === 401 && (this.#tokens?.renew() ?? false);
     return toStorageError(answer, body, this.place(key), renewed ? { retryable: true } : {});
   }

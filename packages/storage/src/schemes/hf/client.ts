@@ -5,6 +5,7 @@ import { encodeKey } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
+import { parseJson } from "../../http/parse-answer.ts";
 import { givenAddress, redirectOf } from "../../http/redirect.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";
@@ -96,13 +97,13 @@ export class HubClient {
       body: Buffer.from(JSON.stringify(body)),
       signal,
     });
-    return JSON.parse(await answer.text()) as T;
+    return parseJson<T>(answer, this.place(key));
   }
 
   /** The commit that the revision is now. */
   async head({ signal }: CallOptions): Promise<string> {
     const { answer } = await this.send({ method: "GET", url: await this.apiUrl("revision"), key: "", signal });
-    const { sha } = JSON.parse(await answer.text()) as { sha: string };
+    const { sha } = await parseJson<{ sha: string }>(answer, this.place(""));
     return sha;
   }
 

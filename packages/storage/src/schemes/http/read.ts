@@ -37,7 +37,7 @@ export async function readResource(server: WebServer, key: string, call: ReadCal
 
 const toEntry = (key: string, answer: HttpAnswer): Entry => ({
   ...toldEntry(key, answer),
-  size: toldSize(answer) ?? Number.POSITIVE_INFINITY,
+  size: toldSize(key, answer) ?? Number.POSITIVE_INFINITY,
 });
 
 const mostRedirects = 10;
