@@ -160,9 +160,9 @@ class PageReader {
     return value;
   }
 
-  /** Digits of a usual length are read here; what is anything else, there. */
+  /** Digits of a usual length, or none where the page is cut off, are read here; what is anything else, there. */
   #size(start: number, end: number, path: string): number {
-    let isUsual = end > start && end - start <= usualSize;
+    let isUsual = end - start <= usualSize;
     for (let at = start; at < end && isUsual; at += 1) isUsual = isDigit(this.#bytes[at] as number);
     return isUsual ? this.#number(start, end) : checkedSize(this.#text(start, end), path);
   }
