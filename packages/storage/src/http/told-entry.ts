@@ -1,6 +1,6 @@
 /** What the head of an answer tells of an object. */
 import type { Entry } from "../backend.ts";
-import { checkedSize } from "../entry.ts";
+import { checkedSize } from "../check-count.ts";
 import type { HttpAnswer } from "./client.ts";
 
 export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry {

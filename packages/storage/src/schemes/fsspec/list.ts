@@ -2,7 +2,8 @@
 import { isTemporaryName } from "../../address/temporary-name.ts";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { blankEntry, checkedSize, directoryEntry } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { FolderError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Place } from "./place.ts";

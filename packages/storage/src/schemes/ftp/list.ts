@@ -2,7 +2,8 @@
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import { checkTreePath, etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { blankEntry, checkedSize, directoryEntry } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";

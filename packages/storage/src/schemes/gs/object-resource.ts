@@ -1,6 +1,6 @@
 /** Objects as the store describes them, in JSON. */
 import type { Entry } from "../../backend.ts";
-import { checkedSize } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
 
 export interface ObjectResource {
   readonly name: string;

@@ -1,6 +1,7 @@
 /** Trees of the hub: what lies in a folder, and what is known of one path. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
-import { blankEntry, checkedSize, directoryEntry } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
 import { parseAnswer, parseJson } from "../../http/parse-answer.ts";
 import { listFolders } from "../../listing/directory-listing.ts";

@@ -1,7 +1,7 @@
 /** Reading files of the hub. */
 import { encodeKey } from "../../address/url-encoding.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
-import { checkedSize } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry, unquoted } from "../../http/told-entry.ts";

@@ -4,7 +4,8 @@
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
-import { blankEntry, checkedSize, directoryEntry } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { decodeText } from "../../http/xml.ts";
 
 const opening = 0x3c;

@@ -2,7 +2,8 @@
 import type { Stats } from "ssh2";
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
-import { blankEntry, checkedSize, directoryEntry } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import { type FoundName, readNames, statPath } from "./files.ts";

@@ -1,7 +1,8 @@
 /** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry } from "../../backend.ts";
-import { blankEntry, checkedSize, directoryEntry } from "../../entry.ts";
+import { checkedSize } from "../../check-count.ts";
+import { blankEntry, directoryEntry } from "../../entry.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
 import { unquoted } from "../../http/told-entry.ts";
 import { decodeText } from "../../http/xml.ts";
