@@ -1,4 +1,4 @@
-/** Numbers that callers give: how many at once, how many bytes. Others would hang, or read nothing. */
+/** Numbers that callers give, and sizes that stores tell: wrong ones would hang, or read nothing. */
 import { StorageError } from "./errors.ts";
 
 export function checkCount(name: string, value: number | undefined): void {
