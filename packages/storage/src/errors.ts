@@ -38,6 +38,16 @@ export interface ErrorDetails extends ErrorPlace {
   readonly cause?: unknown;
 }
 
+/** Letters of a message. */
+const longestMessage = 2000;
+
+/** A server can make names and answers as long as it likes. The beginning says where, the end says what. */
+function shortened(message: string): string {
+  if (message.length <= longestMessage) return message;
+  const [start, end] = [message.slice(0, longestMessage / 2), message.slice(-longestMessage / 4)];
+  return `${start.toWellFormed()} … ${end.toWellFormed()}`;
+}
+
 export class StorageError extends Error {
   readonly code: ErrorCode;
   readonly scheme: string | undefined;
@@ -49,7 +59,7 @@ export class StorageError extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(shortened(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.name = "StorageError";
     this.code = code;
     this.scheme = details.scheme;

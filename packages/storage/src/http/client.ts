@@ -2,6 +2,7 @@
 import type { Readable } from "node:stream";
 import type { Dispatcher } from "undici";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
+import { TooLongError, textOf } from "./bounds.ts";
 import { describeCertificateError, type Identity } from "./certificates.ts";
 import type { DirectHttp } from "./direct-http.ts";
 import { type HttpHeaders, IncomingBody } from "./incoming-body.ts";
@@ -55,10 +56,11 @@ export interface HttpAnswer {
   /** Every header, in lower case. */
   readonly headers: HttpHeaders;
   readonly body: AsyncIterable<Uint8Array>;
-  /** The whole body. */
-  bytes(): Promise<Uint8Array>;
+  /** The whole body; an error where it has more bytes than `most`. */
+  bytes(most?: number): Promise<Uint8Array>;
+  /** Of answers that tell of files, and of errors: neither may be of any length. */
   text(): Promise<string>;
-  /** Reads the body away, so that the connection can be used again. */
+  /** Reads the body away, so that the connection can be used again; a long one is given up. */
   discard(): Promise<void>;
   /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
@@ -152,12 +154,12 @@ class Answer implements HttpAnswer {
     return fill && ((buffer) => this.#named(fill(buffer)));
   }
 
-  bytes(): Promise<Uint8Array> {
-    return this.#named(this.#body.bytes());
+  bytes(most?: number): Promise<Uint8Array> {
+    return this.#named(this.#body.bytes(most));
   }
 
-  async text(): Promise<string> {
-    return Buffer.from(await this.bytes()).toString();
+  text(): Promise<string> {
+    return textOf(this);
   }
 
   discard(): Promise<void> {
@@ -197,6 +199,7 @@ const lasting =
 function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace, said?: string): unknown {
   if (signal?.aborted) return signal.reason;
   if (isStorageError(error)) return error;
+  if (error instanceof TooLongError) return error.named(place);
   const code = codeOf(error);
   const message = said ?? ((error as Error).message || code);
   const root = describePlace({ ...place, key: "" });

@@ -1,4 +1,5 @@
 /** The body of an answer on a direct connection: read into buffers, in pieces, or whole. */
+import { TooLongError } from "./bounds.ts";
 import type { DirectLease } from "./direct-lease.ts";
 import { largestWhole } from "./incoming-body.ts";
 
@@ -56,7 +57,11 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
     this.#lease.end(false);
   }
 
-  async bytes(): Promise<Uint8Array> {
+  async bytes(most = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
+    if (this.#left > most) {
+      this.close();
+      throw new TooLongError(most);
+    }
     if (this.#left > largestWhole) return Buffer.concat(await Array.fromAsync(this));
     const whole = Buffer.allocUnsafeSlow(this.#left);
     // A small one has come with its head.

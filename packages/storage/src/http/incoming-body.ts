@@ -1,5 +1,6 @@
 /** The body of an answer on its way, without a stream around it: reading is then limited by the network, not by us. */
 import type { Dispatcher } from "undici";
+import { mostDiscarded, TooLongError } from "./bounds.ts";
 
 /** Beyond this a length is not believed before the bytes are there. */
 export const largestWhole = 64 * 1024 * 1024;
@@ -23,6 +24,9 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   #waiting = 0;
   /** The whole is wanted, or nothing: the connection is not held back. */
   #mode: "pieces" | "whole" | "nothing" = "pieces";
+  /** Bytes of a whole that are too many. */
+  #most = Number.POSITIVE_INFINITY;
+  #dropped = 0;
   #length: number | undefined;
   /** Where the whole is put together as it comes: pieces that are kept would outlive many collections of garbage. */
   #whole: Buffer | undefined;
@@ -52,9 +56,10 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
   }
 
   onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    if (this.#mode === "nothing") return;
-    this.#add(piece);
-    if (this.#mode === "whole") return;
+    if (this.#failure) return;
+    if (this.#mode === "nothing") this.#drop(piece);
+    else this.#add(piece);
+    if (this.#mode !== "pieces") return;
     if (this.#waiting > mostWaiting) controller.pause();
     this.#wake?.();
   }
@@ -63,6 +68,12 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     if (this.#whole && this.#waiting + piece.length <= this.#whole.length) this.#whole.set(piece, this.#waiting);
     else this.#pieces.push(piece);
     this.#waiting += piece.length;
+    if (this.#waiting > this.#most) this.abort(new TooLongError(this.#most));
+  }
+
+  #drop(piece: Buffer): void {
+    this.#dropped += piece.length;
+    if (this.#dropped > mostDiscarded) this.#wake?.();
   }
 
   onResponseEnd(): void {
@@ -104,11 +115,12 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     return { done: true, value: undefined };
   }
 
-  async bytes(): Promise<Uint8Array> {
+  async bytes(most = Number.POSITIVE_INFINITY): Promise<Uint8Array> {
     this.#mode = "whole";
+    this.#most = most;
     const already = this.#pieces.splice(0);
     // An answer to HEAD has a length, and no bytes.
-    if (this.#length && this.#length <= largestWhole && !this.#ended)
+    if (this.#length && this.#length <= Math.min(largestWhole, most) && !this.#ended)
       this.#whole = Buffer.allocUnsafeSlow(this.#length);
     this.#waiting = 0;
     for (const piece of already) this.#add(piece);
@@ -117,15 +129,16 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     return this.#whole && this.#waiting === length ? this.#whole : Buffer.concat(this.#pieces, this.#waiting);
   }
 
-  /** Reads it away, so that the connection can be used again. */
+  /** Reads it away, so that the connection can be used again; what is long is given up. */
   async discard(): Promise<void> {
     this.#mode = "nothing";
     await this.#untilEnd();
+    await this.return();
   }
 
   async #untilEnd(): Promise<void> {
     if (this.#controller?.paused) this.#controller.resume();
-    while (!this.#ended && !this.#failure) await this.#change();
+    while (!this.#ended && !this.#failure && this.#dropped <= mostDiscarded) await this.#change();
     if (this.#failure) throw this.#failure.error;
   }
 

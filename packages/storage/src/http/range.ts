@@ -53,7 +53,7 @@ class WholeContent implements Content {
   }
 
   bytes(): Promise<Uint8Array> {
-    return this.#answer.bytes();
+    return this.#answer.bytes(this.end - this.start);
   }
 
   close(): void {

@@ -1,12 +1,13 @@
 /** What the head of an answer tells of an object. */
 import type { Entry } from "../backend.ts";
+import { checkedSize } from "../check-count.ts";
 import type { HttpAnswer } from "./client.ts";
 
 export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry {
   const modified = answer.header("last-modified");
   return {
     path,
-    size: toldSize(answer) ?? 0,
+    size: toldSize(path, answer) ?? 0,
     etag: unquoted(answer.header("etag")),
     version,
     is_latest: true,
@@ -16,9 +17,10 @@ export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry
 }
 
 /** Of the whole object, also where only a range was sent. */
-export function toldSize(answer: HttpAnswer): number | undefined {
+export function toldSize(path: string, answer: HttpAnswer): number | undefined {
   const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
-  return size === undefined ? undefined : Number(size);
+  // A star stands for a size that the server does not know.
+  return size === undefined || size === "*" ? undefined : checkedSize(size, path);
 }
 
 /** An ETag as it is compared, and given to people. */

@@ -3,6 +3,8 @@
  * of a thousand keys than the network does.
  */
 
+import { StorageError } from "../errors.ts";
+
 /** The text of the first element of this name at or after a place, or nothing before the limit. */
 export function elementText(xml: string, name: string, from = 0, limit = xml.length): string | undefined {
   const open = `<${name}>`;
@@ -28,12 +30,26 @@ const entities: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&",
 
 export function decodeText(text: string): string {
   if (!text.includes("&")) return text;
-  return text.replace(/&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g, (whole, hex, decimal, name) => {
-    if (hex) return String.fromCodePoint(Number.parseInt(hex, 16));
-    if (decimal) return String.fromCodePoint(Number(decimal));
+  const decoded = text.replace(/&(?:#x([0-9a-fA-F]+)|#(\d+)|(\w+));/g, (whole, hex, decimal, name) => {
+    if (hex) return character(Number.parseInt(hex, 16), whole);
+    if (decimal) return character(Number(decimal), whole);
     return entities[name as string] ?? whole;
   });
+  // Some write a character in two halves: only both together are one.
+  if (decoded.isWellFormed()) return decoded;
+  throw new StorageError("failed", `the store's answer holds half of a character: ${text.slice(0, mostQuoted)}`);
 }
+
+function character(number: number, reference: string): string {
+  if (number <= lastCharacter) return String.fromCodePoint(number);
+  const message = `the store's answer holds ${reference.slice(0, mostQuoted)}, and there is no such character`;
+  throw new StorageError("failed", message);
+}
+
+const lastCharacter = 0x10ffff;
+
+/** Letters of a wrong text that a message repeats. */
+const mostQuoted = 80;
 
 const special: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };
 

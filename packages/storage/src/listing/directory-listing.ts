@@ -2,6 +2,7 @@
 import type { CallOptions, Entry, ListCall } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import { Channel } from "../waiting/channel.ts";
+import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 
 /**
@@ -26,13 +27,17 @@ export function listFolders(scheme: string, read: ReadFolder, prefix: string, ca
 async function* listInOrder(read: ReadFolder, folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const all: Entry[] = [];
-  for await (const page of read(folder, call)) all.push(...page.filter(({ path }) => isWanted(path, prefix, call)));
+  // One by one: a folder may hold more than a call takes arguments.
+  for await (const page of read(folder, call)) {
+    for (const entry of page) if (isWanted(entry.path, prefix, call)) all.push(entry);
+  }
   let entries: Entry[] = [];
   for (const entry of all.sort((a, b) => compareKeys(a.path, b.path))) {
     if (entry.type === "file" || call.delimiter !== undefined) entries.push(entry);
     else {
       if (entries.length > 0) yield entries;
       entries = [];
+      checkDepth(entry.path);
       yield* listInOrder(read, entry.path, entry.path, call);
     }
   }
@@ -87,10 +92,14 @@ function startMore(work: Work, prefix: string): void {
 
 async function followFolder(work: Work, folder: string, prefix: string): Promise<void> {
   try {
+    checkDepth(folder);
     for await (const page of work.read(folder, work.call)) {
-      const wanted = page.filter(({ path }) => isWanted(path, prefix, work.call));
-      work.waiting.push(...wanted.filter(({ type }) => type === "directory").map(({ path }) => path));
-      const files = wanted.filter(({ type }) => type === "file");
+      const files: Entry[] = [];
+      for (const entry of page) {
+        if (!isWanted(entry.path, prefix, work.call)) continue;
+        if (entry.type === "file") files.push(entry);
+        else work.waiting.push(entry.path);
+      }
       if (files.length > 0) await work.pages.push(files);
       startMore(work, prefix);
     }

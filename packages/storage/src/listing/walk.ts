@@ -1,6 +1,7 @@
 /** A tree, folder by folder. */
 import type { CallOptions, Entry } from "../backend.ts";
 import type { WalkedFolder } from "../storage.ts";
+import { checkDepth } from "./depth.ts";
 import type { ListPrefix } from "./glob.ts";
 
 /** A folder comes before those in it. */
@@ -12,5 +13,8 @@ export async function* walkFolders(list: ListPrefix, path: string, options: Call
     else files.push(entry);
   }
   yield { path, folders, files };
-  for (const folder of folders) yield* walkFolders(list, folder, options);
+  for (const folder of folders) {
+    checkDepth(folder);
+    yield* walkFolders(list, folder, options);
+  }
 }

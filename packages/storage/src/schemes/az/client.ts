@@ -3,6 +3,7 @@ import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.t
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
+import { mostTold } from "../../http/bounds.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import type { Account } from "./account.ts";
@@ -65,7 +66,7 @@ export class AzClient {
   sendForBytes(request: AzRequest): Promise<Uint8Array> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
-      if (answer.status < 300) return answer.bytes();
+      if (answer.status < 300) return answer.bytes(mostTold);
       throw await this.#toError(request, answer);
     });
   }

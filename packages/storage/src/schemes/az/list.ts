@@ -1,5 +1,6 @@
 /** Pages of blobs and of their versions. */
 import type { Entry } from "../../backend.ts";
+import { parseAnswer } from "../../http/parse-answer.ts";
 import { compareKeys } from "../../listing/key-order.ts";
 import type { Page, PageCall } from "../../listing/listing.ts";
 import type { AzClient } from "./client.ts";
@@ -7,7 +8,8 @@ import { readPage } from "./page-bytes.ts";
 
 export async function fetchPage(client: AzClient, call: PageCall): Promise<Page> {
   const query = queryOf(call);
-  const { entries, next } = readPage(await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal }));
+  const bytes = await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal });
+  const { entries, next } = parseAnswer(client.place(""), () => readPage(bytes));
   const { startAfter } = call;
   // The store can only continue its own listings: what comes before is listed, and left out here.
   const wanted = startAfter === undefined ? entries : entries.filter((entry) => isAfter(entry, startAfter));

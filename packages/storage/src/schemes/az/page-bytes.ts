@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry } from "../../entry.ts";
 import { decodeText } from "../../http/xml.ts";
 
@@ -70,7 +71,7 @@ class PageReader {
         if (this.#is("Last-Modified", start)) this.#entry.last_modified = this.#date(end);
         break;
       case "Content-Length".length:
-        if (this.#is("Content-Length", start)) this.#entry.size = Number(this.#text(end));
+        if (this.#is("Content-Length", start)) this.#entry.size = checkedSize(this.#text(end), this.#entry.path);
         break;
       case "IsCurrentVersion".length:
         if (this.#is("IsCurrentVersion", start)) this.#entry.is_latest = this.#text(end) === "true";

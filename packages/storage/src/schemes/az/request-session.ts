@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import type { ErrorPlace } from "../../errors.ts";
 import { StorageError } from "../../errors.ts";
+import { mostDiscarded, startOf, TooLongError, textOf } from "../../http/bounds.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 
 interface SessionAnswer {
@@ -79,15 +80,20 @@ class SessionHeaders {
 
 function wrap(answer: SessionAnswer, { signal }: HttpRequest, place: ErrorPlace): HttpAnswer {
   const body = piecesOf(answer, signal, place);
-  const bytes = async () => Buffer.concat(await Array.fromAsync(body));
+  const { status } = answer;
+  const bytes = async (most = Number.POSITIVE_INFINITY) => {
+    const start = await startOf(body, most + 1);
+    if (start.length > most) throw new TooLongError(most).named(place);
+    return start;
+  };
   return {
-    status: answer.status,
+    status,
     header: (name) => answer.headers.get(name),
     headers: {},
     body,
     bytes,
-    text: async () => (await bytes()).toString(),
-    discard: async () => void (await bytes()),
+    text: () => textOf({ status, body, bytes }),
+    discard: async () => void (await startOf(body, mostDiscarded)),
   };
 }
 

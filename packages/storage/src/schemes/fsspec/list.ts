@@ -2,6 +2,7 @@
 import { isTemporaryName } from "../../address/temporary-name.ts";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { FolderError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
@@ -20,7 +21,7 @@ export const checkPath = (place: Place, key: string) => checkTreePath(place.sche
 
 export const entryOf = (key: string, { size, time, etag }: ToldEntry): Entry => ({
   ...blankEntry("file", key),
-  size,
+  size: checkedSize(size, key),
   etag,
   last_modified: time === null ? null : new Date(time),
 });

@@ -1,6 +1,7 @@
 /** Moving and removing files of FTP servers. */
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { checkDepth } from "../../listing/depth.ts";
 import { checkPath, listFolder, pathOf, statFile } from "./list.ts";
 import type { Pool } from "./pool.ts";
 import { makeFolders, replace } from "./write.ts";
@@ -39,6 +40,7 @@ export async function removeTree(pool: Pool, key: string, call: CallOptions): Pr
 }
 
 async function removeBelow(pool: Pool, folder: string, call: CallOptions): Promise<void> {
+  checkDepth(folder);
   try {
     const entries = await pool.run(folder, call, (client) => listFolder(client, `${folder}/`));
     for (const { path, type } of entries) {

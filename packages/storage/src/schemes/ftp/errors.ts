@@ -1,6 +1,7 @@
 /** What an answer of an FTP server means. Servers say 550 of most things: the words tell more. */
 import { FTPError } from "basic-ftp";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
+import { mostTold, TooLongError } from "../../http/bounds.ts";
 import { describeCertificateError } from "../../http/certificates.ts";
 
 const codes: Readonly<Record<number, ErrorCode>> = {
@@ -25,6 +26,8 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
     const code = denied ? "permission" : (codes[error.code] ?? "failed");
     return new StorageError(code, `${where}: ${error.message}`, details);
   }
+  // The library has no other mark of it.
+  if (/Maximum bytes exceeded/.test(error.message)) return new TooLongError(mostTold).named(place);
   const { code = "" } = error as NodeJS.ErrnoException;
   const retryable = !/^(ENOTFOUND|CERT_|ERR_TLS|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO)/.test(code);
   const why = describeCertificateError(code, place.bucket ?? "", "verify") ?? error.message;

@@ -2,6 +2,7 @@
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import { checkTreePath, etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
@@ -64,7 +65,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
   const facts = /^[ ](\S*;) /m.exec(message)?.[1]?.toLowerCase() ?? "";
   const fact = (name: string) => new RegExp(`(?:^|;)${name}=([^;]*);`).exec(facts)?.[1] ?? "";
   if (/dir$/.test(fact("type"))) return directoryEntry(`${key}/`);
-  return fileEntry(key, Number(fact("size")), parseTime(fact("modify")));
+  return fileEntry(key, checkedSize(fact("size") || "0", key), parseTime(fact("modify")));
 }
 
 /** What has no size may be a folder: those can be entered. */
@@ -92,7 +93,7 @@ function parseTime(text: string): Date | null {
 
 const fileEntry = (key: string, size: number, modified: Date | null): Entry => ({
   ...blankEntry("file", key),
-  size,
+  size: checkedSize(size, key),
   etag: etagOfTime(modified, size),
   last_modified: modified,
 });

@@ -4,6 +4,7 @@ import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
+import { mostTold } from "../../http/bounds.ts";
 import { readCertificates } from "../../http/certificates.ts";
 import { abortable } from "../../waiting/abortable.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
@@ -105,7 +106,7 @@ export class Pool {
 
   async #connect(signal: AbortSignal | undefined): Promise<Client> {
     const { values } = this.#configuration;
-    const client = new Client(values.timeout * 1000);
+    const client = new Client(values.timeout * 1000, { allowSeparateTransferHost: false, maxListingBytes: mostTold });
     client.ftp.encoding = values.encoding === "latin1" ? "latin1" : "utf8";
     try {
       await abortable(client.access(accessOf(this.#location, this.#configuration)), signal);

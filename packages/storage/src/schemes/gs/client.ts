@@ -4,6 +4,8 @@ import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
+import { parseJson } from "../../http/parse-answer.ts";
+import { givenAddress, harmlessHeaders } from "../../http/redirect.ts";
 import type { Renewable } from "../../waiting/renewing.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { type AccessToken, projectOf, tokenSource } from "./credentials.ts";
@@ -63,24 +65,22 @@ export class GsClient {
   async sendForJson<T>(request: GsRequest): Promise<T> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
-      const text = await answer.text();
-      if (answer.status < 300) return JSON.parse(text) as T;
-      throw this.#errorOf(request.key, answer, text);
+      if (answer.status < 300) return parseJson<T>(answer, this.place(request.key));
+      throw await this.toError(request.key, answer);
     });
   }
 
   /** To a URL that the store gave, which is its own permission; whatever the answer, and only once. */
   sendToUrl(url: string, request: Omit<HttpRequest, "origin" | "path">, key: string): Promise<HttpAnswer> {
-    const { origin, pathname, search, host } = new URL(url);
-    const headers = { ...this.#headers, ...request.headers, host };
-    return this.#http.send({ ...request, origin, path: pathname + search, headers }, this.place(key));
+    const place = this.place(key);
+    const { origin, pathname, search, host } = givenAddress(url, place);
+    const isOwn = origin === new URL(this.endpoint).origin;
+    const headers = { ...(isOwn ? this.#headers : harmlessHeaders(this.#headers)), ...request.headers, host };
+    return this.#http.send({ ...request, origin, path: pathname + search, headers }, place);
   }
 
   async toError(key: string, answer: HttpAnswer): Promise<StorageError> {
-    return this.#errorOf(key, answer, await answer.text());
-  }
-
-  #errorOf(key: string, answer: HttpAnswer, body: string): StorageError {
+    const body = await answer.text();
     const renewed = answer.status === 401 && (this.#tokens?.renew() ?? false);
     return toStorageError(answer, body, this.place(key), renewed ? { retryable: true } : {});
   }

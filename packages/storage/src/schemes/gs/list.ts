@@ -1,5 +1,6 @@
 /** Pages of objects and of their generations. */
 import { directoryEntry } from "../../entry.ts";
+import { parseAnswer } from "../../http/parse-answer.ts";
 import type { Page, PageCall } from "../../listing/listing.ts";
 import type { GsClient } from "./client.ts";
 import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
@@ -14,7 +15,7 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
   const path = client.listPath;
   const query = queryOf(call);
   const list = await client.sendForJson<ObjectList>({ method: "GET", path, key: "", query, signal: call.signal });
-  const entries = (list.items ?? []).map(toEntry);
+  const entries = parseAnswer(client.place(""), () => (list.items ?? []).map(toEntry));
   for (const prefix of list.prefixes ?? []) entries.push(directoryEntry(prefix));
   return { entries: entries.filter(({ path: found }) => found !== call.startAfter), next: list.nextPageToken };
 }

@@ -1,5 +1,6 @@
 /** Objects as the store describes them, in JSON. */
 import type { Entry } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 
 export interface ObjectResource {
   readonly name: string;
@@ -19,7 +20,7 @@ export const writtenFields = `${entryFields},md5Hash,crc32c`;
 
 export const toEntry = (resource: ObjectResource): Entry => ({
   path: resource.name,
-  size: Number(resource.size ?? 0),
+  size: checkedSize(resource.size ?? "0", resource.name),
   etag: resource.etag ?? "",
   version: resource.generation ?? "",
   is_latest: resource.timeDeleted === undefined,

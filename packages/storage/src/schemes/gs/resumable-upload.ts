@@ -6,6 +6,8 @@
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/client.ts";
+import { parseJson } from "../../http/parse-answer.ts";
+import { givenAddress } from "../../http/redirect.ts";
 import { retry } from "../../waiting/retry.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";
@@ -31,7 +33,7 @@ export async function beginUpload(client: GsClient, key: string, call: WriteCall
   if (session === undefined) {
     throw new StorageError("failed", `gs://${client.bucket}/${key}: the store began no upload`, client.place(key));
   }
-  return new ResumableUpload(client, key, session, call);
+  return new ResumableUpload(client, key, givenAddress(session, client.place(key)).href, call);
 }
 
 class ResumableUpload implements Upload {
@@ -86,7 +88,7 @@ class ResumableUpload implements Upload {
     await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
     if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
-    const written = JSON.parse(await answer.text()) as ObjectResource;
+    const written = await parseJson<ObjectResource>(answer, this.#client.place(this.#key));
     await checkWritten(this.#client, written, this.#checksum);
     return toEntry(written);
   }

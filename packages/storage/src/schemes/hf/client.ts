@@ -5,6 +5,8 @@ import { encodeKey } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
+import { parseJson } from "../../http/parse-answer.ts";
+import { givenAddress, redirectOf } from "../../http/redirect.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";
 import { type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
@@ -38,7 +40,6 @@ export interface HubSettings {
 }
 
 const mostRedirects = 10;
-const redirects = [301, 302, 303, 307, 308];
 
 export class HubClient {
   readonly name: RepositoryName;
@@ -96,13 +97,13 @@ export class HubClient {
       body: Buffer.from(JSON.stringify(body)),
       signal,
     });
-    return JSON.parse(await answer.text()) as T;
+    return parseJson<T>(answer, this.place(key));
   }
 
   /** The commit that the revision is now. */
   async head({ signal }: CallOptions): Promise<string> {
     const { answer } = await this.send({ method: "GET", url: await this.apiUrl("revision"), key: "", signal });
-    const { sha } = JSON.parse(await answer.text()) as { sha: string };
+    const { sha } = await parseJson<{ sha: string }>(answer, this.place(""));
     return sha;
   }
 
@@ -110,8 +111,9 @@ export class HubClient {
   nextUrl(answer: HttpAnswer): string | undefined {
     const next = /<([^>]+)>;\s*rel="next"/.exec(answer.header("link") ?? "")?.[1];
     if (next === undefined) return undefined;
-    const { pathname, search } = new URL(next, this.#settings.endpoint);
-    return new URL(this.#settings.endpoint).origin + pathname + search;
+    const endpoint = new URL(this.#settings.endpoint);
+    const { pathname, search } = givenAddress(next, this.place(""), endpoint);
+    return endpoint.origin + pathname + search;
   }
 
   place(key: string) {
@@ -123,17 +125,17 @@ export class HubClient {
   }
 
   async #follow(request: HubRequest): Promise<HubAnswer> {
-    let url = new URL(request.url);
+    const place = this.place(request.key);
+    let url = givenAddress(request.url, place);
     let told: HttpAnswer | undefined;
     for (let count = 0; count <= mostRedirects; count += 1) {
       const answer = await this.#sendOnce(request, url);
       if (answer.header("x-repo-commit") !== undefined) told ??= answer;
-      const next = answer.header("location");
-      if (!redirects.includes(answer.status) || next === undefined) return { answer, told: told ?? answer };
-      await answer.discard();
-      url = new URL(next, url);
+      const next = await redirectOf(answer, url, place);
+      if (!next) return { answer, told: told ?? answer };
+      url = next;
     }
-    throw new StorageError("failed", `${request.url}: too many redirects`, this.place(request.key));
+    throw new StorageError("failed", `${request.url}: too many redirects`, place);
   }
 
   #sendOnce(

@@ -2,6 +2,7 @@
 import { folderOf } from "../../address/uri.ts";
 import type { BatchCall, CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { parseJson } from "../../http/parse-answer.ts";
 import type { HubClient } from "./client.ts";
 
 /** A line of a commit, as the hub takes it. */
@@ -108,6 +109,6 @@ async function commit(
     body,
     signal,
   });
-  const { commitOid } = JSON.parse(await answer.text()) as { commitOid: string };
+  const { commitOid } = await parseJson<{ commitOid: string }>(answer, client.place(""));
   return commitOid;
 }

@@ -1,7 +1,9 @@
 /** Trees of the hub: what lies in a folder, and what is known of one path. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
+import { parseAnswer, parseJson } from "../../http/parse-answer.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { HubClient } from "./client.ts";
 import { checkPath } from "./repository.ts";
@@ -35,9 +37,9 @@ async function* readFolder(
   while (url !== undefined) {
     const answer = await client.sendUnlessMissing({ method: "GET", url, key, signal });
     if (!answer) return;
-    const items = JSON.parse(await answer.text()) as TreeItem[];
+    const items = await parseJson<TreeItem[]>(answer, client.place(key));
     url = client.nextUrl(answer);
-    yield items.map(toEntry);
+    yield parseAnswer(client.place(key), () => items.map(toEntry));
   }
 }
 
@@ -63,7 +65,7 @@ function toEntry(item: TreeItem): Entry {
   const { lastCommit, size, path } = item;
   return {
     ...blankEntry("file", path),
-    size,
+    size: checkedSize(size, path),
     etag: etagOf(item),
     version: lastCommit?.id ?? "",
     last_modified: lastCommit ? new Date(lastCommit.date) : null,

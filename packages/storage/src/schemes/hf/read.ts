@@ -1,6 +1,7 @@
 /** Reading files of the hub. */
 import { encodeKey } from "../../address/url-encoding.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry, unquoted } from "../../http/told-entry.ts";
@@ -32,7 +33,7 @@ function toEntry(key: string, { answer, told }: HubAnswer): Entry {
   const etag = told.header("x-linked-etag") ?? told.header("etag");
   return {
     ...toldEntry(key, answer, told.header("x-repo-commit")),
-    ...(linkedSize !== undefined && { size: Number(linkedSize) }),
+    ...(linkedSize !== undefined && { size: checkedSize(linkedSize, key) }),
     etag: unquoted(etag?.replace(/^W\//, "")),
     last_modified: null,
   };

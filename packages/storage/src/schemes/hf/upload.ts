@@ -1,6 +1,7 @@
 /** Contents that the hub keeps beside git: announced, sent at once or in parts to where it says, and confirmed. */
 import type { CallOptions } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
+import { parseJson } from "../../http/parse-answer.ts";
 import { runAll } from "../../waiting/window.ts";
 import type { HubClient } from "./client.ts";
 import type { Source } from "./source.ts";
@@ -30,8 +31,8 @@ export async function uploadContent(client: HubClient, key: string, source: Sour
     hash_algo: "sha256",
     objects: [{ oid, size }],
   };
-  const answer = await client.send({ method: "POST", url, key, ...json(asked), signal: call.signal });
-  const [object] = (JSON.parse(await answer.answer.text()) as BatchAnswer).objects;
+  const { answer } = await client.send({ method: "POST", url, key, ...json(asked), signal: call.signal });
+  const [object] = (await parseJson<BatchAnswer>(answer, client.place(key))).objects;
   if (object?.error) throw new StorageError("failed", `${key}: ${object.error.message}`, client.place(key));
   const { upload, verify } = object?.actions ?? {};
   if (!upload) return;

@@ -8,7 +8,7 @@ export const parameters = {
     default: {},
     effect: "native",
     secret: true,
-    help: "Headers of every request, such as Authorization.",
+    help: "Headers of every request, such as Authorization; to another server a redirect takes only accept, user-agent and range along.",
   },
   ...httpParameters,
 } as const satisfies ParameterTable;

@@ -4,6 +4,7 @@ import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpAnswer, HttpClient } from "../../http/client.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
+import { harmlessHeaders, redirectOf } from "../../http/redirect.ts";
 import { toldEntry, toldSize } from "../../http/told-entry.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { toStorageError } from "./errors.ts";
@@ -36,11 +37,10 @@ export async function readResource(server: WebServer, key: string, call: ReadCal
 
 const toEntry = (key: string, answer: HttpAnswer): Entry => ({
   ...toldEntry(key, answer),
-  size: toldSize(answer) ?? Number.POSITIVE_INFINITY,
+  size: toldSize(key, answer) ?? Number.POSITIVE_INFINITY,
 });
 
 const mostRedirects = 10;
-const credentialHeaders = ["authorization", "cookie", "proxy-authorization"];
 
 function send(
   server: WebServer,
@@ -57,26 +57,20 @@ function send(
       const request = { method, origin: url.origin, path: url.pathname + url.search, headers: sent, signal };
       const answer = await server.http.send(request, place);
       if (answer.status < 300) return answer;
-      await answer.discard();
-      const next = redirectOf(answer, url);
-      if (!next) throw toStorageError(answer, place);
+      const next = await redirectOf(answer, url, place);
+      if (!next) {
+        await answer.discard();
+        throw toStorageError(answer, place);
+      }
       url = next;
     }
     throw new StorageError("failed", `${place.bucket}/${key}: too many redirects`, place);
   });
 }
 
-/** Secrets are for the opened server only. */
-function headersFor({ headers, location }: WebServer, url: URL): Record<string, string> {
-  const foreign = url.origin !== location.bucket;
-  const sent = Object.entries(headers).filter(([name]) => !foreign || !credentialHeaders.includes(name.toLowerCase()));
-  return Object.fromEntries(sent);
-}
-
-function redirectOf(answer: HttpAnswer, from: URL): URL | undefined {
-  const target = answer.header("location");
-  return [301, 302, 303, 307, 308].includes(answer.status) && target ? new URL(target, from) : undefined;
-}
+/** What was configured is for the opened server only: all of it may be secret. */
+const headersFor = ({ headers, location }: WebServer, { origin }: URL) =>
+  origin === location.bucket ? headers : harmlessHeaders(headers);
 
 /** The opened URL as it was given, with its query; what is below it is encoded. */
 function urlOf({ uri, path }: Location, key: string): URL {

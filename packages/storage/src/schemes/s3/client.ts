@@ -3,6 +3,7 @@ import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { ErrorPlace, StorageError } from "../../errors.ts";
+import { mostTold } from "../../http/bounds.ts";
 import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
 import { elementText } from "../../http/xml.ts";
 import { type RetryPolicy, retry } from "../../waiting/retry.ts";
@@ -55,7 +56,9 @@ export class S3Client {
 
   /** The whole body of an answer: where it breaks off, the call is repeated. */
   sendForBytes(request: S3Request): Promise<Uint8Array> {
-    return retry(this.retryPolicy, request.signal, async (attempt) => (await this.#succeed(request, attempt)).bytes());
+    return retry(this.retryPolicy, request.signal, async (attempt) =>
+      (await this.#succeed(request, attempt)).bytes(mostTold),
+    );
   }
 
   /** The whole text of an answer. Some calls answer 200 and only then find out that they failed. */

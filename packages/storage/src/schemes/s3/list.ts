@@ -1,4 +1,5 @@
 /** Pages of keys and of versions. */
+import { parseAnswer } from "../../http/parse-answer.ts";
 import type { Page, PageCall } from "../../listing/listing.ts";
 import type { S3Client } from "./client.ts";
 import { decodeKey, readPage } from "./page-bytes.ts";
@@ -6,7 +7,7 @@ import { decodeKey, readPage } from "./page-bytes.ts";
 export async function fetchPage(client: S3Client, call: PageCall): Promise<Page> {
   const query = call.versions ? versionsQuery(call) : keysQuery(call);
   const bytes = await client.sendForBytes({ call: "list", method: "GET", key: "", query, signal: call.signal });
-  return call.versions ? parseVersions(bytes) : parseKeys(bytes);
+  return parseAnswer(client.place(""), () => (call.versions ? parseVersions(bytes) : parseKeys(bytes)));
 }
 
 /** Encoded keys: XML cannot hold every character that a key may have. */

@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { decodeText } from "../../http/xml.ts";
 
@@ -103,7 +104,7 @@ class PageReader {
         entry.path = this.#key(tag + "Key>".length, this.#textEnd(tag, "Key"));
         break;
       case children.Size:
-        entry.size = this.#number(tag + "Size>".length, this.#textEnd(tag, "Size"));
+        entry.size = this.#size(tag + "Size>".length, this.#textEnd(tag, "Size"), entry.path);
         break;
       case children.ETag:
         entry.etag = this.#etag(tag + "ETag>".length, this.#textEnd(tag, "ETag"));
@@ -160,6 +161,13 @@ class PageReader {
     return value;
   }
 
+  /** Digits of a usual length, or none where the page is cut off, are read here; what is anything else, there. */
+  #size(start: number, end: number, path: string): number {
+    let isUsual = end - start <= usualSize;
+    for (let at = start; at < end && isUsual; at += 1) isUsual = isDigit(this.#bytes[at] as number);
+    return isUsual ? this.#number(start, end) : checkedSize(this.#text(start, end), path);
+  }
+
   /** In quotes, which are mostly written as `&quot;`, by some as `&#34;` or plainly. */
   #etag(start: number, end: number): string {
     const isQuoted = this.#bytes[start] === ampersand && this.#bytes[start + 1] === letterQ;
@@ -187,6 +195,11 @@ class PageReader {
     return this.#number(start, start + count);
   }
 }
+
+const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
+
+/** Digits that any number fits in. */
+const usualSize = 15;
 
 const usualDate = "2026-01-02T03:04:05.678Z".length;
 

@@ -2,6 +2,7 @@
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { checkDepth } from "../../listing/depth.ts";
 import { generalFailure, noSuchFile, statusOf } from "./errors.ts";
 import { readNames, removeFolder, removePath, statPath } from "./files.ts";
 import { statFile } from "./read.ts";
@@ -35,10 +36,9 @@ export async function removeTree(session: Session, key: string, call: CallOption
 
 /** Links are removed, not followed. */
 async function removeBelow(session: Session, folder: string, call: CallOptions): Promise<void> {
+  checkDepth(folder);
   try {
-    const names = await session.run(folder, call, async (files) =>
-      (await Array.fromAsync(readNames(files, folder))).flat(),
-    );
+    const names = await session.run(folder, call, (files) => readNames(files, folder));
     for (const { filename, attrs } of names) {
       if (filename === "." || filename === "..") continue;
       const key = `${folder}/${filename}`;

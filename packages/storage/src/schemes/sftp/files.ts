@@ -1,6 +1,7 @@
 /** The calls of the file channel that we make, as promises. */
 import { promisify } from "node:util";
 import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
+import { StorageError } from "../../errors.ts";
 import { endOfFile, statusOf } from "./errors.ts";
 
 type Handle = Buffer;
@@ -53,20 +54,44 @@ export function writeAt(files: SFTPWrapper, handle: Handle, bytes: Buffer, posit
   return done.promise;
 }
 
-/** Names in a folder, as many at a time as the server sends. */
-export async function* readNames(files: SFTPWrapper, folder: string): AsyncGenerator<FileEntryWithStats[]> {
+export type FoundName = Pick<FileEntryWithStats, "filename" | "attrs">;
+
+/** Names of a folder that are kept, and what they cost: a server can tell of more without an end. */
+const mostNames = 1_000_000;
+const longestNames = 64 * 1024 * 1024;
+
+/** All names in a folder, of which the server sends some at a time. */
+export async function readNames(files: SFTPWrapper, folder: string): Promise<FoundName[]> {
   const handle = await promisify<string, Handle>(files.opendir.bind(files))(pathOf(folder));
-  const read = promisify<Handle, FileEntryWithStats[]>(files.readdir.bind(files));
+  const found: FoundName[] = [];
+  let length = 0;
   try {
     for (;;) {
-      const names = await read(handle).catch((error: unknown) => {
-        if (statusOf(error) === endOfFile) return undefined;
-        throw error;
-      });
-      if (!names) return;
-      yield names;
+      const names = await nextNames(files, handle);
+      if (!names) return found;
+      for (const { filename, attrs } of names) {
+        found.push({ filename, attrs });
+        length += filename.length;
+      }
+      if (found.length > mostNames || length > longestNames) throw tooMany(folder);
     }
   } finally {
     await closeFile(files, handle);
   }
+}
+
+async function nextNames(files: SFTPWrapper, handle: Handle): Promise<FileEntryWithStats[] | undefined> {
+  try {
+    return await promisify<Handle, FileEntryWithStats[]>(files.readdir.bind(files))(handle);
+  } catch (error) {
+    if (statusOf(error) === endOfFile) return undefined;
+    throw error;
+  }
+}
+
+function tooMany(folder: string): StorageError {
+  const bounds = `${mostNames.toLocaleString("en")} names or ${longestNames / 1024 / 1024} MiB of them`;
+  return new StorageError("failed", `${folder}: the server tells of more than ${bounds} in this folder`, {
+    key: folder,
+  });
 }

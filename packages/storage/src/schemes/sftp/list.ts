@@ -1,11 +1,12 @@
 /** Listing folders over SSH. */
-import type { FileEntryWithStats, Stats } from "ssh2";
+import type { Stats } from "ssh2";
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
 import { isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
-import { readNames, statPath } from "./files.ts";
+import { type FoundName, readNames, statPath } from "./files.ts";
 import type { Session } from "./session.ts";
 
 export const listTree = (session: Session, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
@@ -18,9 +19,9 @@ async function* readFolder(session: Session, folder: string, call: CallOptions):
   yield found.filter((entry) => entry !== undefined);
 }
 
-async function namesOf(session: Session, folder: string, call: CallOptions): Promise<FileEntryWithStats[]> {
+async function namesOf(session: Session, folder: string, call: CallOptions): Promise<FoundName[]> {
   try {
-    return await session.run(folder, call, async (files) => (await Array.fromAsync(readNames(files, folder))).flat());
+    return await session.run(folder, call, (files) => readNames(files, folder));
   } catch (error) {
     if (isStorageError(error, "not_found")) return [];
     throw error;
@@ -31,7 +32,7 @@ async function namesOf(session: Session, folder: string, call: CallOptions): Pro
 async function entryOf(
   session: Session,
   folder: string,
-  { filename, attrs }: FileEntryWithStats,
+  { filename, attrs }: FoundName,
   call: CallOptions,
 ): Promise<Entry | undefined> {
   if (filename === "." || filename === "..") return undefined;
@@ -45,6 +46,7 @@ async function entryOf(
 export function toEntry(key: string, stats: Pick<Stats, "size" | "mtime" | "isDirectory" | "isFile">): Entry {
   if (stats.isDirectory()) return directoryEntry(`${key}/`);
   const modified = new Date(stats.mtime * 1000);
-  const known = { size: stats.size, etag: etagOfTime(modified, stats.size), last_modified: modified };
+  const size = checkedSize(stats.size, key);
+  const known = { size, etag: etagOfTime(modified, size), last_modified: modified };
   return { ...blankEntry("file", key), ...known };
 }

@@ -1,7 +1,9 @@
 /** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry } from "../../backend.ts";
+import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
+import { parseAnswer } from "../../http/parse-answer.ts";
 import { unquoted } from "../../http/told-entry.ts";
 import { decodeText } from "../../http/xml.ts";
 import type { DavClient } from "./client.ts";
@@ -15,14 +17,25 @@ const question = Buffer.from(
 export async function properties(client: DavClient, key: string, depth: 0 | 1, call: CallOptions): Promise<Entry[]> {
   const headers = { depth: String(depth), "content-type": "application/xml; charset=utf-8" };
   const answer = await client.send({ method: "PROPFIND", key, headers, body: question, signal: call.signal });
-  return parseProperties(await answer.text());
+  const xml = await answer.text();
+  return parseAnswer(client.place(key), () => Array.from(responses(xml), toEntry));
 }
 
 /** Every server has its own prefix for the names. */
-const responsePattern = /<(?:[\w.-]+:)?response(?:\s[^>]*)?>(.*?)<\/(?:[\w.-]+:)?response\s*>/gs;
+const opening = /<(?:[\w.-]+:)?response(?:\s[^<>]*)?>/g;
+const closing = /<\/(?:[\w.-]+:)?response\s*>/g;
 
-function parseProperties(xml: string): Entry[] {
-  return Array.from(xml.matchAll(responsePattern), ([, response = ""]) => toEntry(response));
+/** Each letter is gone over once, whatever the server sends: one that is never closed is the end. */
+function* responses(xml: string): Generator<string> {
+  for (let at = 0; ; at = closing.lastIndex) {
+    opening.lastIndex = at;
+    if (!opening.test(xml)) return;
+    const start = opening.lastIndex;
+    closing.lastIndex = start;
+    const end = closing.exec(xml);
+    if (!end) return;
+    yield xml.slice(start, end.index);
+  }
 }
 
 function toEntry(response: string): Entry {
@@ -31,7 +44,7 @@ function toEntry(response: string): Entry {
     const folder = path === "" || path.endsWith("/") ? path : `${path}/`;
     return directoryEntry(folder);
   }
-  const size = Number(textOf(response, "getcontentlength") ?? 0);
+  const size = checkedSize(textOf(response, "getcontentlength") || "0", path);
   const modified = textOf(response, "getlastmodified");
   const last_modified = modified === undefined ? null : new Date(modified);
   const etag = unquoted(textOf(response, "getetag")) || etagOfTime(last_modified, size);
@@ -39,7 +52,7 @@ function toEntry(response: string): Entry {
 }
 
 function textOf(xml: string, name: string): string | undefined {
-  const found = new RegExp(`<(?:[\\w.-]+:)?${name}(?:\\s[^>]*)?>(?:<!\\[CDATA\\[)?([^<]*?)(?:\\]\\]>)?</`).exec(xml);
+  const found = new RegExp(`<(?:[\\w.-]+:)?${name}(?:\\s[^<>]*)?>(?:<!\\[CDATA\\[)?([^<]*?)(?:\\]\\]>)?</`).exec(xml);
   return found?.[1] === undefined ? undefined : decodeText(found[1]).trim();
 }
 

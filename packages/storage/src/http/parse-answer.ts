@@ -1,0 +1,22 @@
+/** Reading what a store has sent: whatever that fails with, it is the answer that is wrong. */
+import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
+import type { HttpAnswer } from "./client.ts";
+
+export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    const message = `${describePlace(place)}: the store's answer cannot be read: ${(error as Error).message}`;
+    throw new StorageError("failed", message, { ...place, cause: error });
+  }
+}
+
+/** Every answer in JSON is an object, or a list of them. */
+export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promise<T> {
+  const text = await answer.text();
+  return parseAnswer(place, () => {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null) throw new Error("it is no object");
+    return value as T;
+  });
+}

@@ -1,0 +1,18 @@
+/** Folders in folders: a server may have one that holds itself, and going down it would never end. */
+import { StorageError } from "../errors.ts";
+
+/** No key of an object store has more levels: it would be too long. */
+const mostLevels = 1024;
+
+/** Before a folder is read that a server told of. */
+export function checkDepth(folder: string): void {
+  if (levelsOf(folder) <= mostLevels) return;
+  const message = `${folder}: more than ${mostLevels} folders in each other: one of them seems to hold itself`;
+  throw new StorageError("failed", message, { key: folder });
+}
+
+function levelsOf(folder: string): number {
+  let levels = 0;
+  for (let at = folder.indexOf("/"); at >= 0; at = folder.indexOf("/", at + 1)) levels += 1;
+  return levels;
+}
