@@ -84,7 +84,7 @@ describe("registering a version", () => {
     await refused(
       client.call(routes.editDataset, { body: { name: "wide", new_name: "\ud800" } }),
       "invalid",
-      /new_name/,
+      /whole characters/,
     );
   });
 
