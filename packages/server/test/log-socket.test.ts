@@ -182,8 +182,8 @@ describe("the log socket", () => {
 
     it("answers what was asked before on the connection, and refuses what did not wait for that", async () => {
       const before = head("GET /api/whoami", { authorization: `Bearer ${await server.token()}` });
-      const answers = await (await openRaw(server.url, `${before}${await upgrade(good)}`)).closed();
-      assert.deepEqual(answers.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "400"]);
+      const answers = await (await openRaw(server.url, `${before.repeat(5)}${await upgrade(good)}`)).closed();
+      assert.deepEqual(answers.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "200", "200", "200", "200", "400"]);
       assert.match(answers, /"username":"admin"[\s\S]*before the answers to earlier requests/);
       const alone = await openRaw(server.url, await upgrade(good));
       assert.match(await alone.until(/\r\n\r\n/), /^HTTP\/1\.1 101 /);

@@ -7,6 +7,7 @@ import type { Callers } from "./callers.ts";
 import { type Owner, Owners, oldest } from "./connection-owners.ts";
 import { networkOf } from "./ip-addresses.ts";
 import { answerAndClose } from "./raw-answers.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-answers.ts";
 
 interface ConnectionRules {
@@ -30,14 +31,24 @@ export const leastBytes = 256 * 1024;
 /** Strangers of one address before it is asked which of this machine's users they are. */
 const fewStrangers = 48;
 
+/** Requests that a caller may send over one connection ahead of their answers: they wait in memory. */
+const mostAhead = 256;
+
 /** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
 const readerPatience = 5;
+
+interface Owed {
+  /** The one that is to be sent before it. */
+  readonly before: ServerResponse | undefined;
+  /** What is to be done once it is sent. */
+  readonly ends: (() => void)[];
+}
 
 interface Connection {
   owner: Owner;
   known: boolean;
-  /** Not yet sent whole, and what is to be done once they are. */
-  readonly answers: Map<ServerResponse, (() => void) | undefined>;
+  /** Not yet sent whole, in order. */
+  readonly answers: Map<ServerResponse, Owed>;
   /** Of the latest request; since when it is waited for, and what had been read by then. */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
   /** Since when the caller takes nothing of what it is sent, and what it had taken by then. */
@@ -48,6 +59,7 @@ export class Connections {
   readonly #rules: ConnectionRules;
   readonly #open = new Map<Socket, Connection>();
   readonly #owners = new Owners();
+  readonly #turns = new RequestTurns();
   /** Bytes that waited when that was last measured, and those of all answers since. */
   #waiting = 0;
   #notedFull = Number.NEGATIVE_INFINITY;
@@ -87,18 +99,32 @@ export class Connections {
 
   /** Waits until no answer is owed over this connection. False: none was. */
   async awaitAnswers(socket: Socket): Promise<boolean> {
-    const owed = [...(this.#open.get(socket)?.answers.keys() ?? [])];
-    if (owed.length === 0) return false;
-    const sent = owed.map((answer) => new Promise((resolve) => answer.once("close", resolve)));
-    await Promise.race([Promise.all(sent), new Promise((resolve) => socket.once("close", resolve))]);
+    const last = this.#open.get(socket)?.body?.response;
+    if (!last || !this.#open.get(socket)?.answers.has(last)) return false;
+    await new Promise<void>((resolve) => this.onceAnswered(socket, last, resolve));
     return true;
   }
 
   /** Calls back when this answer has been sent, or its connection is gone. */
   onceAnswered(socket: Socket, answer: ServerResponse, end: () => void): void {
-    const answers = this.#open.get(socket)?.answers;
-    if (answers?.has(answer)) answers.set(answer, end);
+    const owed = this.#open.get(socket)?.answers.get(answer);
+    if (owed) owed.ends.push(end);
     else end();
+  }
+
+  /**
+   * Calls back when this request is to be handled: of a connection one at a time, as its answers are sent in order
+   * anyway, and in a round of the event loop; of all callers in turns. Never where the connection is gone by then.
+   */
+  onceItsTurn({ socket }: IncomingMessage, answer: ServerResponse, go: () => void): void {
+    const connection = this.#open.get(socket);
+    const goUnlessGone = () => {
+      if (this.#open.get(socket) === connection) go();
+    };
+    const begin = () => this.#turns.begin(connection?.owner ?? this, goUnlessGone);
+    const before = connection?.answers.get(answer)?.before;
+    if (before) this.onceAnswered(socket, before, () => void setImmediate(begin));
+    else begin();
   }
 
   #take(socket: Socket, log: Logger): void {
@@ -169,8 +195,9 @@ export class Connections {
     this.#open.delete(socket);
     this.#owners.remove(connection.owner, socket);
     // Answers that stood behind another hear nothing of the end of their connection.
-    for (const end of connection.answers.values()) end?.();
+    const owed = [...connection.answers.values()];
     connection.answers.clear();
+    for (const { ends } of owed) for (const end of ends) end();
   }
 
   /** The rest of this request is waited for from now on, and then its answer. */
@@ -178,14 +205,23 @@ export class Connections {
     const { socket } = request;
     const connection = this.#open.get(socket);
     if (!connection) return;
-    connection.body = { request, response, since: performance.now(), read: socket.bytesRead };
-    connection.answers.set(response, undefined);
-    connection.owner.idle.delete(socket);
-    response.once("close", () => {
-      connection.answers.get(response)?.();
-      connection.answers.delete(response);
-      if (connection.answers.size === 0 && this.#open.has(socket)) connection.owner.idle.add(socket);
+    const before = connection.body?.response;
+    connection.answers.set(response, {
+      before: before && connection.answers.has(before) ? before : undefined,
+      ends: [],
     });
+    connection.body = { request, response, since: performance.now(), read: socket.bytesRead };
+    connection.owner.idle.delete(socket);
+    response.once("close", () => this.#endAnswer(socket, connection, response));
+    if (connection.answers.size > mostAhead) this.#close(socket);
+  }
+
+  #endAnswer(socket: Socket, connection: Connection, response: ServerResponse): void {
+    const { answers, owner } = connection;
+    const ends = answers.get(response)?.ends ?? [];
+    answers.delete(response);
+    if (answers.size === 0 && this.#open.has(socket)) owner.idle.add(socket);
+    for (const end of ends) end();
   }
 
   #noteFull(log: Logger): void {
