@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Callers } from "./callers.ts";
-import { type Owner, Owners, oldest } from "./connection-owners.ts";
+import { leastMissedOf, type Owner, Owners } from "./connection-owners.ts";
 import { networkOf } from "./ip-addresses.ts";
 import { answerAndClose } from "./raw-answers.ts";
 import { RequestTurns } from "./request-turns.ts";
@@ -144,13 +144,19 @@ export class Connections {
     if (isMany) void this.#tellApart(socket, connection);
   }
 
-  /** All places are taken: somebody idle leaves, of whoever has most. */
+  /** Nearly all places are taken: somebody leaves who is idle or keeps us waiting, of whoever has most. */
   #makePlace(socket: Socket, log: Logger): void {
-    const idle = this.#owners.idleOfLargest();
-    if (idle && idle !== socket) return void this.#close(idle);
+    const least = this.#owners.leastMissed(this.#isWaitedFor, socket);
+    if (least) return void this.#close(least);
     this.#noteFull(log);
     this.#refuse(socket, "All connections of the server are busy");
   }
+
+  /** A stranger keeps the server waiting: for the rest of its request, or to take its answer. */
+  readonly #isWaitedFor = (socket: Socket): boolean => {
+    const { known, body } = this.#open.get(socket) ?? {};
+    return !known && body !== undefined && (!body.request.complete || socket.writableLength > 0);
+  };
 
   /** On this machine everybody has the same address: there a user's connections are that user's alone. */
   async #tellApart(socket: Socket, connection: Connection): Promise<void> {
@@ -166,9 +172,9 @@ export class Connections {
   /** False: the owner has as many as it may have, and is waiting for answers over all of them. */
   #makeRoom(owner: Owner): boolean {
     if (owner.sockets.size < owner.limit) return true;
-    const idle = oldest(owner);
-    if (idle) this.#close(idle);
-    return idle !== undefined;
+    const least = leastMissedOf(owner, this.#isWaitedFor);
+    if (least) this.#close(least);
+    return least !== undefined;
   }
 
   #move(socket: Socket, connection: Connection, owner: Owner): void {
