@@ -118,12 +118,13 @@ describe("a connection", { timeout }, () => {
   });
 
   it("is closed when very many answers are owed over it", async (t) => {
-    const { raw, come } = await listening(t);
+    const { raw, come, begun } = await listening(t);
     raw.socket.write(head("GET /").repeat(200));
     while (come() < 200) await delay(10);
     raw.socket.write(head("GET /").repeat(100_000));
     await raw.closed();
     assert.ok(come() < 10_000, `${come()} requests were read`);
+    assert.equal(begun.length, 1);
   });
 });
 

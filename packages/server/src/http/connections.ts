@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { Callers } from "./callers.ts";
 import { leastMissedOf, type Owner, Owners } from "./connection-owners.ts";
 import { networkOf } from "./ip-addresses.ts";
+import { OwedAnswers } from "./owed-answers.ts";
 import { answerAndClose } from "./raw-answers.ts";
 import { RequestTurns } from "./request-turns.ts";
 import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-answers.ts";
@@ -37,18 +38,11 @@ const mostAhead = 256;
 /** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
 const readerPatience = 5;
 
-interface Owed {
-  /** The one that is to be sent before it. */
-  readonly before: ServerResponse | undefined;
-  /** What is to be done once it is sent. */
-  readonly ends: (() => void)[];
-}
-
 interface Connection {
   owner: Owner;
   known: boolean;
-  /** Not yet sent whole, in order. */
-  readonly answers: Map<ServerResponse, Owed>;
+  /** Not yet sent whole. */
+  readonly answers: OwedAnswers;
   /** Of the latest request; since when it is waited for, and what had been read by then. */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
   /** Since when the caller takes nothing of what it is sent, and what it had taken by then. */
@@ -99,31 +93,25 @@ export class Connections {
 
   /** Waits until no answer is owed over this connection. False: none was. */
   async awaitAnswers(socket: Socket): Promise<boolean> {
-    const last = this.#open.get(socket)?.body?.response;
-    if (!last || !this.#open.get(socket)?.answers.has(last)) return false;
-    await new Promise<void>((resolve) => this.onceAnswered(socket, last, resolve));
-    return true;
+    return (await this.#open.get(socket)?.answers.sent()) ?? false;
   }
 
   /** Calls back when this answer has been sent, or its connection is gone. */
   onceAnswered(socket: Socket, answer: ServerResponse, end: () => void): void {
-    const owed = this.#open.get(socket)?.answers.get(answer);
-    if (owed) owed.ends.push(end);
+    const connection = this.#open.get(socket);
+    if (connection) connection.answers.onceSent(answer, end);
     else end();
   }
 
-  /**
-   * Calls back when this request is to be handled: of a connection one at a time, as its answers are sent in order
-   * anyway, and in a round of the event loop; of all callers in turns. Never where the connection is gone by then.
-   */
+  /** Calls back when this request is to be handled: of a connection one at a time, of all callers in turns. */
   onceItsTurn({ socket }: IncomingMessage, answer: ServerResponse, go: () => void): void {
     const connection = this.#open.get(socket);
-    const goUnlessGone = () => {
-      if (this.#open.get(socket) === connection) go();
-    };
-    const begin = () => this.#turns.begin(connection?.owner ?? this, goUnlessGone);
-    const before = connection?.answers.get(answer)?.before;
-    if (before) this.onceAnswered(socket, before, () => void setImmediate(begin));
+    const begin = () =>
+      this.#turns.begin(connection?.owner ?? this, () => {
+        // Nobody waits any more for what was asked over a connection that is gone.
+        if (!socket.destroyed) go();
+      });
+    if (connection) connection.answers.onceNext(answer, begin);
     else begin();
   }
 
@@ -136,7 +124,7 @@ export class Connections {
     const owner = isMany
       ? this.#owners.get("not told apart yet", Number.POSITIVE_INFINITY)
       : this.#owners.get(key, limit);
-    const connection: Connection = { owner, known: isProxy, answers: new Map() };
+    const connection: Connection = { owner, known: isProxy, answers: new OwedAnswers() };
     this.#open.set(socket, connection);
     this.#owners.add(owner, socket, true);
     socket.once("close", () => this.#forget(socket));
@@ -200,10 +188,7 @@ export class Connections {
     if (!connection) return;
     this.#open.delete(socket);
     this.#owners.remove(connection.owner, socket);
-    // Answers that stood behind another hear nothing of the end of their connection.
-    const owed = [...connection.answers.values()];
-    connection.answers.clear();
-    for (const { ends } of owed) for (const end of ends) end();
+    connection.answers.endAll();
   }
 
   /** The rest of this request is waited for from now on, and then its answer. */
@@ -211,23 +196,14 @@ export class Connections {
     const { socket } = request;
     const connection = this.#open.get(socket);
     if (!connection) return;
-    const before = connection.body?.response;
-    connection.answers.set(response, {
-      before: before && connection.answers.has(before) ? before : undefined,
-      ends: [],
-    });
     connection.body = { request, response, since: performance.now(), read: socket.bytesRead };
+    connection.answers.add(response);
     connection.owner.idle.delete(socket);
-    response.once("close", () => this.#endAnswer(socket, connection, response));
+    response.once("close", () => {
+      connection.answers.end(response);
+      if (connection.answers.size === 0 && this.#open.has(socket)) connection.owner.idle.add(socket);
+    });
     if (connection.answers.size > mostAhead) this.#close(socket);
-  }
-
-  #endAnswer(socket: Socket, connection: Connection, response: ServerResponse): void {
-    const { answers, owner } = connection;
-    const ends = answers.get(response)?.ends ?? [];
-    answers.delete(response);
-    if (answers.size === 0 && this.#open.has(socket)) owner.idle.add(socket);
-    for (const end of ends) end();
   }
 
   #noteFull(log: Logger): void {
@@ -253,7 +229,7 @@ export class Connections {
   #measureWaiting(): void {
     const all: Waiting[] = [];
     for (const [socket, { owner, answers }] of this.#open) {
-      const bytes = bytesWaiting(socket, answers.keys());
+      const bytes = bytesWaiting(socket, answers.all);
       if (bytes > 0) all.push({ socket, owner, bytes });
     }
     const cut = new Set(largestOf(all, mostWaiting * 0.75));
