@@ -104,7 +104,7 @@ describe("a request that does not arrive whole in time", { timeout }, () => {
         const asked = 200;
         raw.socket.write(head("GET /api/openapi.json").repeat(asked));
         // The server's end is seen by writing: nothing is read here.
-        const writing = setInterval(() => raw.socket.write(head("GET /healthz")), 100);
+        const writing = setInterval(() => raw.socket.write("\r\n"), 100);
         await raw.closed();
         clearInterval(writing);
       });
@@ -149,7 +149,7 @@ describe("connections of one address", { timeout }, () => {
   };
 
   const stillOpen = async (opened: RawConnection[]) => {
-    await delay(100);
+    await delay(200);
     return opened.filter(({ socket }) => !socket.closed).length;
   };
   const untilOpen = async (opened: RawConnection[], count: number) => {
@@ -168,15 +168,24 @@ describe("connections of one address", { timeout }, () => {
     });
   });
 
-  it("over all of which an answer is waited for are no more than the limit: beyond, a 429", async () => {
-    await withServer(few, async ({ url }) => {
-      const opened = await openMany(url, most, half);
-      await delay(200);
-      assert.match(await (await openRaw(url)).closed(), /^HTTP\/1.1 429 [\s\S]*retry-after: 1[\s\S]*connections/i);
-      assert.equal(await stillOpen(opened), most);
-      await close(opened);
+  for (const [what, text] of Object.entries({
+    "whose requests do not arrive whole": half,
+    "that do not take their answers": head("GET /api/openapi.json").repeat(100),
+  }))
+    it(`${what} make room for the next as idle ones do`, async () => {
+      await withServer(few, async ({ url }) => {
+        const opened = await openMany(url, most);
+        for (const { socket } of opened) {
+          socket.pause();
+          socket.write(text);
+        }
+        await delay(500);
+        const next = await openRaw(url);
+        assert.equal(await stillOpen([next]), 1);
+        await healthy(next);
+        await close([...opened, next]);
+      });
     });
-  });
 
   const skip = process.getuid?.() === 0 ? false : "needs root";
   it("on this machine are those of one user: a job that takes all it can get keeps nobody out", { skip }, async (t) => {
@@ -338,5 +347,38 @@ describe("where all connections are taken", { timeout }, () => {
       for (const { socket } of opened) socket.destroy();
       await server.dispose();
     }
+  });
+
+  const skip = process.getuid?.() === 0 ? false : "needs root";
+  it("by strangers whose requests never arrive whole, whoever comes is let in, and uploads stay", {
+    skip,
+  }, async (t) => {
+    // 20 connections: 5 of a user, and 10 of strangers with one address or, on this machine, of one of its users.
+    const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };
+    const server = await TestServer.start({ ulimit: "-n 1024", env });
+    t.after(() => server.dispose());
+    const authorization = `Bearer ${await server.token()}`;
+    const post = head("POST /api/datachain/jobs/", { authorization, ...json, "content-length": 1000 });
+    const upload = await openRaw(server.url, post);
+    t.after(() => upload.socket.destroy());
+    const half = head("POST /api/device-login", { ...json, "content-length": 9 });
+    const script = `const { connect } = require("node:net"); let open = 0;
+      const hold = () => connect(${server.port}, "127.0.0.1", function () {
+        this.write(${JSON.stringify(half)}); if (++open === 20) console.log("all");
+      }).on("error", () => {}).on("close", () => setTimeout(hold, 50));
+      for (let i = 0; i < 20; i++) hold()`;
+    for (const uid of [54_321, 54_322, 54_323]) {
+      const stranger = spawn(process.execPath, ["-e", script], { uid, gid: uid, cwd: "/" });
+      t.after(() => stranger.kill("SIGKILL"));
+      await once(stranger.stdout, "data");
+    }
+    let answers = 0;
+    for (let index = 0; index < 20; index++)
+      for (const path of ["/readyz", "/api/whoami"]) {
+        const raw = await openRaw(server.url, head(`GET ${path}`, { authorization, connection: "close" }));
+        if (/^HTTP\/1.1 200 /.test(await raw.closed())) answers++;
+      }
+    assert.ok(answers > 30, `${answers} of 40 were answered`);
+    assert.ok(!upload.socket.closed);
   });
 });

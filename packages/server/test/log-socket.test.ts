@@ -71,6 +71,44 @@ describe("the log socket", () => {
     await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
   });
 
+  it("ends a connection that sends a message in many fragments, in many pieces, or a large one", {
+    timeout: 60_000,
+  }, async () => {
+    const job = await createJob(client, shell("sleep 60"));
+    const headers = {
+      connection: "Upgrade",
+      upgrade: "websocket",
+      authorization: `Bearer ${await server.token()}`,
+      "sec-websocket-version": 13,
+      "sec-websocket-key": Buffer.alloc(16).toString("base64"),
+    };
+    /** Masked by zeros, as all that is sent is. */
+    const frame = (code: number, length: number) =>
+      Buffer.concat([Buffer.of(code, 0x80 | 126, length >> 8, length & 255), Buffer.alloc(4 + length)]);
+    const ping = Buffer.of(0x89, 0x80, 0, 0, 0, 0);
+    const whole = frame(0x81, 1000);
+    const messages = {
+      fragments: [Buffer.concat([frame(0x01, 1), ...Array.from({ length: 4 }, () => frame(0x00, 1))])],
+      pieces: [...Array.from({ length: 200 }, (_, at) => whole.subarray(at, at + 1)), whole.subarray(200)],
+      large: [frame(0x81, 1025)],
+    };
+    for (const [what, pieces] of Object.entries(messages)) {
+      const raw = await openRaw(server.url, head(`GET /api/logs/follow/?team_name=main&job_id=${job.id}`, headers));
+      raw.socket.setNoDelay(true);
+      await raw.until(/101 Switching/);
+      for (const piece of [...pieces, ping]) {
+        raw.socket.write(piece);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      const then = await raw.until(/\x8a/).then(
+        () => "the ping was answered",
+        () => "closed",
+      );
+      assert.equal(then, "closed", what);
+    }
+    await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
+  });
+
   it("sends one kind to a frame", async () => {
     const { job } = await runJob(client, shell("echo 1"));
     for (const frame of (await follow(`job_id=${job.id}`)).frames) assert.equal(Object.keys(frame).length, 1);
@@ -144,8 +182,8 @@ describe("the log socket", () => {
 
     it("answers what was asked before on the connection, and refuses what did not wait for that", async () => {
       const before = head("GET /api/whoami", { authorization: `Bearer ${await server.token()}` });
-      const answers = await (await openRaw(server.url, `${before}${await upgrade(good)}`)).closed();
-      assert.deepEqual(answers.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "400"]);
+      const answers = await (await openRaw(server.url, `${before.repeat(5)}${await upgrade(good)}`)).closed();
+      assert.deepEqual(answers.match(/(?<=HTTP\/1\.1 )\d+/g), ["200", "200", "200", "200", "200", "400"]);
       assert.match(answers, /"username":"admin"[\s\S]*before the answers to earlier requests/);
       const alone = await openRaw(server.url, await upgrade(good));
       assert.match(await alone.until(/\r\n\r\n/), /^HTTP\/1\.1 101 /);

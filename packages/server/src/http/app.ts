@@ -151,8 +151,9 @@ function readBodies(app: FastifyInstance): void {
 }
 
 /** Before anything of the request is looked at or its body is read. */
-function checkRequests(app: FastifyInstance, { config }: HttpContext): void {
+function checkRequests(app: FastifyInstance, { config, connections }: HttpContext): void {
   const checkHost = hostCheck(config);
+  app.addHook("onRequest", ({ raw }, reply, done) => connections.onceItsTurn(raw, reply.raw, done));
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
     checkHost(request.raw.headers.host);

@@ -1,4 +1,4 @@
-/** Whose connections are open: each has an owner, and an owner with too many has its own idle ones closed first. */
+/** Whose connections are open: each has an owner, and an owner with too many has its own closed first that nobody misses. */
 import type { Socket } from "node:net";
 
 export interface Owner {
@@ -37,13 +37,27 @@ export class Owners {
     if (owner.sockets.size === 0 && this.#owners.get(owner.key) === owner) this.#owners.delete(owner.key);
   }
 
-  /** The oldest idle connection of whoever has most connections. Undefined: nobody is idle. */
-  idleOfLargest(): Socket | undefined {
-    let largest: Owner | undefined;
-    for (const owner of this.#owners.values())
-      if (owner.idle.size > 0 && owner.sockets.size > (largest?.sockets.size ?? 0)) largest = owner;
-    return largest && oldest(largest);
+  /** Of whoever has most connections, the one to close for somebody new. Undefined: all of them are in use. */
+  leastMissed(isWaitedFor: (socket: Socket) => boolean, except: Socket): Socket | undefined {
+    let most = 0;
+    let least: Socket | undefined;
+    for (const owner of this.#owners.values()) {
+      const own = owner.sockets.size > most ? leastMissedOf(owner, isWaitedFor, except) : undefined;
+      if (!own) continue;
+      most = owner.sockets.size;
+      least = own;
+    }
+    return least;
   }
 }
 
-export const oldest = ({ idle }: Owner): Socket | undefined => idle.values().next().value;
+/** The one that has been idle for longest, else the oldest of those whose caller keeps the server waiting. */
+export function leastMissedOf(
+  { idle, sockets }: Owner,
+  isWaitedFor: (socket: Socket) => boolean,
+  except?: Socket,
+): Socket | undefined {
+  for (const socket of idle) if (socket !== except) return socket;
+  for (const socket of sockets) if (isWaitedFor(socket)) return socket;
+  return undefined;
+}

@@ -4,9 +4,11 @@ import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Callers } from "./callers.ts";
-import { type Owner, Owners, oldest } from "./connection-owners.ts";
+import { leastMissedOf, type Owner, Owners } from "./connection-owners.ts";
 import { networkOf } from "./ip-addresses.ts";
+import { OwedAnswers } from "./owed-answers.ts";
 import { answerAndClose } from "./raw-answers.ts";
+import { RequestTurns } from "./request-turns.ts";
 import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-answers.ts";
 
 interface ConnectionRules {
@@ -30,14 +32,17 @@ export const leastBytes = 256 * 1024;
 /** Strangers of one address before it is asked which of this machine's users they are. */
 const fewStrangers = 48;
 
+/** Requests that a caller may send over one connection ahead of their answers: they wait in memory. */
+const mostAhead = 256;
+
 /** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
 const readerPatience = 5;
 
 interface Connection {
   owner: Owner;
   known: boolean;
-  /** Not yet sent whole, and what is to be done once they are. */
-  readonly answers: Map<ServerResponse, (() => void) | undefined>;
+  /** Not yet sent whole. */
+  readonly answers: OwedAnswers;
   /** Of the latest request; since when it is waited for, and what had been read by then. */
   body?: { readonly request: IncomingMessage; readonly response: ServerResponse; since: number; read: number };
   /** Since when the caller takes nothing of what it is sent, and what it had taken by then. */
@@ -48,6 +53,7 @@ export class Connections {
   readonly #rules: ConnectionRules;
   readonly #open = new Map<Socket, Connection>();
   readonly #owners = new Owners();
+  readonly #turns = new RequestTurns();
   /** Bytes that waited when that was last measured, and those of all answers since. */
   #waiting = 0;
   #notedFull = Number.NEGATIVE_INFINITY;
@@ -87,18 +93,26 @@ export class Connections {
 
   /** Waits until no answer is owed over this connection. False: none was. */
   async awaitAnswers(socket: Socket): Promise<boolean> {
-    const owed = [...(this.#open.get(socket)?.answers.keys() ?? [])];
-    if (owed.length === 0) return false;
-    const sent = owed.map((answer) => new Promise((resolve) => answer.once("close", resolve)));
-    await Promise.race([Promise.all(sent), new Promise((resolve) => socket.once("close", resolve))]);
-    return true;
+    return (await this.#open.get(socket)?.answers.sent()) ?? false;
   }
 
   /** Calls back when this answer has been sent, or its connection is gone. */
   onceAnswered(socket: Socket, answer: ServerResponse, end: () => void): void {
-    const answers = this.#open.get(socket)?.answers;
-    if (answers?.has(answer)) answers.set(answer, end);
+    const connection = this.#open.get(socket);
+    if (connection) connection.answers.onceSent(answer, end);
     else end();
+  }
+
+  /** Calls back when this request is to be handled: of a connection one at a time, of all callers in turns. */
+  onceItsTurn({ socket }: IncomingMessage, answer: ServerResponse, go: () => void): void {
+    const connection = this.#open.get(socket);
+    const begin = () =>
+      this.#turns.begin(connection?.owner ?? this, () => {
+        // Nobody waits any more for what was asked over a connection that is gone.
+        if (!socket.destroyed) go();
+      });
+    if (connection) connection.answers.onceNext(answer, begin);
+    else begin();
   }
 
   #take(socket: Socket, log: Logger): void {
@@ -110,7 +124,7 @@ export class Connections {
     const owner = isMany
       ? this.#owners.get("not told apart yet", Number.POSITIVE_INFINITY)
       : this.#owners.get(key, limit);
-    const connection: Connection = { owner, known: isProxy, answers: new Map() };
+    const connection: Connection = { owner, known: isProxy, answers: new OwedAnswers() };
     this.#open.set(socket, connection);
     this.#owners.add(owner, socket, true);
     socket.once("close", () => this.#forget(socket));
@@ -118,13 +132,19 @@ export class Connections {
     if (isMany) void this.#tellApart(socket, connection);
   }
 
-  /** All places are taken: somebody idle leaves, of whoever has most. */
+  /** Nearly all places are taken: somebody leaves who is idle or keeps us waiting, of whoever has most. */
   #makePlace(socket: Socket, log: Logger): void {
-    const idle = this.#owners.idleOfLargest();
-    if (idle && idle !== socket) return void this.#close(idle);
+    const least = this.#owners.leastMissed(this.#isWaitedFor, socket);
+    if (least) return void this.#close(least);
     this.#noteFull(log);
     this.#refuse(socket, "All connections of the server are busy");
   }
+
+  /** A stranger keeps the server waiting: for the rest of its request, or to take its answer. */
+  readonly #isWaitedFor = (socket: Socket): boolean => {
+    const { known, body } = this.#open.get(socket) ?? {};
+    return !known && body !== undefined && (!body.request.complete || socket.writableLength > 0);
+  };
 
   /** On this machine everybody has the same address: there a user's connections are that user's alone. */
   async #tellApart(socket: Socket, connection: Connection): Promise<void> {
@@ -140,9 +160,9 @@ export class Connections {
   /** False: the owner has as many as it may have, and is waiting for answers over all of them. */
   #makeRoom(owner: Owner): boolean {
     if (owner.sockets.size < owner.limit) return true;
-    const idle = oldest(owner);
-    if (idle) this.#close(idle);
-    return idle !== undefined;
+    const least = leastMissedOf(owner, this.#isWaitedFor);
+    if (least) this.#close(least);
+    return least !== undefined;
   }
 
   #move(socket: Socket, connection: Connection, owner: Owner): void {
@@ -168,9 +188,7 @@ export class Connections {
     if (!connection) return;
     this.#open.delete(socket);
     this.#owners.remove(connection.owner, socket);
-    // Answers that stood behind another hear nothing of the end of their connection.
-    for (const end of connection.answers.values()) end?.();
-    connection.answers.clear();
+    connection.answers.endAll();
   }
 
   /** The rest of this request is waited for from now on, and then its answer. */
@@ -179,13 +197,13 @@ export class Connections {
     const connection = this.#open.get(socket);
     if (!connection) return;
     connection.body = { request, response, since: performance.now(), read: socket.bytesRead };
-    connection.answers.set(response, undefined);
+    connection.answers.add(response);
     connection.owner.idle.delete(socket);
     response.once("close", () => {
-      connection.answers.get(response)?.();
-      connection.answers.delete(response);
+      connection.answers.end(response);
       if (connection.answers.size === 0 && this.#open.has(socket)) connection.owner.idle.add(socket);
     });
+    if (connection.answers.size > mostAhead) this.#close(socket);
   }
 
   #noteFull(log: Logger): void {
@@ -211,7 +229,7 @@ export class Connections {
   #measureWaiting(): void {
     const all: Waiting[] = [];
     for (const [socket, { owner, answers }] of this.#open) {
-      const bytes = bytesWaiting(socket, answers.keys());
+      const bytes = bytesWaiting(socket, answers.all);
       if (bytes > 0) all.push({ socket, owner, bytes });
     }
     const cut = new Set(largestOf(all, mostWaiting * 0.75));

@@ -34,7 +34,10 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
     noServer: true,
     autoPong: false,
     perMessageDeflate: false,
-    maxPayload: 64 * 1024,
+    // A follower has nothing to say. Every piece of a message that never ends is kept, at many times its size.
+    maxPayload: 1024,
+    maxFragments: 4,
+    maxBufferedChunks: 64,
   });
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
   const checkHost = hostCheck(context.config);

@@ -1,0 +1,158 @@
+/** Requests that are sent without waiting for answers, and many at once: others have their turn in between. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type SQLInputValue, StatementSync } from "node:sqlite";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { pino } from "pino";
+import { createJob, shell } from "../../../e2e/support/jobs.ts";
+import { Connections } from "../src/http/connections.ts";
+import { RequestTurns } from "../src/http/request-turns.ts";
+import { type InProcessServer, startInProcess } from "./support/in-process.ts";
+import { head, openRaw } from "./support/raw-http.ts";
+
+const timeout = 120_000;
+
+describe("requests that are sent over one connection without waiting for answers", { timeout }, () => {
+  let server: InProcessServer;
+  before(async () => {
+    server = await startInProcess();
+  });
+  after(() => server.dispose());
+
+  /** How many lists have been read from the store. */
+  function countLists(t: TestContext): () => number {
+    let lists = 0;
+    for (const name of ["all", "iterate"] as const) {
+      const method = StatementSync.prototype[name];
+      t.mock.method(StatementSync.prototype, name, function (this: StatementSync, ...values: SQLInputValue[]) {
+        if (/ from "jobs"/.test(this.sourceSQL)) lists++;
+        return Reflect.apply(method, this, values);
+      });
+    }
+    return () => lists;
+  }
+
+  it("are handled one at a time: another caller's is answered after a few of them", async (t) => {
+    const authorization = `Bearer ${await server.token()}`;
+    await createJob(await server.client(), shell("true", { start_after: "2040-01-01T00:00:00Z" }));
+    const [many, other] = [await openRaw(server.url), await openRaw(server.url)];
+    const lists = countLists(t);
+    const asked = 50;
+    many.socket.write(head("GET /api/datachain/jobs/?team_name=main&limit=1000", { authorization }).repeat(asked));
+    other.socket.write(head("GET /readyz"));
+    await other.until(/"ready"/);
+    assert.ok(lists() <= asked / 5, `answered after ${lists()} lists`);
+    many.socket.write(head("GET /healthz"));
+    await many.until(/"ok"/);
+    assert.ok(lists() >= asked, `${lists()} lists`);
+    for (const { socket } of [many, other]) socket.destroy();
+  });
+
+  it("are all answered, in order, whatever they are", async () => {
+    const authorization = `Bearer ${await server.token()}`;
+    const body = JSON.stringify({ team_name: "main", query: "true", query_type: "SHELL" });
+    const json = { authorization, "content-type": "application/json" };
+    const requests: [string, number][] = [
+      [head("HEAD /healthz"), 200],
+      [`${head("GET /healthz", { "content-length": 3 })}abc`, 200],
+      [`${head("POST /api/datachain/jobs/", { ...json, "content-length": body.length })}${body}`, 200],
+      [head("GET /api/nothing"), 404],
+      [head("GET /%zz"), 400],
+      [`${head("POST /api/datachain/jobs/", { ...json, "transfer-encoding": "chunked" })}2\r\n{}\r\n0\r\n\r\n`, 422],
+      [head("GET /api/whoami"), 401],
+      [head("GET /api/openapi.json"), 200],
+      [head("GET /metrics", { authorization }), 200],
+    ];
+    const all = Array.from({ length: 20 }, () => requests).flat();
+    const raw = await openRaw(server.url, all.map(([text]) => text).join("") + head("GET /", { connection: "close" }));
+    const statuses = [...(await raw.closed()).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status));
+    assert.deepEqual(
+      statuses.slice(0, -1),
+      all.map(([, status]) => status),
+    );
+  });
+});
+
+describe("a connection", { timeout }, () => {
+  /** A server that begins what has its turn, and answers when it is told to. */
+  async function listening(t: TestContext) {
+    const connections = new Connections({
+      total: 100,
+      perAddress: 50,
+      perUser: 50,
+      seconds: 60,
+      isProxy: () => false,
+      callers: { keyOf: async () => "somebody" },
+    });
+    let come = 0;
+    const begun: ServerResponse[] = [];
+    const server = createServer((request: IncomingMessage, response) => {
+      come++;
+      connections.onceItsTurn(request, response, () => void begun.push(response));
+    });
+    connections.guard(server, pino({ level: "silent" }));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    t.after(() => server.close());
+    const raw = await openRaw(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    t.after(() => raw.socket.destroy());
+    return { raw, begun, come: () => come, server };
+  }
+
+  it("has its next request begun when the answer before is sent, and none when it is gone", async (t) => {
+    const { raw, begun, server } = await listening(t);
+    raw.socket.write(head("GET /").repeat(5));
+    while (begun.length < 1) await delay(10);
+    begun[0]?.end("first");
+    await raw.until(/first/);
+    while (begun.length < 2) await delay(10);
+    await delay(50);
+    assert.equal(begun.length, 2);
+    const gone = once(begun[1] as ServerResponse, "close");
+    raw.socket.destroy();
+    await gone;
+    await new Promise((resolve) => server.close(resolve));
+    assert.equal(begun.length, 2);
+  });
+
+  it("is closed when very many answers are owed over it", async (t) => {
+    const { raw, come, begun } = await listening(t);
+    raw.socket.write(head("GET /").repeat(200));
+    while (come() < 200) await delay(10);
+    raw.socket.write(head("GET /").repeat(100_000));
+    await raw.closed();
+    assert.ok(come() < 10_000, `${come()} requests were read`);
+    assert.equal(begun.length, 1);
+  });
+});
+
+describe("requests of many connections at once", () => {
+  it("go on after the event loop has gone round when they have taken 20 ms, callers in turn", async (t) => {
+    let now = 1000;
+    t.mock.method(performance, "now", () => now);
+    const turns = new RequestTurns();
+    const [one, other] = [{}, {}];
+    const begun: string[] = [];
+    const rounds: number[] = [];
+    let round = 0;
+    const begin = (caller: object, name: string) =>
+      turns.begin(caller, () => {
+        begun.push(name);
+        rounds[round] = (rounds[round] ?? 0) + 1;
+        now += 10;
+      });
+    for (let index = 0; index < 9; index++) begin(one, `one ${index}`);
+    begin(other, "other");
+    assert.deepEqual(begun, ["one 0", "one 1"]);
+    for (round = 1; begun.length < 10 && round < 100; round++) await new Promise(setImmediate);
+    assert.deepEqual(begun.slice(2, 4), ["one 2", "other"]);
+    assert.equal(begun.length, 10);
+    assert.ok(Math.max(...rounds) <= 2, `${rounds} in a round`);
+    now += 10;
+    await new Promise(setImmediate);
+    begin(one, "at once");
+    assert.equal(begun.at(-1), "at once");
+  });
+});
