@@ -78,6 +78,7 @@ export class LocalEngine implements Engine {
   readonly #ages = new Ages();
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
+  readonly #submitting = new Map<string, Promise<void>>();
   readonly #scripts = new Map<string, string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
@@ -116,7 +117,16 @@ export class LocalEngine implements Engine {
     return new AttemptFolder(this.#jobsDir, key);
   }
 
+  /** Once at a time: two that prepare a folder would give it to two users. */
   async submit(spec: JobSpec): Promise<void> {
+    const underWay = this.#submitting.get(spec.key);
+    if (underWay) return underWay;
+    const submitting = this.#submit(spec).finally(() => this.#submitting.delete(spec.key));
+    this.#submitting.set(spec.key, submitting);
+    return submitting;
+  }
+
+  async #submit(spec: JobSpec): Promise<void> {
     const folder = this.#folder(spec.key);
     const wanted = spec.requirements?.trim() || undefined;
     const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);

@@ -18,13 +18,16 @@ supervise() {
   trap '' PIPE
   cd "$1" 2>/dev/null || exit 0
 
-  # Who we are, before the claim: whoever sees a claim also sees whose it is.
+  # Who we are, before the claim: whoever sees a claim also sees whose it is. Once for a folder: somebody who comes second
+  # must change neither this nor the record of the first one's end.
   read -r stat </proc/self/stat
   pid=${stat%% *}
   set -f
   # Fields from the third on; the second, the name in brackets, may hold spaces.
   set -- "$1" ${stat##*) }
-  echo "$pid ${21} $boot" >supervisor || exit 0
+  set -C
+  { echo "$pid ${21} $boot" >supervisor; } 2>/dev/null || exit 0
+  set +C
   # Room for the end, which must be told on a full disk too: it is written over these blanks.
   echo "                                " >exit || exit 0
   [ -z "$claim_delay" ] || sleep "$claim_delay"
