@@ -99,7 +99,7 @@ describe("millrace credentials", () => {
     assert.match(await cli.print("credentials", "ls"), /^region\tteam\tno\tKEY, REGION=eu-central-1\t/m);
     const job = await cli.write("region.sh", 'echo "$REGION $KEY"');
     assert.equal(await cli.print("job", "run", job, "-c", "region"), `eu-central-1 ${"*".repeat(11)}\n`);
-    await cli.print("credentials", "rm", "region");
+    await cli.print("credentials", "rm", "region", "--yes");
   });
 
   test("default shows, chooses and takes away what jobs get that name none", async () => {

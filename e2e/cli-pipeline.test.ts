@@ -70,7 +70,7 @@ describe("millrace pipeline", () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /error: The pipeline \S+ failed\n {2}why: second\.sh \(job .* failed: .*exit code 1\.\n next: millrace pipeline rerun/,
+      /error: The pipeline \S+ failed\n {2}why: second\.sh \(job .* failed: .*exit code 1\. It wrote nothing to its log\.\n next: millrace pipeline rerun/,
     );
     assert.match(await cli.print("pipeline", "status", name), /✖ third\.sh +CANCELED/);
     await gate.open();

@@ -8,13 +8,13 @@ import { type Command, commands } from "../src/arguments.ts";
 /** They look, make something new, or change what can be changed back by the same command. */
 const takesNothing = [
   ...["serve", "doctor", "completion", "audit", "backup verify"],
-  ...["auth login", "auth token", "auth team", "auth approve", "auth deny", "admin token", "admin link"],
+  ...["auth login", "auth token", "auth team", "auth approve", "auth deny", "auth status", "admin token", "admin link"],
   ...["user add", "user ls", "user show", "user set", "user enable"],
   ...["team add", "team ls", "team show", "team usage", "team members", "team add-member", "team invite"],
   ...["team invitations", "team dataset-copies", "token create", "token ls"],
   ...["job run", "job ls", "job logs", "job show", "job usage", "job rerun", "job clusters"],
   ...["dataset ls", "dataset show", "dataset lineage", "dataset edit"],
-  ...["pipeline create", "pipeline status", "pipeline list", "pipeline pause", "pipeline resume"],
+  ...["pipeline create", "pipeline status", "pipeline list", "pipeline ls", "pipeline pause", "pipeline resume"],
   ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
   ...["credentials ls", "credentials default"],

@@ -14,10 +14,9 @@ export const parseExactly = (text: string, readNumber: (source: string) => unkno
     typeof value === "number" && source !== undefined ? readNumber(source) : value,
   );
 
+/** A string, also one that does not end: tried again from each of its quotes, that would take for ever. */
+const stringOrBare = /"[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
+
 /** The dataset library writes NaN and Infinity bare, which is no JSON: puts something else in their place. */
 export const replaceBareNumbers = (text: string, write: (word: string) => string): string =>
-  /NaN|Infinity/.test(text)
-    ? text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:NaN|Infinity)/g, (part) =>
-        part.startsWith('"') ? part : write(part),
-      )
-    : text;
+  /NaN|Infinity/.test(text) ? text.replace(stringOrBare, (part) => (part.startsWith('"') ? part : write(part))) : text;

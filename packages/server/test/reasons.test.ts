@@ -415,6 +415,9 @@ describe("a reason is bounded", () => {
       escapes: `${esc}[0`,
       titles: `${esc}]0`,
       brackets: "[00:00<",
+      margins: "  + Exception Group Traceback (most recent call last):\n  | ",
+      "an endless margin": `  + Exception Group Traceback (most recent call last):\n  ${"| ".repeat(500_000)}x\u2028\n`,
+      separators: "\u2028",
       blanks: "\n",
       returns: "\r",
     };

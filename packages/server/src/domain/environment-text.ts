@@ -4,20 +4,9 @@ import { ApiError, invalid, processLimits, variableBytes } from "@millrace/contr
 
 /** What somebody asks for: lines that cannot be read, and variables that no process could be given, are refused. */
 export function readEnvironment(text: string, field = "environment"): Record<string, string> {
-  const lines = withoutQuoted(text);
-  // Counted before anything else is done with it: reading a thousand times as many would hold up everybody.
-  if ((lines.match(assignment)?.length ?? 0) > 2 * processLimits.count) throw tooMany(field);
-  checkLines(lines, field);
+  checkLines(text, field);
   return checkVariables(parseEnvironment(text), field);
 }
-
-/** Whatever the parser takes for one, with a good name or not. */
-const assignment = /^[^#=\n]+=/gm;
-const quotedValue = /^([^#=\n]+=)[ \t]*("[^"]*"|'[^']*'|`[^`]*`)/gm;
-
-/** Quoted values may have several lines; the number of lines stays. */
-const withoutQuoted = (text: string) =>
-  text.replace(quotedValue, (_, name: string, value: string) => `${name}${"\n".repeat(value.split("\n").length - 1)}`);
 
 const tooMany = (field: string) => invalid(field, `at most ${processLimits.count} variables`);
 
@@ -60,12 +49,43 @@ function checkSize(name: string, value: string, field: string): void {
   throw new ApiError("invalid", `${field}: expected ${most}, got ${bytes}. Attach what is long as a file.`);
 }
 
-/** The parser drops a line that it cannot read without a word; a forgotten `=` should not go unnoticed. */
+/**
+ * The parser drops a line that it cannot read without a word; a forgotten `=` should not go unnoticed. Variables are counted
+ * before they are parsed: a thousand times as many would hold up everybody. No character is looked at more than a few times.
+ */
 function checkLines(text: string, field: string): void {
-  for (const [index, line] of text.split("\n").entries()) {
-    const content = line.trim();
-    if (content === "" || content.startsWith("#") || content.indexOf("=") > 0) continue;
+  const unclosed = new Set<string>();
+  let assignments = 0;
+  for (let at = 0, number = 1; at < text.length; number++) {
+    const end = endOfLine(text, at);
+    const line = text.slice(at, end);
+    const begin = at;
+    at = end + 1;
+    if (line.trim() === "" || line.trimStart().startsWith("#")) continue;
+    const equals = line.indexOf("=");
     // The line itself is not repeated: it may be a secret that lost its name.
-    throw invalid(field, `NAME=VALUE in line ${index + 1}`);
+    if (equals === -1 || line.slice(0, equals).trim() === "") throw invalid(field, `NAME=VALUE in line ${number}`);
+    if (++assignments > 2 * processLimits.count) throw tooMany(field);
+    const close = endOfQuoted(text, begin + equals + 1, unclosed);
+    if (close === undefined || close < end) continue;
+    number += text.slice(end, close).split("\n").length - 1;
+    at = endOfLine(text, close) + 1;
   }
+}
+
+function endOfLine(text: string, from: number): number {
+  const end = text.indexOf("\n", from);
+  return end === -1 ? text.length : end;
+}
+
+/** A quoted value may have several lines. Undefined: it is not quoted, or its quotes never close, which is asked once. */
+function endOfQuoted(text: string, from: number, unclosed: Set<string>): number | undefined {
+  let start = from;
+  while (text[start] === " " || text[start] === "\t") start++;
+  const quote = text[start] ?? "";
+  if (!["'", '"', "`"].includes(quote) || unclosed.has(quote)) return undefined;
+  const close = text.indexOf(quote, start + 1);
+  if (close !== -1) return close;
+  unclosed.add(quote);
+  return undefined;
 }

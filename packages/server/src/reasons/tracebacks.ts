@@ -103,11 +103,18 @@ function groupAt(lines: readonly string[], from: number): Block {
   while (end < lines.length && /^\s+[|+]/.test(lines[end] ?? "")) end++;
   const named = lines
     .slice(from, end)
-    .map((line) => /^[\s|]*\| (\S.*)$/.exec(line)?.[1] ?? "")
+    .map(behindMargin)
     .filter((line) => exception.test(line.slice(0, 1000)) && !line.includes(header));
   const [first = "", ...members] = named;
   const leaves = members.filter((line) => !/\(\d+ sub-exceptions?\)$/.test(line));
   return { end, message: [first, leaves.slice(0, 5).join("; ")].filter(Boolean).join(": ") };
+}
+
+/** What stands after `| `; empty: the line has no margin. Without an expression, which could look at a long margin again and again. */
+function behindMargin(line: string): string {
+  let at = 0;
+  while (line[at] === "|" || line[at] === " " || line[at] === "\t") at++;
+  return line.slice(at - 2, at) === "| " ? line.slice(at) : "";
 }
 
 /** Lines that may belong to the message; what was written after it cannot be told from them. */
