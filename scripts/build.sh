@@ -33,7 +33,7 @@ else
     --target=node24 --packages=external --log-level=warning --outdir=dist || exit
 fi
 # What is read at run time lies beside the module that reads it: in a bundle, at the top.
-(cd src && find . \( -name '*.sh' -o -name '*.py' \)) | while read -r file; do
+(cd src && find . \( -name '*.sh' -o -name '*.py' -o -name '*.txt' \)) | while read -r file; do
   folder=dist
   grep -q '"sideEffects": false' package.json && folder=dist/$(dirname "$file")
   mkdir -p "$folder" && cp "src/$file" "$folder/"

@@ -74,6 +74,13 @@ export const settings = {
     description: "what stands between a job and the machine: none, uid, bwrap, or auto for the strongest that works",
     parse: choice("auto", "none", "uid", "bwrap"),
   }),
+  uv: setting({
+    env: "MILLRACE_UV",
+    fallback: "auto",
+    description:
+      "what builds virtualenvs: auto for uv, which is put into the data folder where the machine has none; machine for uv only where the machine has it; never for pip",
+    parse: choice("auto", "machine", "never"),
+  }),
   jobUsers: setting({
     env: "MILLRACE_JOB_UIDS",
     fallback: "61000-61999",

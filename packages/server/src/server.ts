@@ -142,6 +142,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const engine = await LocalEngine.open({
     dataDir: config.dataDir,
     isolation: config.isolation,
+    uv: config.uv,
     users: config.jobUsers,
     jobPaths: config.jobPaths,
     hidden: [keyFilePath(config)],

@@ -68,6 +68,14 @@ describe("an environment that is being built", () => {
     assert.equal(await why(), undefined);
     folder.write("building", `${built}\n`);
     assert.match((await why()) ?? "", /over its limit of 1 MiB in its folders/);
+    // From a cache: only what it grew by.
+    await rm(join(built, "large"));
+    await mkdir(join(dataDir, "cache"));
+    await writeFile(join(dataDir, "cache/package"), Buffer.alloc(2 * 1024 ** 2, 1));
+    folder.write("building", `${built}\n${2 * 1024 ** 2}\n`);
+    assert.equal(await why(), undefined);
+    folder.write("building", `${built}\n4096\n`);
+    assert.match((await why()) ?? "", /over its limit of 1 MiB in its folders/);
     await rm(dataDir, { recursive: true });
   });
 });

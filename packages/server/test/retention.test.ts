@@ -198,6 +198,7 @@ describe("old virtualenvs", () => {
     assert.deepEqual(await left(), ["building", "young"]);
   });
 
+  const mebibyte = 1024 ** 2;
   it("of a team go beyond its quota, those first that no job used for longest; not what a running job uses", async () => {
     const jobsDir = join(envsDir, "jobs");
     const team = async (name: string) =>
@@ -205,7 +206,8 @@ describe("old virtualenvs", () => {
     const [mine, others] = [await team("mine"), await team("others")];
     for (const [index, name] of ["a", "b", "c", "d"].entries()) {
       await make(`${mine}/${name}`, 10 - index);
-      await writeFile(join(envsDir, `${mine}/${name}.size`), "10\n");
+      await writeFile(join(envsDir, `${mine}/${name}/large`), Buffer.alloc(mebibyte, 1));
+      await writeFile(join(envsDir, `${mine}/${name}.size`), `${mebibyte}\n`);
     }
     await make(`${others}/old`, 20);
     const client = await server.client();
@@ -224,16 +226,24 @@ describe("old virtualenvs", () => {
         jobsDir,
         envDays: 30,
         serverId: attempt?.server_id ?? "",
-        disk: { isLow: async (more = 0) => isLow && more > -15 } as unknown as Disk,
+        disk: { isLow: async (more = 0) => isLow && more > -1.5 * mebibyte } as unknown as Disk,
         quotas: { ...noQuotas, environments: quota },
       }).runOnce();
     const kept = async () =>
       (await readdir(join(envsDir, String(mine)))).filter((name) => /^[a-d]$/.test(name)).join("");
     await keeping(0);
     assert.equal(await kept(), "abcd");
-    await keeping(25);
+    await mkdir(join(envsDir, `${mine}/cache`));
+    await writeFile(join(envsDir, `${mine}/cache/package`), Buffer.alloc(mebibyte, 1));
+    await keeping(2.5 * mebibyte);
     assert.equal(await kept(), "ad", "a is in use; b and c were used before d");
-    assert.equal((await usageOf(server.store.db, mine)).environments, 20);
+    assert.deepEqual(
+      (await readdir(join(envsDir, String(mine)))).filter((name) => name.startsWith("cache")),
+      ["cache.lock"],
+      "what they shared goes with the first of them",
+    );
+    const { environments } = await usageOf(server.store.db, mine);
+    assert.ok(environments >= 2 * mebibyte && environments < 2.2 * mebibyte, String(environments));
     await keeping(0, true);
     assert.equal(await kept(), "a", "on a full disk whatever nobody uses goes");
     assert.ok(!(await readdir(join(envsDir, String(others)))).includes("old"), "whosever it is");

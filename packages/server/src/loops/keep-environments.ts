@@ -2,11 +2,12 @@
  * Keeps the environments of each team within its quota: beyond it those go that no job has used for longest, and when the
  * disk is nearly full, whosever they are. What a running job uses stays. A job that needs one again builds it again.
  */
-import { readFile } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Disk } from "../disk.ts";
 import { type DiskQuotas, diskQuota } from "../domain/quotas.ts";
 import { Signal } from "../domain/signals.ts";
+import { diskUsage } from "../engines/disk-usage.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
 import { setUsage } from "../store/team-usage.ts";
@@ -16,6 +17,7 @@ import {
   type EnvironmentsContext,
   type KeptEnvironment,
   keptEnvironments,
+  removeCache,
   removeEnvironment,
   teamsWithEnvironments,
 } from "./old-environments.ts";
@@ -30,6 +32,7 @@ export interface KeepEnvironmentsContext extends EnvironmentsContext {
 const settling = 60_000;
 
 export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
+  const measure = measuring();
   return {
     name: "keep-environments",
     signal: new Signal(),
@@ -38,7 +41,7 @@ export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
       const teams = await teamsWithEnvironments(context.envsDir);
       const inUse = await usedNow(context);
       const idle: KeptEnvironment[] = [];
-      for (const team of teams) idle.push(...(await keepWithinQuota(context, team, inUse)));
+      for (const team of teams) idle.push(...(await keepWithinQuota(context, team, inUse, measure)));
       await makeRoom(context, idle);
     },
   };
@@ -52,6 +55,28 @@ async function usedNow({ store, serverId, jobsDir }: KeepEnvironmentsContext): P
   return new Set(paths.map((path) => path.trim()));
 }
 
+/** Counting takes a while: it is done again when something was built, removed or tried. */
+function measuring(): (folder: string) => Promise<number> {
+  const known = new Map<string, { readonly signs: string; readonly bytes: number }>();
+  return async (folder) => {
+    const names = (await readdir(folder).catch(() => [])).filter((name) => /\.size$|^cache\.lock$/.test(name)).sort();
+    const times = await Promise.all(
+      names.map((name) =>
+        stat(join(folder, name)).then(
+          ({ mtimeMs }) => `${name} ${mtimeMs}`,
+          () => "",
+        ),
+      ),
+    );
+    const signs = times.join();
+    const before = known.get(folder);
+    if (before?.signs === signs) return before.bytes;
+    const bytes = await diskUsage([folder]).catch(() => before?.bytes ?? 0);
+    known.set(folder, { signs, bytes });
+    return bytes;
+  };
+}
+
 const longestUnused = (a: KeptEnvironment, b: KeptEnvironment) => a.used - b.used;
 
 /** Returns those that stay and nobody uses. */
@@ -59,20 +84,25 @@ async function keepWithinQuota(
   context: KeepEnvironmentsContext,
   team: number,
   inUse: ReadonlySet<string>,
+  measure: (folder: string) => Promise<number>,
 ): Promise<KeptEnvironment[]> {
   const { store, clock, envsDir, quotas } = context;
-  const kept = await keptEnvironments(join(envsDir, String(team)));
+  const folder = join(envsDir, String(team));
+  const kept = await keptEnvironments(folder);
   const own = await quotasOf(store.db, team);
   const quota = diskQuota(own, "environments", quotas);
-  let bytes = kept.reduce((sum, environment) => sum + environment.bytes, 0);
+  let bytes = await measure(folder);
   // One that was taken just now may be about to be used.
   const before = clock.now() - settling;
   const idle = kept.filter(({ path, used }) => !inUse.has(path) && used < before).sort(longestUnused);
   while (quota > 0 && bytes > quota) {
     const oldest = idle.shift();
     if (!oldest) break;
-    if (await removeUnused(context, oldest)) bytes -= oldest.bytes;
+    // What is shared with others, or with the cache, which goes too, is not told by its size.
+    if (await removeUnused(context, oldest)) bytes = await diskUsage([folder]).catch(() => bytes);
   }
+  // Packages of builds that failed lie there, too.
+  if (quota > 0 && bytes > quota) await removeCache(context, folder);
   if (own) await store.write((db) => setUsage(db, team, "environments", bytes));
   return idle;
 }

@@ -1,7 +1,10 @@
-/** Removes virtualenvs. Each use sets the time of the mark beside it, `<name>.ready`; `<name>.size` has its bytes on disk. */
+/**
+ * Removes virtualenvs. Each use sets the time of the mark beside it, `<name>.ready`; `<name>.size` has its bytes on disk. The
+ * cache that a team's share goes with the first of them: files of both would stay on disk for it.
+ */
 import { execFile } from "node:child_process";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Logger } from "pino";
 import { type Clock, day } from "../domain/clock.ts";
@@ -33,7 +36,7 @@ const mark = ".ready";
  * seconds since the epoch.
  */
 const putAway = `
-[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" && mv -T "$1" "$1${trash}"
+[ "$(stat -c %Y "$1${mark}")" -lt "$2" ] && rm -f "$1${mark}" "$1.size" "$1.compile" && mv -T "$1" "$1${trash}"
 `;
 
 /** Teams that have some. */
@@ -80,8 +83,21 @@ export async function removeEnvironment(
     () => true,
     () => false,
   );
-  if (taken) await drop(context, `${path}${trash}`);
-  return taken;
+  if (!taken) return false;
+  await drop(context, `${path}${trash}`);
+  await removeCache(context, dirname(path));
+  return true;
+}
+
+/** Unless an environment is being built from it. */
+export async function removeCache(context: Pick<EnvironmentsContext, "log">, folder: string): Promise<void> {
+  const cache = join(folder, "cache");
+  const words = ["-n", `${cache}.lock`, "mv", "-T", cache, `${cache}${trash}`];
+  const taken = await promisify(execFile)("flock", words).then(
+    () => true,
+    () => false,
+  );
+  if (taken) await drop(context, `${cache}${trash}`);
 }
 
 async function dropTrash(context: EnvironmentsContext, folder: string): Promise<void> {

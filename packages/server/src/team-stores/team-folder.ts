@@ -2,19 +2,9 @@
  * Where a team's store lies: a folder that is the server's own, and in it one that the team's jobs share by its group.
  * The server makes that one and never opens anything in it.
  */
-import { randomInt } from "node:crypto";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { giveToNobody } from "../engines/nobodys-user.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -77,23 +67,9 @@ export class TeamFolder {
     const draft = this.file("data.new");
     rmSync(draft, { recursive: true, force: true });
     mkdirSync(draft, { mode: 0o700 });
-    if (isRoot) giveGroup(draft, groupsBelow(dirname(this.path)));
+    if (isRoot) giveToNobody(draft, groupsBelow(dirname(this.path)));
     chmodSync(draft, isRoot ? 0o2770 : 0o700);
     renameSync(draft, this.data);
-  }
-}
-
-/** By chance from far above the accounts of any machine; where such numbers do not exist, from below the last that do. */
-function giveGroup(path: string, taken: ReadonlySet<number>): void {
-  const choose = (first: number, last: number) => {
-    let id = randomInt(first, last);
-    while (taken.has(id)) id = randomInt(first, last);
-    chownSync(path, id, id);
-  };
-  try {
-    choose(2 ** 21, 2 ** 31 - 2);
-  } catch {
-    choose(62_000, 65_500);
   }
 }
 

@@ -30,6 +30,7 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
         dataDir,
         bootId,
         isolation,
+        uv: "never",
         users: { first: 61000, last: 61999 },
         jobPaths: [],
         hidden: [],

@@ -159,9 +159,16 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
-  /** The environment that is built for it; empty: none just now. */
-  building(): string {
-    return this.#text("building").trim();
+  /** The environment that it runs in; empty: none, or not yet. */
+  venv(): string {
+    return this.#text("venv").trim();
+  }
+
+  /** The environment that is built for it, and the bytes of its team's cache before, where it is built from one. */
+  building(): { readonly environment: string; readonly cacheBytes: number | undefined } | undefined {
+    const [environment, bytes] = this.#text("building").trim().split("\n");
+    if (!environment) return undefined;
+    return { environment, cacheBytes: bytes === undefined ? undefined : Number(bytes) };
   }
 
   /** The control group of the attempt; undefined: it has none. */
@@ -178,7 +185,7 @@ export class AttemptFolder {
   /** The interpreter that works with the team's datasets; null: none does, or the environment is not there yet. */
   python(): Python | null {
     const text = this.#text("python");
-    const venv = this.#text("venv").trim();
+    const venv = this.venv();
     if (text === "") return null;
     const { path, folders } = JSON.parse(text) as Python;
     return venv === "" ? { path, folders } : { path: join(venv, "bin/python"), folders: [venv, ...folders] };

@@ -1,26 +1,30 @@
 # Makes sure that the virtualenv of a job exists, building it at most once however many jobs need it. Sourced by a plan,
 # in the attempt's folder, with the rights of the server; what strangers wrote runs inside, by functions of the plan:
-# `stage` copies the files that requirements name and prints what tells them apart, `build_shared` and `build_own` fill
-# the folder $MILLRACE_VENV.
-# Set by the plan: envs (the team's folder of environments), key, named (not empty where the requirements may name local files),
-# owner (user of the job, or empty), evict (ends every process of that user, where nothing else does).
+# `stage` copies the files that requirements name and prints what tells them apart; `build_wheels`, `build_shared` and
+# `build_own` fill the folder $MILLRACE_VENV.
+# Set by the plan: envs (the team's folder of environments), key, named (not empty where the requirements may name local
+# files), owner (user of the job, or empty), evict (ends every process of that user, where nothing else does), python with
+# its version and folders; uv (a program of the machine's, or empty), tools (where our own is kept, or empty); wheels (not
+# empty where packages that need no building may come from the team's cache), keeper (user of that cache, or empty).
 
 cancelled() {
   [ -e cancel ] && exit 143
 }
 
-# Folders that nobody has put anything into, and nobody left who could: cloning a repository may run the job's commands.
+# Folders for this user that nobody has put anything into, and nobody left who could: cloning a repository may run the
+# job's commands.
 fresh() {
   evict || exit
   rm -rf build
   mkdir -m 0700 build && mkdir -m 0700 build/files build/home build/tmp || exit
-  cp input/requirements.txt build/files/.millrace-requirements.txt || exit
-  [ -z "$owner" ] || chown -R "$owner:$owner" build || exit
+  cp input/requirements.txt build/files/.millrace-requirements.txt && cp input/build-env build/env || exit
+  cp input/build.sh input/pip-settings.py build/ || exit
+  [ -z "$1" ] || chown -R "$1:$1" build || exit
 }
 
 build=build_shared
 if [ -n "$named" ]; then
-  fresh
+  fresh "$owner"
   staged=$(stage) || exit
   case $staged in
   own)
@@ -66,26 +70,52 @@ seal() {
   chown -R -h 0:0 "$MILLRACE_VENV" && chmod -R u-s,g-s,go-w,a+rX "$MILLRACE_VENV"
 }
 
+# An empty one, for this user to fill. While it is built it counts to what the job may take.
+begin() {
+  rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
+  mkdir "$MILLRACE_VENV" || exit
+  echo "$MILLRACE_VENV" >building || exit
+  [ -z "$1" ] || chown "$1:$1" "$MILLRACE_VENV" || exit
+}
+
+keep() {
+  du -s --block-size=1 "$MILLRACE_VENV" | cut -f1 >"$MILLRACE_VENV.size"
+  sync -f "$MILLRACE_VENV" 2>/dev/null
+  rm -f building
+  true >"$MILLRACE_VENV.ready"
+  use ""
+}
+
 exec 9>"$MILLRACE_VENV.lock"
 take -s
 use "Using cached virtualenv"
 take -x
 use "Using cached virtualenv"
-rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size"
-mkdir "$MILLRACE_VENV" || exit
-# While it is built it counts to what the job may take.
-echo "$MILLRACE_VENV" >building || exit
-[ -z "$owner" ] || chown "$owner:$owner" "$MILLRACE_VENV" || exit
-[ -n "$named" ] || fresh
-# Strangers do not get the lock: they could let go of it.
-if ("$build") 9>&-; then
-  if seal; then
-    du -s --block-size=1 "$MILLRACE_VENV" | cut -f1 >"$MILLRACE_VENV.size"
-    sync -f "$MILLRACE_VENV" 2>/dev/null
-    rm -f building
-    true >"$MILLRACE_VENV.ready"
-    use ""
+[ -z "$tools" ] || . "$uv_script"
+echo "Building virtualenv with Python $version"
+# Strangers do not get the locks: they could let go of them.
+if [ -n "$wheels" ] && [ -n "$uv" ]; then
+  # Only uv runs, as a user that no job ever is: what it puts into the cache is what was published. Its files need no
+  # sealing, and are compiled later, by the server: the job does not wait for that.
+  begin "$keeper"
+  fresh "$keeper"
+  exec 7>"$envs/cache.lock"
+  flock -s 7
+  # What the cache grows by counts to the job, too.
+  du -s --block-size=1 "$envs/cache" | cut -f1 >>building || exit
+  if (build_wheels) 7>&- 9>&-; then
+    rm -rf build
+    echo "$folders" >"$MILLRACE_VENV.compile"
+    keep
   fi
+  exec 7>&-
+  cancelled
+  true >"$envs/cache.lock"
+fi
+begin "$owner"
+[ -n "$named" ] || fresh "$owner"
+if ("$build") 9>&-; then
+  seal && keep
 fi
 echo "The virtualenv could not be built" >&2
 rm -rf "$MILLRACE_VENV" build

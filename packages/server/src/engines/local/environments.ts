@@ -3,11 +3,10 @@
  * in a folder that holds nothing of the job's but the files that its requirements name.
  */
 import { createHash } from "node:crypto";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import type { JobSpec } from "../engine.ts";
 import type { PlanInput } from "./plan.ts";
 import { quote, words } from "./shell.ts";
+import { TeamEnvironments } from "./team-environments.ts";
 
 /** Which index to install from is for the job to say, and part of the key. What else it sets is not for the build. */
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
@@ -52,23 +51,36 @@ export const namesFiles = (requirements: string): boolean =>
     return archive.test(text) && !text.includes("://");
   });
 
-/** Those of one team lie together: what a team keeps is counted. */
-const teamEnvironments = ({ tools, spec }: Pick<PlanInput, "tools" | "spec">) =>
-  join(tools.envsDir, String(spec.teamId));
-
-/** Everybody may pass: what lies there is closed, or to be read. */
-export const makeTeamEnvironments = (input: Pick<PlanInput, "tools" | "spec">) =>
-  mkdirSync(teamEnvironments(input), { recursive: true, mode: 0o711 });
+/**
+ * Whether all that is asked for can be packages that need no building, from an index. A direct reference, or the wish for
+ * sources, runs code of a package.
+ */
+const wantsWheels = (requirements: string) => !/@|--no-binary/.test(requirements);
 
 export function environmentPhase(input: PlanInput): string {
-  const { folder, isolation, spec, requirements = "" } = input;
+  const { folder, isolation, interpreter, tools, spec, requirements = "" } = input;
+  const { folder: envs, keeper } = environmentsOf(input);
+  const named = namesFiles(requirements) || indexIsLocal(spec);
+  const wheels = isolation.level !== "none" && !named && wantsWheels(requirements);
   const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
   return [
-    `  envs=${quote(teamEnvironments(input))} key=${keyOf(input)}`,
-    `  named=${namesFiles(requirements) || indexIsLocal(spec) ? "yes" : ""} owner=${owner}`,
+    `  envs=${quote(envs)} key=${keyOf(input)} named=${named ? "yes" : ""} owner=${owner}`,
+    `  python=${quote(interpreter?.path ?? "")} version=${quote(interpreter?.version ?? "")}`,
+    `  folders=${quote((interpreter?.folders ?? []).join("\n"))}`,
+    `  wheels=${wheels ? "yes" : ""} keeper=${keeper ?? ""} uv=${quote(tools.uv ?? "")}`,
+    ownUvLines(tools),
     `  evict() { ${isolation.evict(folder)}; }`,
     `  . ${quote(input.tools.environmentScript)}`,
   ].join("\n");
+}
+
+const environmentsOf = ({ tools, spec, isolation }: PlanInput) =>
+  new TeamEnvironments(tools.envsDir, spec.teamId, isolation.level !== "none");
+
+function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
+  if (uv !== undefined || !ownUv) return "  tools=";
+  const { version, list, script, folder } = ownUv;
+  return `  tools=${quote(folder)} uv_version=${version} uv_list=${quote(list)} uv_script=${quote(script)}`;
 }
 
 /** Everything that the build is given; the files that requirements name come to it where they are at hand. */
@@ -76,7 +88,9 @@ function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings
   const { teamId, person } = spec;
   const { platform, arch } = process;
   const sorted = Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1));
-  const parts = { teamId, person, interpreter, platform, arch, uv: tools.uv, requirements, settings: sorted };
+  // Where our own cannot be had pip takes its place; what is installed is the same.
+  const uv = tools.uv ?? tools.ownUv?.version;
+  const parts = { teamId, person, interpreter, platform, arch, uv, requirements, settings: sorted };
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 40);
 }
 
@@ -86,17 +100,22 @@ export function environmentFunctions(input: PlanInput): Record<string, string> {
   const readable = [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])];
   const python = interpreter?.path ?? "";
   const script = (name: string) => folder.file(`input/${name}`);
-  const build = (building: "files" | "work", text: string) => {
-    const rest = words(python, text, tools.uv ?? "");
-    const command = `/bin/sh ${quote(script("build.sh"))} "$MILLRACE_VENV" ${rest}`;
-    return isolation.enter({ folder, readable, building, command });
-  };
+  const own = tools.uv === undefined && tools.ownUv ? { programs: quote(tools.ownUv.folder) } : {};
+  const text = ".millrace-requirements.txt";
+  const fill = (cache: string, compile: string) =>
+    `/bin/sh ${quote(folder.file("build/build.sh"))} "$MILLRACE_VENV" ${words(python, text)} "$uv" ${words(cache, compile)}`;
+  // Whoever may write to an environment compiles it by using it.
+  const build = (building: "files" | "work") =>
+    isolation.enter({ folder, readable, building, ...own, command: fill("", isolation.level === "none" ? "" : "yes") });
+  const { folder: envs, keeper, cache } = environmentsOf(input);
+  const wheels = { user: keeper, writable: quote(envs), command: fill(cache, "") };
   const settled = indexIsLocal(spec) ? ["own"] : [];
   const staged = [script("requirements.txt"), folder.file("build/files"), ...settled];
   const stage = words(python, "-I", script("stage.py"), ...staged);
   return {
     stage: isolation.enter({ folder, readable, building: "work", command: stage }),
-    build_shared: build("files", ".millrace-requirements.txt"),
-    build_own: build("work", ".millrace-requirements.txt"),
+    build_wheels: isolation.enter({ folder, readable, building: "files", ...own, ...wheels }),
+    build_shared: build("files"),
+    build_own: build("work"),
   };
 }

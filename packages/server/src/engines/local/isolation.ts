@@ -21,6 +21,12 @@ export interface Inside {
    * `files`, with nothing of the job's in sight; or in its working folder, where what is built is the job's alone.
    */
   readonly building?: "files" | "work";
+  /** A shell word: a folder that it may write to while it builds, instead of the environment alone. */
+  readonly writable?: string;
+  /** Who runs it, if not the attempt's user. */
+  readonly user?: number | undefined;
+  /** A shell word: a folder of programs that are the server's own. */
+  readonly programs?: string | undefined;
   /** The team's store, where the command works with it. */
   readonly store?: StoreAccess | undefined;
   /** Shell words of the command. */
@@ -79,7 +85,7 @@ export interface Programs {
 /** Where a command runs, in the attempt's folder; where its variables are there; and the way back from the one to the other. */
 const placeOf = (building: Inside["building"]) => ({
   cwd: building === "files" ? "build/files" : "work",
-  environment: building === undefined ? "input/env" : "input/build-env",
+  environment: building === undefined ? "input/env" : "build/env",
   back: building === "files" ? "../.." : "..",
 });
 
@@ -257,11 +263,11 @@ export class UserIsolation implements Isolation {
     if (group !== undefined) await endAllOf(this.#options.programs.setpriv, group);
   }
 
-  enter({ folder, building, store, command }: Inside): string {
+  enter({ folder, building, user, store, command }: Inside): string {
     const { programs } = this.#options;
     const { cwd, environment, back } = placeOf(building);
     const inside = startInside(`${back}/${environment}`, command);
-    const become = words(programs.setsid, ...becoming(programs.setpriv, folder.owner(), store?.group));
+    const become = words(programs.setsid, ...becoming(programs.setpriv, user ?? folder.owner(), store?.group));
     return `  cd ./${cwd} || exit\n  exec ${defaults(programs)} ${become} ${inside}`;
   }
 }
@@ -332,9 +338,9 @@ export class SandboxIsolation implements Isolation {
   /** Its namespace ends with its first process. */
   async endConfined(): Promise<void> {}
 
-  enter({ folder, readable, building, store, command }: Inside): string {
+  enter({ folder, readable, building, writable, user, programs: tools, store, command }: Inside): string {
     const { programs, sandbox, accounts, users, filter } = this.#options;
-    const uid = folder.owner();
+    const uid = user ?? folder.owner();
     const shared = store ? [store.folder] : [];
     const { cwd, environment } = placeOf(building);
     const own = building === undefined ? ["work"] : building === "work" ? ["work", "build"] : ["build"];
@@ -342,13 +348,16 @@ export class SandboxIsolation implements Isolation {
     const attempt = { path: folder.path, ...accounts(uid), readable, shared, own, cwd, tmp };
     const view = words(...sandbox.words(attempt, filter !== undefined));
     const how = building === undefined ? "--ro-bind" : "--bind";
-    // The folder above it would otherwise be the maker's alone, and the job could not pass.
-    const mount = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
+    // The folder above it would otherwise be the maker's alone, and the job could not pass. A folder that holds it stands
+    // for both: between two mounts no file can have two names.
+    const venv = `\${MILLRACE_VENV:+--dir "\${MILLRACE_VENV%/*}" ${how} "$MILLRACE_VENV" "$MILLRACE_VENV"}`;
+    const mount = writable === undefined ? venv : `--bind ${writable} ${writable}`;
+    const shown = tools === undefined ? "" : `--ro-bind ${tools} ${tools} `;
     const become = users ? `${words(...becoming(users.programs.setpriv, uid, store?.group))} ` : "";
     const inside = startInside(folder.file(environment), command);
     const rules = filter === undefined ? "" : ` ${filterDescriptor}<${quote(filter)}`;
     return [
-      `  exec ${defaults(programs)} ${view} ${mount} -- \\`,
+      `  exec ${defaults(programs)} ${view} ${shown}${mount} -- \\`,
       `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}${rules}`,
     ].join("\n");
   }

@@ -1,4 +1,5 @@
 /** What an attempt may use, and how it is told that it used more. */
+import { dirname, join } from "node:path";
 import { diskUsage } from "../disk-usage.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 
@@ -37,6 +38,13 @@ export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number)
 export const overLog = (folder: AttemptFolder, limits: JobLimits): string | undefined =>
   limits.log > 0 && folder.logSize() > limits.log ? over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG") : undefined;
 
+/** The environment under construction, with the cache where what is unpacked lies first. */
+function built(building: ReturnType<AttemptFolder["building"]>): string[] {
+  if (!building) return [];
+  const { environment, cacheBytes } = building;
+  return cacheBytes === undefined ? [environment] : [environment, join(dirname(environment), "cache")];
+}
+
 /** How long it takes to count grows with what is counted, so the pauses between do too. */
 const countingShare = 20;
 const shortestPauseMs = 2000;
@@ -54,8 +62,9 @@ export class DiskWatch {
     try {
       // What cannot be counted now is counted next time.
       const own = ["work", "tmp", "build", "own-env"].map((name) => folder.file(name));
-      const built = folder.building();
-      const used = await diskUsage(built === "" ? own : [...own, built]).catch(() => 0);
+      const used = await diskUsage([...own, ...built(folder.building())])
+        .then((bytes) => bytes - (folder.building()?.cacheBytes ?? 0))
+        .catch(() => 0);
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
       if (used + elsewhere <= limits.disk) return undefined;

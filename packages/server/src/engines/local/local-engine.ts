@@ -1,6 +1,6 @@
 /** Runs jobs on the machine of the server. */
 import { randomUUID } from "node:crypto";
-import { chmodSync, readdirSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +19,8 @@ import { Ages } from "./ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
 import { AttemptProcesses } from "./attempt-processes.ts";
 import { Cgroups, type Group, type Usage } from "./cgroups.ts";
-import { buildSettings, makeTeamEnvironments } from "./environments.ts";
+import { CompileEnvironments, compileMark } from "./compile-environments.ts";
+import { buildSettings } from "./environments.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
@@ -40,9 +41,14 @@ import { variablesRoom, whyNotGiven } from "./process-room.ts";
 import { ageOf, isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
+import { TeamEnvironments } from "./team-environments.ts";
 import { appendSample, isDue, readSamples } from "./usage.ts";
 
+/** What builds environments: uv, ours where the machine has none; only the machine's; or pip. */
+export const uvChoices = ["auto", "machine", "never"] as const;
+
 export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted"> {
+  readonly uv: (typeof uvChoices)[number];
   readonly isolation: IsolationOptions["wanted"];
   readonly limits: JobLimits;
   readonly bootId: string;
@@ -68,6 +74,7 @@ export class LocalEngine implements Engine {
   readonly #isolation: Isolation;
   readonly #cgroups: Cgroups | undefined;
   readonly #starter: Starter;
+  readonly #compiling: CompileEnvironments;
   readonly #processes: AttemptProcesses;
   readonly #disk = new DiskWatch();
   readonly #room = variablesRoom();
@@ -90,6 +97,7 @@ export class LocalEngine implements Engine {
     for (const name of insideScripts) {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
     }
+    engine.#compiling.addAll();
     return engine;
   }
 
@@ -105,12 +113,27 @@ export class LocalEngine implements Engine {
     const groups = readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []);
     this.#cgroups = Cgroups.open(options.dataDir, options.limits, new Set(groups));
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
+    this.#compiling = new CompileEnvironments({
+      envsDir: tools.envsDir,
+      confine: (view) => isolation.confine(view),
+      keeperOf: (folder) =>
+        new TeamEnvironments(tools.envsDir, Number(basename(folder)), isolation.level !== "none").keeper,
+    });
     this.#starter = new Starter({
       script: join(import.meta.dirname, "starter.sh"),
       args: [options.bootId, options.claimDelay],
       startWith: isolation.startWith,
-      onChange: (folder, what) => options.onChange(basename(folder), what),
+      onChange: (folder, what) => {
+        if (what === "query") this.#compile(folder);
+        options.onChange(basename(folder), what);
+      },
     });
+  }
+
+  /** The environment that was built for this attempt, if one was. */
+  #compile(path: string): void {
+    const environment = this.#folder(basename(path)).venv();
+    if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
   }
 
   #folder(key: string): AttemptFolder {
@@ -160,7 +183,8 @@ export class LocalEngine implements Engine {
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const settings = buildSettings(this.#options.jobEnvironment, spec);
     if (requirements !== undefined) {
-      makeTeamEnvironments({ tools: this.#tools, spec });
+      new TeamEnvironments(this.#tools.envsDir, spec.teamId, this.#isolation.level !== "none").make();
+      folder.write("tool-env", writeEnv(this.#options.jobEnvironment));
       folder.writeInput("build-env", writeEnv(this.#buildEnvironment(spec, folder, settings)), uid);
     }
     const { limits } = this.#options;
@@ -212,6 +236,7 @@ export class LocalEngine implements Engine {
       "files.sh": comesLast || spec.files.length > 0,
       "stage.py": requirements !== undefined,
       "build.sh": requirements !== undefined,
+      "pip-settings.py": requirements !== undefined,
       "datasets.py": spec.store !== null,
     };
     if (spec.store) folder.writeInput(storeFile, JSON.stringify(storeRecord(spec, spec.store)), uid);
@@ -520,6 +545,7 @@ export class LocalEngine implements Engine {
 
   async close(): Promise<void> {
     this.#starter.close();
+    this.#compiling.close();
     this.#cgroups?.close();
     this.#isolation.close();
   }
@@ -582,9 +608,14 @@ function storeRecord(spec: JobSpec, { made, home, createdAt, workers, runGroupId
   };
 }
 
-async function findTools({ dataDir, jobEnvironment }: LocalEngineOptions): Promise<Toolbox> {
+async function findTools({ dataDir, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {
+  const list = join(import.meta.dirname, "uv.txt");
+  const version = /^uv==(\S+)/m.exec(await readFile(list, "utf8"))?.[1] ?? "";
+  const folder = join(dataDir, "tools");
+  if (uv === "auto") await mkdir(folder, { recursive: true, mode: 0o755 });
   return {
-    uv: await findProgram("uv", jobEnvironment["PATH"] ?? ""),
+    uv: uv === "never" ? undefined : await findProgram("uv", jobEnvironment["PATH"] ?? ""),
+    ownUv: uv === "auto" ? { version, list, folder, script: join(import.meta.dirname, "uv.sh") } : undefined,
     environmentScript: join(import.meta.dirname, "environment.sh"),
     envsDir: join(dataDir, "envs"),
   };

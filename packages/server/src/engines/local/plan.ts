@@ -7,10 +7,21 @@ import type { Isolation } from "./isolation.ts";
 import { quote, words } from "./shell.ts";
 
 export interface Toolbox {
+  /** Of the machine. */
   readonly uv: string | undefined;
+  /** Where the machine has none: how the server puts one into its data folder. */
+  readonly ownUv: OwnUv | undefined;
   /** Runs with the server's rights; what it runs of strangers' it runs inside. */
   readonly environmentScript: string;
   readonly envsDir: string;
+}
+
+export interface OwnUv {
+  readonly version: string;
+  /** That version with hashes of its packages, as requirements. */
+  readonly list: string;
+  readonly script: string;
+  readonly folder: string;
 }
 
 export interface PlanInput {
@@ -35,7 +46,14 @@ export interface PlanInput {
 }
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
-export const insideScripts = ["repository.sh", "files.sh", "stage.py", "build.sh", "datasets.py"] as const;
+export const insideScripts = [
+  "repository.sh",
+  "files.sh",
+  "stage.py",
+  "build.sh",
+  "pip-settings.py",
+  "datasets.py",
+] as const;
 
 /** What the team's store must know of the job, for the last of them. */
 export const storeFile = "datasets.json";

@@ -1,0 +1,82 @@
+/**
+ * Compiles environments to bytecode once the first job that needed them may have begun: jobs cannot write there, so
+ * without it each would compile every module that it imports, every time. One after another, with low priority, by the
+ * keeper of the team's environments, who can change nothing else.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { StoreView } from "../engine.ts";
+
+/** Beside an environment that is still to be compiled: the folders of its interpreter, one a line. */
+export const compileMark = ".compile";
+/** Seconds; what is not done by then stays as it is. */
+const patience = 900;
+
+export interface CompileOptions {
+  readonly envsDir: string;
+  /** Words in front of a command that give it this view. */
+  readonly confine: (view: StoreView) => string[];
+  readonly keeperOf: (teamFolder: string) => number | undefined;
+}
+
+export class CompileEnvironments {
+  readonly #options: CompileOptions;
+  readonly #waiting: string[] = [];
+  #child: ChildProcess | undefined;
+  #closed = false;
+
+  constructor(options: CompileOptions) {
+    this.#options = options;
+  }
+
+  /** Those that a server before this one did not come to. */
+  addAll(): void {
+    for (const team of readdirSync(this.#options.envsDir).filter((name) => /^\d+$/.test(name)))
+      for (const name of readdirSync(join(this.#options.envsDir, team)))
+        if (name.endsWith(compileMark)) this.add(join(this.#options.envsDir, team, name.slice(0, -compileMark.length)));
+  }
+
+  /** Nothing where it is compiled already. */
+  add(environment: string): void {
+    if (this.#closed || this.#waiting.includes(environment)) return;
+    this.#waiting.push(environment);
+    if (!this.#child) this.#next();
+  }
+
+  #next(): void {
+    const environment = this.#closed ? undefined : this.#waiting.shift();
+    this.#child = undefined;
+    if (environment === undefined) return;
+    const folders = readMark(environment + compileMark);
+    if (folders === undefined) return this.#next();
+    const view = { group: this.#options.keeperOf(dirname(environment)), readable: folders, writable: [environment] };
+    const python = join(environment, "bin/python");
+    const compile = [python, "-I", "-m", "compileall", "-q", "-j", "1", join(environment, "lib")];
+    // Under the lock that whoever removes it takes alone.
+    const command = ["nice", "-n", "19", "timeout", String(patience), ...this.#options.confine(view), ...compile];
+    this.#child = spawn("flock", ["-s", "-n", `${environment}.lock`, ...command], {
+      stdio: "ignore",
+      env: { PATH: "/usr/bin:/bin" },
+    });
+    this.#child.on("error", () => this.#next());
+    this.#child.on("exit", () => {
+      // A module that cannot be compiled is compiled in vain by each job, as before; the rest is done.
+      if (!this.#closed) rmSync(environment + compileMark, { force: true });
+      this.#next();
+    });
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#child?.kill("SIGKILL");
+  }
+}
+
+function readMark(path: string): string[] | undefined {
+  try {
+    return readFileSync(path, "utf8").split("\n").filter(Boolean);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,110 @@
+/** Environments that uv builds, which the server brings along: from the real index, once for a data folder. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { IsolationLevel, JobSpec } from "../src/engines/engine.ts";
+import type { LocalEngine } from "../src/engines/local/local-engine.ts";
+import { type LocalFixture, localFixture, whyNot } from "./support/local-engine.ts";
+
+/** What an operator sets for jobs to reach an index. */
+const settings = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => /^(PATH|PIP_.*|UV_.*|SSL_CERT_.*|https?_proxy|no_proxy)$/i.test(name)),
+) as Record<string, string>;
+
+for (const level of ["none", "uid", "bwrap"] as const) {
+  describe(`environments that uv builds at ${level}`, { skip: await whyNot(level) }, () => ownUv(level));
+}
+
+function ownUv(level: IsolationLevel): void {
+  let fixture: LocalFixture;
+  let engine: LocalEngine;
+  let count = 0;
+  before(async () => {
+    fixture = await localFixture(level);
+    engine = await fixture.open({ uv: "auto", jobEnvironment: settings });
+  });
+  after(async () => {
+    await engine.close();
+    await fixture.stop();
+  });
+
+  async function run(requirements: string, query: string): Promise<string> {
+    const job: JobSpec = {
+      ...{ key: `own-uv-${++count}.1`, jobId: `own-uv-${count}`, teamId: 1, person: null, name: "job.py", query },
+      ...{ queryType: "PYTHON", environment: {}, params: {}, pythonVersion: null, requirements, store: null },
+      ...{ repository: null, reset: false, files: [] },
+    };
+    await engine.submit(job);
+    for (const deadline = Date.now() + 180_000; ; await sleep(50)) {
+      const seen = await engine.observe(job.key, fixture.bootId);
+      if (seen.state === "EXITED") break;
+      assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
+    }
+    const source = await engine.openLog(job.key);
+    const log = (await source.read(0, await source.size())).toString();
+    await source.close();
+    await engine.sweep([job.key]);
+    await engine.cleanup(job.key);
+    return log;
+  }
+  const team = () => join(fixture.dataDir, "envs/1");
+  const packages = (environment: string) => {
+    const lib = join(team(), environment, "lib");
+    return join(lib, readdirSync(lib)[0] ?? "", "site-packages");
+  };
+  const environments = async () => (await readdir(team())).filter((name) => /^[0-9a-f]{40}$/.test(name));
+
+  it("the first installs it, the others find it; what is installed is imported", async () => {
+    const first = await run("six==1.17.0", "import six; print('six', six.__version__)");
+    assert.match(first, /^Installing uv [\d.]+, .*\nBuilding virtualenv with Python 3[\s\S]*six 1\.17\.0\n$/);
+    const second = await run("six==1.17.0\nidna==3.10", "import idna, six; print('idna', idna.__version__)");
+    assert.match(second, /^Building virtualenv with Python 3[\s\S]*idna 3\.10\n$/);
+    assert.match(await run("six==1.17.0", "import six; print('again')"), /^Using cached virtualenv\nagain\n$/);
+  });
+
+  if (level !== "none") {
+    it("share the files of a package that they have in common, which no job can change", async () => {
+      const [one = "", other = ""] = await environments();
+      const inodes = [one, other].map((name) => statSync(join(packages(name), "six.py")));
+      assert.equal(inodes[0]?.ino, inodes[1]?.ino);
+      const spoil = `import six\ntry:\n    open(six.__file__, "a").write("x = 1")\nexcept OSError as error:\n    print(type(error).__name__)`;
+      assert.match(await run("six==1.17.0", spoil), /^Using cached virtualenv\n(PermissionError|OSError)\n$/);
+    });
+
+    it("are compiled, after the job that needed them has begun", async () => {
+      for (const name of await environments()) {
+        for (const deadline = Date.now() + 60_000; ; await sleep(50)) {
+          if (!(await readdir(team())).includes(`${name}.compile`)) break;
+          assert.ok(Date.now() < deadline, "it is still to be compiled");
+        }
+        assert.match(readdirSync(join(packages(name), "__pycache__")).join(), /six\.cpython-\d+\.pyc/);
+      }
+    });
+  }
+
+  it("of packages that must be built are built, and sealed", async () => {
+    const log = await run("docopt==0.6.2", "import docopt; print('docopt', docopt.__version__)");
+    assert.match(log, /^Building virtualenv[\s\S]*docopt 0\.6\.2\n$/);
+  });
+
+  it("that cannot be had say why, once", async () => {
+    const log = await run("there-is-no-such-package-of-ours==1.0", "print('never')");
+    assert.match(log, /there-is-no-such-package-of-ours[\s\S]*The virtualenv could not be built\n$/);
+    assert.equal(log.match(/Building virtualenv/g)?.length, 1);
+  });
+
+  it("are built by pip where uv cannot be had, and the log says why", async () => {
+    await engine.close();
+    await rm(join(fixture.dataDir, "tools"), { recursive: true });
+    const nowhere = { ...settings, PIP_INDEX_URL: "http://127.0.0.1:9/simple", PIP_FIND_LINKS: "" };
+    engine = await fixture.open({ uv: "auto", jobEnvironment: nowhere });
+    const log = await run("# nothing but comments", "print('it runs')");
+    assert.match(log, /uv could not be installed, so pip builds this virtualenv, .*ERROR.*\n[\s\S]*it runs\n$/);
+    assert.ok(readFileSync(join(fixture.dataDir, "tools/uv.failed"), "utf8") !== "");
+    const again = await run("# and once more", "print('it runs')");
+    assert.doesNotMatch(again, /^Installing uv/, "one try in a while is enough");
+  });
+}
