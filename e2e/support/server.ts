@@ -85,6 +85,8 @@ export class TestServer {
       ...process.env,
       MILLRACE_DATA_DIR: this.dataDir,
       MILLRACE_PORT: String(this.port),
+      // Environments of most tests are small: uv, which would be fetched for each data folder, is for tests of its own.
+      MILLRACE_UV: "machine",
       MILLRACE_LOGIN_RATE: "1000",
       ...(this.#options.user === undefined ? {} : { HOME: this.dataDir }),
       ...(this.#options.databaseUrl ? { MILLRACE_DATABASE_URL: this.#options.databaseUrl } : {}),

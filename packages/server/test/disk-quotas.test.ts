@@ -117,6 +117,21 @@ describe("quotas of uploads and logs", () => {
     assert.match(metrics, /^millrace_team_bytes\{team="texts",kind="texts"\} 600002$/m);
   });
 
+  it("texts of versions that are registered count to the same quota", async () => {
+    const { client: own } = await addTeam("registering");
+    const params = { team_name: "registering" };
+    await client.call(routes.updateTeam, { params, body: { max_text_bytes: mebibyte } });
+    const register = (name: string) =>
+      own.call(routes.registerVersion, {
+        body: { name, query_script: "#".repeat(600_000), schema: { id: { type: "Int64" } } },
+      });
+    await register("first");
+    const { texts } = await client.call(routes.getTeamUsage, { params });
+    assert.ok(texts.bytes >= 600_000 && texts.bytes < 601_000, String(texts.bytes));
+    await assert.rejects(register("second"), isRefused(/texts of dataset versions\) take 586 KiB, .* quota is 1 MiB/));
+    assert.equal((await client.call(routes.getTeamUsage, { params })).texts.bytes, texts.bytes, "nothing was kept");
+  });
+
   it("beyond the quota of logs the oldest are removed, counted on disk, and the last one stays", async () => {
     const jobs: Job[] = [];
     for (let i = 0; i < 4; i++) jobs.push((await runJob(client, shell("head -c 400000 /dev/zero | tr '\\0' x"))).job);

@@ -269,6 +269,28 @@ while time.time() < end:
     assert.match(await start({ requirements: "# sized", teamId: 5 }), /Using cached virtualenv/);
   });
 
+  it("that are larger than the job may take are thrown away, however quickly they were built", async () => {
+    const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
+    const small = await fixture.open({ limits, jobEnvironment: { PATH: process.env["PATH"] ?? "" } });
+    const job = spec({ requirements: "# too large", teamId: 6 });
+    await small.submit(job);
+    for (const deadline = Date.now() + 120_000; ; await sleep(20)) {
+      const seen = await small.observe(job.key, fixture.bootId);
+      assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
+      if (seen.state !== "EXITED") continue;
+      assert.match(seen.overLimit ?? "", /over its limit of 1 MiB in its folders \(MILLRACE_JOB_DISK/);
+      break;
+    }
+    await small.sweep([job.key]);
+    await small.cleanup(job.key);
+    await small.close();
+    const left = await readdir(join(fixture.dataDir, "envs/6"));
+    assert.deepEqual(
+      left.filter((name) => !/\.lock$|^cache$/.test(name)),
+      [],
+    );
+  });
+
   it("differ where a file that a named file names differs, and are shared where it does not", async () => {
     const named = async (says: string) => ({
       requirements: "-r more.txt",

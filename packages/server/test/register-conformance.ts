@@ -8,6 +8,7 @@ import { registerVersion } from "../src/domain/register-version.ts";
 import type { Store } from "../src/store/store.ts";
 import { countStore } from "./support/counted-reads.ts";
 import { recordAllMade } from "./support/lineage.ts";
+import { noQuotas } from "./support/quotas.ts";
 
 const now = Date.UTC(2030, 0, 1);
 const team: Team = { id: 1, name: "main", role: "admin" };
@@ -16,7 +17,7 @@ const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via,
 
 export function registerConformance(storeOf: () => Store): void {
   const register = (store: Store, input: { name: string; uuid?: string; dependencies: string[] }) =>
-    registerVersion(store, { team, principal, actor: operator, input, text: "{}" }, now);
+    registerVersion(store, { team, principal, actor: operator, input, text: "{}" }, noQuotas, now);
 
   it("registers a version that needs hundreds of others with a few statements, and links each to what it needs", async () => {
     const store = storeOf();

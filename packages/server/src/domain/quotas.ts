@@ -95,7 +95,7 @@ export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number
   if (quota === null || used <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The long texts of jobs of the team ${team.name} (scripts, requirements, params) take ${sizeText(used - added)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
+    `The long texts of the team ${team.name} (scripts, requirements and params of jobs, texts of dataset versions) take ${sizeText(used - added)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
   );
 }
 

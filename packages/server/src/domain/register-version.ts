@@ -9,6 +9,7 @@ import {
   listedVersionsOf,
   type Need,
   putDependencies,
+  textBytesOf,
   versionIdOf,
 } from "../store/dataset-versions.ts";
 import { ensureNamespace, ensureProject, findDataset, placedDataset, putDataset } from "../store/datasets.ts";
@@ -22,6 +23,7 @@ import { canBeKept, fullName, type Reference, readReference, type Version, write
 import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
 import { readSpec } from "./job-documents.ts";
 import type { Principal, Team } from "./principals.ts";
+import { type DiskQuotas, requireRoomForTexts } from "./quotas.ts";
 
 type Input = RouteInput<typeof routes.registerVersion>["body"];
 
@@ -35,17 +37,17 @@ export interface Registration {
 }
 
 /** What it was made from is looked up before the write: others need not wait for that. */
-export async function registerVersion(store: Store, registration: Registration, now: number) {
+export async function registerVersion(store: Store, registration: Registration, quotas: DiskQuotas, now: number) {
   checkPlace(readNamed(registration.input, registration.principal.username));
   // Sent again, it is answered as before, whatever has become of what it needed.
   const needs = (await knownVersion(store.db, registration)) ? [] : await readNeeds(store.db, registration);
-  return store.write((db) => register(db, registration, needs, now));
+  return store.write((db) => register(db, registration, needs, quotas, now));
 }
 
 const knownVersion = async (db: Db, { team, input }: Registration) =>
   input.uuid ? versionIdOf(db, team.id, input.uuid.toLowerCase()) : undefined;
 
-async function register(db: Db, registration: Registration, needs: readonly Need[], now: number) {
+async function register(db: Db, registration: Registration, needs: readonly Need[], quotas: DiskQuotas, now: number) {
   const { team, principal, actor, input } = registration;
   const reference = readNamed(input, principal.username);
   const known = await knownVersion(db, registration);
@@ -53,12 +55,14 @@ async function register(db: Db, registration: Registration, needs: readonly Need
   const job = await jobOf(db, registration);
   const datasetId = await datasetOf(db, registration, reference, now);
   const numbers = chooseVersion(await listedVersionsOf(db, datasetId), reference);
-  const id = await insertVersion(db, {
+  const row = {
     ...rowOf(registration, numbers, now),
     dataset_id: datasetId,
     query_script: input.query_script ?? job?.query ?? "",
     job_id: job?.id ?? null,
-  });
+  };
+  const id = await insertVersion(db, row);
+  await requireRoomForTexts(db, team, textBytesOf(row), quotas);
   await putDependencies(db, id, needs);
   if (job) await linkJob(db, job.id, id, true);
   const version = writeVersion(numbers);

@@ -73,9 +73,10 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
     return { dataset_versions: await listJobVersions(store.db, team, id) };
   });
 
-  register(app, context, routes.registerVersion, ({ principal, actor, team, body, request }) => {
+  register(app, context, routes.registerVersion, async ({ principal, actor, team, body, request }) => {
+    await context.disk.requireRoom();
     const registration = { team, principal, actor, input: body, text: request.bodyText };
-    return registerVersion(store, registration, clock.now());
+    return registerVersion(store, registration, context.quotas, clock.now());
   });
 
   register(app, context, routes.getLineage, async ({ principal, team, query }) => {

@@ -30,6 +30,8 @@ export interface KeepEnvironmentsContext extends EnvironmentsContext {
 }
 
 const settling = 60_000;
+/** The same on a full disk, where nobody can wait. */
+const aboutToBegin = 5000;
 
 export function keepEnvironments(context: KeepEnvironmentsContext): Loop {
   const measure = measuring();
@@ -94,7 +96,8 @@ async function keepWithinQuota(
   let bytes = await measure(folder);
   // One that was taken just now may be about to be used.
   const before = clock.now() - settling;
-  const idle = kept.filter(({ path, used }) => !inUse.has(path) && used < before).sort(longestUnused);
+  const unused = kept.filter(({ path }) => !inUse.has(path));
+  const idle = unused.filter(({ used }) => used < before).sort(longestUnused);
   while (quota > 0 && bytes > quota) {
     const oldest = idle.shift();
     if (!oldest) break;
@@ -104,13 +107,14 @@ async function keepWithinQuota(
   // Packages of builds that failed lie there, too.
   if (quota > 0 && bytes > quota) await removeCache(context, folder);
   if (own) await store.write((db) => setUsage(db, team, "environments", bytes));
-  return idle;
+  return unused;
 }
 
 /** While the disk is below its floor, as long as there is something to give. */
 async function makeRoom(context: KeepEnvironmentsContext, idle: readonly KeptEnvironment[]): Promise<void> {
   let freed = 0;
-  for (const oldest of [...idle].sort(longestUnused)) {
+  const before = context.clock.now() - aboutToBegin;
+  for (const oldest of idle.filter(({ used }) => used < before).sort(longestUnused)) {
     if (!(await context.disk.isLow(-freed))) return;
     if (await removeUnused(context, oldest)) freed += oldest.bytes;
   }

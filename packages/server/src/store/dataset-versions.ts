@@ -7,6 +7,7 @@ import { prepared } from "./prepared.ts";
 import { beginning } from "./short-texts.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
+import { addUsage } from "./team-usage.ts";
 
 export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 
@@ -232,8 +233,15 @@ export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersi
 export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
 
+/** What its texts take in the store; they stay when it is removed, since a copy may bring it back. */
+export const textBytesOf = (row: Omit<DatasetVersionRow, "id">): number =>
+  [row.query_script, row.schema, row.feature_schema, row.preview ?? "", row.sources, row.error_stack, row.script_output]
+    .map((text) => Buffer.byteLength(text))
+    .reduce((sum, bytes) => sum + bytes, 0);
+
 /** A number that is taken is an error of the store: on the shared one two may take it at once, and one begins anew. */
 export async function insertVersion(db: Db, row: Omit<DatasetVersionRow, "id">): Promise<number> {
+  await addUsage(db, row.team_id, "texts", textBytesOf(row));
   return (await db.insertInto("dataset_versions").values(row).returning("id").executeTakeFirstOrThrow()).id;
 }
 

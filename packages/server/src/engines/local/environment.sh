@@ -5,7 +5,8 @@
 # Set by the plan: envs (the team's folder of environments), key, named (not empty where the requirements may name local
 # files), owner (user of the job, or empty), evict (ends every process of that user, where nothing else does), python with
 # its version and folders; uv (a program of the machine's, or empty), tools (where our own is kept, or empty); wheels (not
-# empty where packages that need no building may come from the team's cache), keeper (user of that cache, or empty).
+# empty where packages that need no building may come from the team's cache), keeper (user of that cache, or empty); most
+# (bytes that the job may take; 0: any number) and over (what it is told beyond them).
 
 cancelled() {
   [ -e cancel ] && exit 143
@@ -80,6 +81,12 @@ begin() {
 
 keep() {
   du -s --block-size=1 "$MILLRACE_VENV" | cut -f1 >"$MILLRACE_VENV.size"
+  # Those who look from time to time may have missed it.
+  if [ "$most" -gt 0 ] && [ "$(cat "$MILLRACE_VENV.size")" -gt "$most" ]; then
+    echo "$over" >limit
+    rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size"
+    exit 1
+  fi
   sync -f "$MILLRACE_VENV" 2>/dev/null
   rm -f building
   true >"$MILLRACE_VENV.ready"

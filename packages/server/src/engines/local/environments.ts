@@ -4,6 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../engine.ts";
+import { overDisk } from "./limits.ts";
 import type { PlanInput } from "./plan.ts";
 import { quote, words } from "./shell.ts";
 import { TeamEnvironments } from "./team-environments.ts";
@@ -69,6 +70,7 @@ export function environmentPhase(input: PlanInput): string {
     `  folders=${quote((interpreter?.folders ?? []).join("\n"))}`,
     `  wheels=${wheels ? "yes" : ""} keeper=${keeper ?? ""} uv=${quote(tools.uv ?? "")}`,
     ownUvLines(tools),
+    `  most=${input.disk} over=${quote(overDisk(input))}`,
     `  evict() { ${isolation.evict(folder)}; }`,
     `  . ${quote(input.tools.environmentScript)}`,
   ].join("\n");

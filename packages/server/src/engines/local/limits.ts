@@ -26,6 +26,9 @@ const over = (what: string, setting: string) =>
 
 export const overMemory = (limits: JobLimits) => over(`${size(limits.memory)} of memory`, "MILLRACE_JOB_MEMORY");
 
+export const overDisk = ({ disk }: Pick<JobLimits, "disk">, where = "its folders") =>
+  over(`${size(disk)} in ${where}`, "MILLRACE_JOB_DISK");
+
 /** What can be told at once; the disk takes longer. */
 export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number): string | undefined {
   const begun = folder.begunAt() ?? now;
@@ -68,8 +71,7 @@ export class DiskWatch {
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
       if (used + elsewhere <= limits.disk) return undefined;
-      const where = elsewhere > 0 ? "its folders and its team's dataset store" : "its folders";
-      return over(`${size(limits.disk)} in ${where}`, "MILLRACE_JOB_DISK");
+      return overDisk(limits, elsewhere > 0 ? "its folders and its team's dataset store" : "its folders");
     } finally {
       this.#counting.delete(folder.key);
     }

@@ -45,7 +45,7 @@ import { TeamEnvironments } from "./team-environments.ts";
 import { appendSample, isDue, readSamples } from "./usage.ts";
 
 /** What builds environments: uv, ours where the machine has none; only the machine's; or pip. */
-export const uvChoices = ["auto", "machine", "never"] as const;
+const uvChoices = ["auto", "machine", "never"] as const;
 
 export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted"> {
   readonly uv: (typeof uvChoices)[number];
@@ -201,6 +201,7 @@ export class LocalEngine implements Engine {
       groups,
       openFiles: limits.openFiles,
       fileBytes: limits.log > 0 && limits.disk > 0 ? Math.max(limits.log, limits.disk) : 0,
+      disk: limits.disk,
       processes: groups.length === 0 && uid !== undefined ? limits.processes : 0,
     });
     folder.write("plan", plan);

@@ -16,7 +16,7 @@ export interface Toolbox {
   readonly envsDir: string;
 }
 
-export interface OwnUv {
+interface OwnUv {
   readonly version: string;
   /** That version with hashes of its packages, as requirements. */
   readonly list: string;
@@ -41,6 +41,8 @@ export interface PlanInput {
   readonly openFiles: number;
   /** The largest file that it may make; 0: as it is. */
   readonly fileBytes: number;
+  /** Bytes on disk that the job may take; 0: any number. */
+  readonly disk: number;
   /** Of the job's user, where no group counts them; 0: as it is. */
   readonly processes: number;
 }
