@@ -15,7 +15,7 @@ export const parseExactly = (text: string, readNumber: (source: string) => unkno
   );
 
 /** A string, also one that does not end: tried again from each of its quotes, that would take for ever. */
-const stringOrBare = /"[^"\\]*(?:\\[^][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
+const stringOrBare = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?(?:NaN|Infinity)/g;
 
 /** The dataset library writes NaN and Infinity bare, which is no JSON: puts something else in their place. */
 export const replaceBareNumbers = (text: string, write: (word: string) => string): string =>

@@ -51,9 +51,9 @@ export interface Tables {
     datasets: number | null;
     uploads: number;
     logs: number;
-    texts: number;
-    exports: number;
-    environments: number;
+    texts: Generated<number>;
+    exports: Generated<number>;
+    environments: Generated<number>;
   };
   pipelines: PipelinesTable;
   pipeline_runs: PipelineRunsTable;

@@ -7,6 +7,8 @@ export type UsageKind = "datasets" | "uploads" | "logs" | "texts" | "exports" | 
 export type UsageRow = { readonly team_id: number } & Readonly<Record<UsageKind, number>>;
 
 const nothing = { datasets: 0, uploads: 0, logs: 0, texts: 0, exports: 0, environments: 0 };
+/** Of a new row: the others have their defaults, and a migration may run before they are there. */
+const newRow = { datasets: 0, uploads: 0, logs: 0 };
 
 const ofTeam = prepared<{ teamId: number }>()((db, value) =>
   db.selectFrom("team_usage").selectAll().where("team_id", "=", value("teamId")),
@@ -27,7 +29,7 @@ export async function setDatasetBytes(db: Db, teamId: number, bytes: number): Pr
   if (datasets === bytes) return bytes;
   await db
     .insertInto("team_usage")
-    .values({ ...nothing, team_id: teamId, datasets: bytes })
+    .values({ ...newRow, team_id: teamId, datasets: bytes })
     .onConflict((c) => c.column("team_id").doUpdateSet({ datasets: bytes }))
     .execute();
   return datasets ?? bytes;
@@ -38,7 +40,7 @@ export async function setUsage(db: Db, teamId: number, kind: "environments", byt
   if ((await foundOrNothing(db, teamId))[kind] === bytes) return;
   await db
     .insertInto("team_usage")
-    .values({ ...nothing, team_id: teamId, [kind]: bytes })
+    .values({ ...newRow, team_id: teamId, [kind]: bytes })
     .onConflict((c) => c.column("team_id").doUpdateSet({ [kind]: bytes }))
     .execute();
 }
@@ -53,7 +55,7 @@ export async function addUsage(
   if (bytes === 0) return;
   await db
     .insertInto("team_usage")
-    .values({ ...nothing, team_id: teamId, [kind]: Math.max(0, bytes) })
+    .values({ ...newRow, team_id: teamId, [kind]: Math.max(0, bytes) })
     .onConflict((c) =>
       c.column("team_id").doUpdateSet({
         [kind]: sql`case when team_usage.${sql.ref(kind)} + ${bytes} < 0 then 0 else team_usage.${sql.ref(kind)} + ${bytes} end`,
