@@ -38,7 +38,11 @@ function whyNot(): string | false {
   }
 }
 
-describe(`a server under load and faults for ${minutes} minutes, seed ${seed}`, { skip: whyNot() }, () => {
+// Side by side: most of the time each waits for its faults.
+describe(`a server under load and faults for ${minutes} minutes, seed ${seed}`, {
+  skip: whyNot(),
+  concurrency: 2,
+}, () => {
   let postgres: OwnPostgres;
   before(async () => {
     postgres = await startOwnPostgres();
