@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { pino } from "pino";
 import { createJob, shell } from "../../../e2e/support/jobs.ts";
 import { Connections } from "../src/http/connections.ts";
+import { lookFirst } from "../src/http/first-look.ts";
 import { RequestTurns } from "../src/http/request-turns.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { head, openRaw } from "./support/raw-http.ts";
@@ -66,13 +67,48 @@ describe("requests that are sent over one connection without waiting for answers
       [head("GET /api/openapi.json"), 200],
       [head("GET /metrics", { authorization }), 200],
     ];
-    const all = Array.from({ length: 20 }, () => requests).flat();
+    const all = Array.from({ length: 6 }, () => requests).flat();
     const raw = await openRaw(server.url, all.map(([text]) => text).join("") + head("GET /", { connection: "close" }));
     const statuses = [...(await raw.closed()).matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => Number(status));
     assert.deepEqual(
       statuses.slice(0, -1),
       all.map(([, status]) => status),
     );
+  });
+});
+
+describe("what comes in one piece over a connection", { timeout }, () => {
+  it("is made nothing of once the connection is closed", async () => {
+    let handled = 0;
+    const server = createServer((request) => {
+      handled++;
+      request.socket.destroy();
+    });
+    lookFirst(server);
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const raw = await openRaw(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    raw.socket.write(head("GET /").repeat(500));
+    await raw.closed();
+    assert.equal(handled, 1);
+    server.close();
+  });
+
+  it("closes it, when it is a body in crumbs, before many of them are kept", async () => {
+    const server = await startInProcess();
+    const json = { "content-type": "application/json", "transfer-encoding": "chunked" };
+    const crumbs = await openRaw(server.url, head("POST /api/device-login", json) + "1\r\n \r\n".repeat(2000));
+    await crumbs.closed();
+    const raw = await openRaw(server.url);
+    const body = JSON.stringify({ client_name: "x".repeat(2000) });
+    const lines = [...body].map((letter) => `1\r\n${letter}\r\n`).slice(0, 900);
+    raw.socket.write(
+      head("POST /api/device-login", { "content-type": "application/json", "transfer-encoding": "chunked" }) +
+        lines.join("") +
+        `${(body.length - 900).toString(16)}\r\n${body.slice(900)}\r\n0\r\n\r\n`,
+    );
+    await raw.until(/HTTP\/1.1 \d+/);
+    raw.socket.destroy();
+    await server.dispose();
   });
 });
 
@@ -119,8 +155,8 @@ describe("a connection", { timeout }, () => {
 
   it("is closed when very many answers are owed over it", async (t) => {
     const { raw, come, begun } = await listening(t);
-    raw.socket.write(head("GET /").repeat(200));
-    while (come() < 200) await delay(10);
+    raw.socket.write(head("GET /").repeat(50));
+    while (come() < 50) await delay(10);
     raw.socket.write(head("GET /").repeat(100_000));
     await raw.closed();
     assert.ok(come() < 10_000, `${come()} requests were read`);

@@ -17,6 +17,7 @@ import { deviceLoginRoutes } from "./device-login.ts";
 import { installErrors, nothingThere, sendError, validationError } from "./errors.ts";
 import { exportRoutes } from "./exports.ts";
 import { fileRoutes } from "./files.ts";
+import { lookFirst } from "./first-look.ts";
 import { hostCheck } from "./hosts.ts";
 import { invitationRoutes } from "./invitations.ts";
 import { networkOf } from "./ip-addresses.ts";
@@ -70,6 +71,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     },
     schemaErrorFormatter: validationError,
   });
+  lookFirst(app.server);
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);
   app.decorateRequest("caller", null);

@@ -33,7 +33,7 @@ export const leastBytes = 256 * 1024;
 const fewStrangers = 48;
 
 /** Requests that a caller may send over one connection ahead of their answers: they wait in memory. */
-const mostAhead = 256;
+const mostAhead = 64;
 
 /** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
 const readerPatience = 5;
