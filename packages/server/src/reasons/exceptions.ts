@@ -10,12 +10,9 @@ export interface Raised {
   readonly after: number;
 }
 
-/** Characters of a line that are looked at: more than a reason shows of one. */
-const lineLength = 4096;
-
 /** Undefined: there is none. */
 export function raisedIn(plain: string, cut: boolean): Raised | undefined {
-  const lines = separateHeaders(linesOf(plain)).map((line) => line.slice(0, lineLength));
+  const lines = separateHeaders(linesOf(plain));
   const all = findTracebacks(lines, cut);
   const told = all.filter(({ of }) => of !== "aside");
   const last = told.findLast(({ of }) => of === "main") ?? told.at(-1);
