@@ -45,11 +45,10 @@ export class CompileEnvironments {
   }
 
   #next(): void {
-    const environment = this.#closed ? undefined : this.#waiting.shift();
     this.#child = undefined;
-    if (environment === undefined) return;
-    const folders = readMark(environment + compileMark);
-    if (folders === undefined) return this.#next();
+    const next = this.#closed ? undefined : this.#takeNext();
+    if (next === undefined) return;
+    const { environment, folders } = next;
     const view = { group: this.#options.keeperOf(dirname(environment)), readable: folders, writable: [environment] };
     const python = join(environment, "bin/python");
     const compile = [python, "-I", "-m", "compileall", "-q", "-j", "1", join(environment, "lib")];
@@ -65,6 +64,15 @@ export class CompileEnvironments {
       if (!this.#closed) rmSync(environment + compileMark, { force: true });
       this.#next();
     });
+  }
+
+  /** Those that somebody else compiled, or removed, are passed over. */
+  #takeNext(): { readonly environment: string; readonly folders: string[] } | undefined {
+    for (let environment = this.#waiting.shift(); environment !== undefined; environment = this.#waiting.shift()) {
+      const folders = readMark(environment + compileMark);
+      if (folders !== undefined) return { environment, folders };
+    }
+    return undefined;
   }
 
   close(): void {
