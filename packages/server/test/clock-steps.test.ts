@@ -18,12 +18,14 @@ import { Signals } from "../src/domain/signals.ts";
 import type { Engine } from "../src/engines/engine.ts";
 import { Ages } from "../src/engines/local/ages.ts";
 import { readFaults } from "../src/faults.ts";
+import { ClockAdvice } from "../src/loops/clock-advice.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
 import { copyStores } from "../src/loops/keep-stores.ts";
 import { type ObserveContext, observeJobs } from "../src/loops/observe-jobs.ts";
 import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
 import { openAttempt } from "../src/store/attempts.ts";
+import { readClockMark } from "../src/store/clock-marks.ts";
 import { insertFile } from "../src/store/files.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
@@ -209,6 +211,28 @@ describe("a clock that was wrong", () => {
       const moments = [start, ...ticks.map((tick) => Date.parse(`${tick}Z`)), clock.now()];
       const gaps = moments.slice(1).map((moment, index) => moment - (moments[index] ?? 0));
       assert.ok(Math.max(...gaps) <= 2 * minute, ticks.join(" "));
+    });
+
+    it("nothing where it is set while the store is waited for, and what it says then is no time that has been", async () => {
+      const advice = new ClockAdvice({ store, clock, log });
+      const setMeanwhile = async () => {
+        wrong = 400 * day;
+      };
+      assert.equal(await advice.mayAct(setMeanwhile), false, "set between the look and the end of the mending");
+      wrong = 0;
+      passed += minute;
+      assert.equal(await advice.mayAct(), false, "not settled yet");
+      passed += minute;
+      assert.equal(await advice.mayAct(), true);
+      wrong = 400 * day;
+      await advice.note(iso(start + passed + minute));
+      assert.equal(
+        (await readClockMark(store.db, "fired"))?.slice(0, 4),
+        "2030",
+        "set between the look and the firing",
+      );
+      wrong = 0;
+      assert.equal(await new ClockAdvice({ store, clock, log }).mayAct(), true, "a server that starts then goes on");
     });
 
     it("again after a day where it stays behind a time that was believed", async () => {

@@ -30,7 +30,7 @@ export class ClockAdvice {
   }
 
   /**
-   * False: not now. Times that a wrong clock wrote may be there at the start, after every step, and every hour, since
+   * False: not now. Else the caller takes the time at once, before it waits for anything. Times that a wrong clock wrote may be there at the start, after every step, and every hour, since
    * another server may have written them: then `mend` comes first. It gets the time now, which is never one that has been.
    */
   async mayAct(mend: (now: number) => Promise<void> = async () => {}): Promise<boolean> {
@@ -44,10 +44,12 @@ export class ClockAdvice {
     this.#tell(!this.#isBelieved && ahead < 0, ahead);
     if (this.#isBehind) return false;
     if (this.#isBelieved && Math.abs(clock.now() - this.#stored) >= hour) await this.#write();
-    if (!isDoubtful) return true;
-    await mend(Math.max(clock.now(), this.#been() ?? 0));
-    this.#mended = { steps, at };
-    return true;
+    if (isDoubtful) {
+      await mend(Math.max(clock.now(), this.#been() ?? 0));
+      this.#mended = { steps, at };
+    }
+    // The store may have let us wait, and the clock may have been set meanwhile.
+    return this.#watch.look().steps === steps;
   }
 
   /** Before ticks fire, the newest of which is this one. What a clock fires that is not believed does not count. */
@@ -85,10 +87,13 @@ export class ClockAdvice {
       this.#believed = { wall: this.#stored, at: clock.monotonic() };
   }
 
-  /** Back only by a clock that is believed although it is behind. */
+  /**
+   * By the time that was believed, gone on since: the clock may have been set after that. Back only by a clock that is
+   * believed although it is behind.
+   */
   async #write(): Promise<void> {
     const { store, clock } = this.#context;
-    const now = clock.now();
+    const now = this.#been() ?? clock.now();
     const write = now < this.#stored - hour ? writeClockMark : advanceClockMark;
     await store.write((db) => write(db, "fired", iso(now)));
     this.#stored = now;

@@ -24,7 +24,7 @@ export function fireSchedules(context: SchedulesContext): Loop {
     teams: (now) => teamsWithDueSchedules(store.db, iso(now)),
     of: (team, now, after, limit) => dueSchedules(store.db, team, iso(now), after, limit),
     note: (tick) => advice.note(tick),
-    fire: ({ id, next_run }) => fire(id, next_run),
+    fire: ({ id, next_run }, now) => fire(id, now, next_run),
   });
   return {
     name: "fire-schedules",
@@ -34,22 +34,22 @@ export function fireSchedules(context: SchedulesContext): Loop {
       // Ticks that pass meanwhile count as missed when there is room again.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;
-      const waited = await settled((await readySchedules(store.db, page)).map((id) => fire(id)));
-      const fired = await turns.round(clock.now());
+      const now = clock.now();
+      const waited = await settled((await readySchedules(store.db, page)).map((id) => fire(id, now)));
+      const fired = await turns.round(now);
       if (waited || fired) signals.schedules.wake();
     },
   };
 }
 
 /** Fires a tick, or what waited. False: nothing happened. */
-type Fire = (id: number, tick?: string) => Promise<boolean>;
+type Fire = (id: number, now: number, tick?: string) => Promise<boolean>;
 
 /** A refusal is written down at once, any other failure when it comes again and again; until then it stays due. */
 function firing(context: SchedulesContext): Fire {
-  const { store, clock, log } = context;
+  const { store, log } = context;
   const tries = new Map<number, number>();
-  return async (id, tick) => {
-    const now = clock.now();
+  return async (id, now, tick) => {
     const failed = (error: unknown) => {
       if (isPassing(error)) throw error;
       const count = (tries.get(id) ?? 0) + 1;
