@@ -2,10 +2,12 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { Socket } from "node:net";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { createJob, shell } from "../../../e2e/support/jobs.ts";
 import { TestServer } from "../../../e2e/support/server.ts";
+import { Owners } from "../src/http/connection-owners.ts";
 import { leastBytes } from "../src/http/connections.ts";
 import { mostWaiting } from "../src/http/waiting-answers.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
@@ -327,6 +329,24 @@ describe("answers that nobody takes", { timeout }, () => {
 });
 
 describe("where all connections are taken", { timeout }, () => {
+  it("one leaves that is idle, else one that keeps the server waiting, and last one that has just come", () => {
+    const owners = new Owners();
+    const owner = owners.get("somebody", 10);
+    const [coming, waitedFor, busy, idle, newest] = Array.from({ length: 5 }, () => new Socket());
+    assert.ok(coming && waitedFor && busy && idle && newest);
+    const looks = {
+      isWaitedFor: (socket: Socket) => socket === waitedFor,
+      isComing: (socket: Socket) => socket === coming,
+    };
+    for (const socket of [coming, waitedFor, busy, idle, newest])
+      owners.add(owner, socket, socket !== waitedFor && socket !== busy);
+    for (const expected of [idle, waitedFor, coming, undefined]) {
+      const least = owners.leastMissed(looks, newest);
+      assert.equal(least, expected);
+      if (least) owners.remove(owner, least);
+    }
+  });
+
   it("an idle one of whoever has most makes room for the next", async () => {
     // 20 connections: 5 of a user, and up to 15 of strangers on this machine.
     const env = { MILLRACE_ISOLATION: "none", MILLRACE_RESERVED_FILES: "984" };

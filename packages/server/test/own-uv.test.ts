@@ -1,10 +1,10 @@
 /** Environments that uv builds, which the server brings along: from the real index, once for a data folder. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -74,6 +74,11 @@ function ownUv(level: IsolationLevel): void {
   };
   const environments = async () => (await readdir(team())).filter((name) => /^[0-9a-f]{40}$/.test(name));
 
+  async function compiled(name: string): Promise<void> {
+    for (const deadline = Date.now() + 60_000; (await readdir(team())).includes(`${name}.compile`); await sleep(50))
+      assert.ok(Date.now() < deadline, "it is still to be compiled");
+  }
+
   it("the first installs it, the others find it; what is installed is imported", async () => {
     const first = await run("six==1.17.0", "import six; print('six', six.__version__)");
     assert.match(first, /^Installing uv [\d.]+, .*\nBuilding virtualenv with Python 3[\s\S]*six 1\.17\.0\n$/);
@@ -92,12 +97,21 @@ function ownUv(level: IsolationLevel): void {
 
   it("are compiled, after the job that needed them has begun", async () => {
     for (const name of await environments()) {
-      for (const deadline = Date.now() + 60_000; ; await sleep(50)) {
-        if (!(await readdir(team())).includes(`${name}.compile`)) break;
-        assert.ok(Date.now() < deadline, "it is still to be compiled");
-      }
+      await compiled(name);
       assert.match(readdirSync(join(packages(name), "__pycache__")).join(), /six\.cpython-\d+\.pyc/);
     }
+  });
+
+  it("that a server did not come to are compiled by the next, though their cache is gone", async () => {
+    const [name = ""] = await environments();
+    const interpreter = dirname(dirname(realpathSync(join(team(), name, "bin/python"))));
+    await engine.close();
+    await rm(join(team(), "cache"), { recursive: true });
+    await rm(join(packages(name), "__pycache__"), { recursive: true });
+    await writeFile(join(team(), `${name}.compile`), `${interpreter}\n`);
+    engine = await fixture.open({ uv: "auto", jobEnvironment: settings });
+    await compiled(name);
+    assert.match(readdirSync(join(packages(name), "__pycache__")).join(), /six\.cpython-\d+\.pyc/);
   });
 
   it("of packages that must be built are built, and sealed", async () => {

@@ -1,8 +1,9 @@
 /** Requests that are sent without waiting for answers, and many at once: others have their turn in between. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect, createServer as createTcpServer } from "node:net";
 import { type SQLInputValue, StatementSync } from "node:sqlite";
 import { after, before, describe, it, type TestContext } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
@@ -10,6 +11,7 @@ import { pino } from "pino";
 import { createJob, shell } from "../../../e2e/support/jobs.ts";
 import { Connections } from "../src/http/connections.ts";
 import { lookFirst } from "../src/http/first-look.ts";
+import { readInTurns } from "../src/http/read-turns.ts";
 import { RequestTurns } from "../src/http/request-turns.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { head, openRaw } from "./support/raw-http.ts";
@@ -100,11 +102,11 @@ describe("what comes in one piece over a connection", { timeout }, () => {
     await crumbs.closed();
     const raw = await openRaw(server.url);
     const body = JSON.stringify({ client_name: "x".repeat(2000) });
-    const lines = [...body].map((letter) => `1\r\n${letter}\r\n`).slice(0, 900);
+    const lines = [...body].map((letter) => `1\r\n${letter}\r\n`).slice(0, 250);
     raw.socket.write(
       head("POST /api/device-login", { "content-type": "application/json", "transfer-encoding": "chunked" }) +
         lines.join("") +
-        `${(body.length - 900).toString(16)}\r\n${body.slice(900)}\r\n0\r\n\r\n`,
+        `${(body.length - 250).toString(16)}\r\n${body.slice(250)}\r\n0\r\n\r\n`,
     );
     await raw.until(/HTTP\/1.1 \d+/);
     raw.socket.destroy();
@@ -159,8 +161,35 @@ describe("a connection", { timeout }, () => {
     while (come() < 50) await delay(10);
     raw.socket.write(head("GET /").repeat(100_000));
     await raw.closed();
-    assert.ok(come() < 10_000, `${come()} requests were read`);
+    assert.ok(come() < 200, `${come()} requests were read`);
     assert.equal(begun.length, 1);
+  });
+});
+
+describe("what arrives over a connection", { timeout }, () => {
+  it("is read in small slices, each in its turn, to the last byte", async (t) => {
+    const turns: (() => void)[] = [];
+    const pieces: Buffer[] = [];
+    let ended = false;
+    const server = createTcpServer({ allowHalfOpen: true }, (socket) => {
+      readInTurns(socket, (go) => void turns.push(go));
+      socket.on("data", (piece: Buffer) => void pieces.push(piece)).on("end", () => (ended = true));
+      t.after(() => socket.destroy());
+    });
+    t.after(() => server.close());
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const sent = randomBytes(300_000);
+    connect((server.address() as AddressInfo).port, "127.0.0.1").end(sent);
+    for (const began = Date.now(); !ended; await delay(1)) {
+      assert.ok(Date.now() - began < timeout / 2, `${Buffer.concat(pieces).length} bytes were read`);
+      const before = pieces.length;
+      const turn = turns.shift();
+      if (turn) turn();
+      else await delay(1);
+      assert.ok(turns.length <= 1 && pieces.length <= before + 1);
+    }
+    assert.ok((pieces[0]?.length ?? 0) <= 2048);
+    assert.ok(Buffer.concat(pieces).equals(sent));
   });
 });
 
@@ -190,5 +219,23 @@ describe("requests of many connections at once", () => {
     await new Promise(setImmediate);
     begin(one, "at once");
     assert.equal(begun.at(-1), "at once");
+  });
+
+  it("that wait cost a round no more, however many they are", async (t) => {
+    let now = 1000;
+    t.mock.method(performance, "now", () => now);
+    const planned = t.mock.method(globalThis, "setImmediate");
+    const turns = new RequestTurns();
+    let [begun, took] = [0, 20];
+    for (let index = 0; index < 10_000; index++)
+      turns.begin({}, () => {
+        begun++;
+        now += took;
+      });
+    assert.ok(planned.mock.callCount() < 100, `${planned.mock.callCount()} immediates for those that wait`);
+    while (begun < 20) await new Promise(setImmediate);
+    assert.ok(planned.mock.callCount() < 3000, `${planned.mock.callCount()} immediates for ${begun} requests`);
+    took = 0;
+    while (begun < 10_000) await new Promise(setImmediate);
   });
 });

@@ -10,6 +10,14 @@ export interface Owner {
   readonly idle: Set<Socket>;
 }
 
+/** What is known of a connection, to choose the one to close. */
+export interface Looks {
+  /** Its caller keeps the server waiting. */
+  readonly isWaitedFor: (socket: Socket) => boolean;
+  /** It has just been opened: its first request may be under way. */
+  readonly isComing: (socket: Socket) => boolean;
+}
+
 export class Owners {
   readonly #owners = new Map<string, Owner>();
 
@@ -38,11 +46,11 @@ export class Owners {
   }
 
   /** Of whoever has most connections, the one to close for somebody new. Undefined: all of them are in use. */
-  leastMissed(isWaitedFor: (socket: Socket) => boolean, except: Socket): Socket | undefined {
+  leastMissed(looks: Looks, except: Socket): Socket | undefined {
     let most = 0;
     let least: Socket | undefined;
     for (const owner of this.#owners.values()) {
-      const own = owner.sockets.size > most ? leastMissedOf(owner, isWaitedFor, except) : undefined;
+      const own = owner.sockets.size > most ? leastMissedOf(owner, looks, except) : undefined;
       if (!own) continue;
       most = owner.sockets.size;
       least = own;
@@ -51,13 +59,14 @@ export class Owners {
   }
 }
 
-/** The one that has been idle for longest, else the oldest of those whose caller keeps the server waiting. */
-export function leastMissedOf(
-  { idle, sockets }: Owner,
-  isWaitedFor: (socket: Socket) => boolean,
-  except?: Socket,
-): Socket | undefined {
-  for (const socket of idle) if (socket !== except) return socket;
-  for (const socket of sockets) if (isWaitedFor(socket)) return socket;
-  return undefined;
+/** The one that has been idle for longest, else the oldest of those whose caller keeps the server waiting, else who comes. */
+export function leastMissedOf({ idle, sockets }: Owner, looks: Looks, except?: Socket): Socket | undefined {
+  let coming: Socket | undefined;
+  for (const socket of idle) {
+    if (socket === except) continue;
+    if (!looks.isComing(socket)) return socket;
+    coming ??= socket;
+  }
+  for (const socket of sockets) if (looks.isWaitedFor(socket)) return socket;
+  return coming;
 }

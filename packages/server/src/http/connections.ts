@@ -4,10 +4,11 @@ import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Callers } from "./callers.ts";
-import { leastMissedOf, type Owner, Owners } from "./connection-owners.ts";
+import { type Looks, leastMissedOf, type Owner, Owners } from "./connection-owners.ts";
 import { networkOf } from "./ip-addresses.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 import { answerAndClose } from "./raw-answers.ts";
+import { readInTurns } from "./read-turns.ts";
 import { RequestTurns } from "./request-turns.ts";
 import { bytesWaiting, largestOf, mostWaiting, type Waiting } from "./waiting-answers.ts";
 
@@ -38,7 +39,11 @@ const mostAhead = 64;
 /** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
 const readerPatience = 5;
 
+/** For the first bytes of a connection to arrive, before it counts as idle. */
+const comingMs = 1000;
+
 interface Connection {
+  readonly opened: number;
   owner: Owner;
   known: boolean;
   /** Not yet sent whole. */
@@ -124,26 +129,31 @@ export class Connections {
     const owner = isMany
       ? this.#owners.get("not told apart yet", Number.POSITIVE_INFINITY)
       : this.#owners.get(key, limit);
-    const connection: Connection = { owner, known: isProxy, answers: new OwedAnswers() };
+    const connection: Connection = { opened: performance.now(), owner, known: isProxy, answers: new OwedAnswers() };
     this.#open.set(socket, connection);
     this.#owners.add(owner, socket, true);
     socket.once("close", () => this.#forget(socket));
+    readInTurns(socket, (go) => this.#turns.begin(connection.owner, go));
     if (this.#open.size > this.#rules.total - spare(this.#rules.total)) this.#makePlace(socket, log);
     if (isMany) void this.#tellApart(socket, connection);
   }
 
   /** Nearly all places are taken: somebody leaves who is idle or keeps us waiting, of whoever has most. */
   #makePlace(socket: Socket, log: Logger): void {
-    const least = this.#owners.leastMissed(this.#isWaitedFor, socket);
+    const least = this.#owners.leastMissed(this.#looks, socket);
     if (least) return void this.#close(least);
     this.#noteFull(log);
     this.#refuse(socket, "All connections of the server are busy");
   }
 
-  /** A stranger keeps the server waiting: for the rest of its request, or to take its answer. */
-  readonly #isWaitedFor = (socket: Socket): boolean => {
-    const { known, body } = this.#open.get(socket) ?? {};
-    return !known && body !== undefined && (!body.request.complete || socket.writableLength > 0);
+  readonly #looks: Looks = {
+    /** A stranger: for the rest of its request, or to take its answer. */
+    isWaitedFor: (socket) => {
+      const { known, body } = this.#open.get(socket) ?? {};
+      return !known && body !== undefined && (!body.request.complete || socket.writableLength > 0);
+    },
+    isComing: (socket) =>
+      socket.bytesRead === 0 && performance.now() - (this.#open.get(socket)?.opened ?? 0) < comingMs,
   };
 
   /** On this machine everybody has the same address: there a user's connections are that user's alone. */
@@ -160,7 +170,7 @@ export class Connections {
   /** False: the owner has as many as it may have, and is waiting for answers over all of them. */
   #makeRoom(owner: Owner): boolean {
     if (owner.sockets.size < owner.limit) return true;
-    const least = leastMissedOf(owner, this.#isWaitedFor);
+    const least = leastMissedOf(owner, this.#looks);
     if (least) this.#close(least);
     return least !== undefined;
   }

@@ -5,7 +5,7 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 
 /** Pieces in which a body may come, beside one for so many bytes: each costs as much as kilobytes do. */
-const mostPieces = 1000;
+const mostPieces = 256;
 const leastPiece = 64;
 
 export function lookFirst(server: Server): void {

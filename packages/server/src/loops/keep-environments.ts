@@ -10,7 +10,7 @@ import { Signal } from "../domain/signals.ts";
 import { diskUsage } from "../engines/disk-usage.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { openAttempts } from "../store/attempts.ts";
-import { setUsage } from "../store/team-usage.ts";
+import { setUsage, usageOf } from "../store/team-usage.ts";
 import { quotasOf } from "../store/teams.ts";
 import type { Loop } from "./loop.ts";
 import {
@@ -29,6 +29,7 @@ export interface KeepEnvironmentsContext extends EnvironmentsContext {
   readonly serverId: string;
 }
 
+/** So long after it was taken, the job that took it says so in its folder. */
 const settling = 60_000;
 /** The same on a full disk, where nobody can wait. */
 const aboutToBegin = 5000;
@@ -61,7 +62,9 @@ async function usedNow({ store, serverId, jobsDir }: KeepEnvironmentsContext): P
 function measuring(): (folder: string) => Promise<number> {
   const known = new Map<string, { readonly signs: string; readonly bytes: number }>();
   return async (folder) => {
-    const names = (await readdir(folder).catch(() => [])).filter((name) => /\.size$|^cache\.lock$/.test(name)).sort();
+    const names = (await readdir(folder).catch(() => []))
+      .filter((name) => /\.size$|^cache(\.lock)?$/.test(name))
+      .sort();
     const times = await Promise.all(
       names.map((name) =>
         stat(join(folder, name)).then(
@@ -106,7 +109,8 @@ async function keepWithinQuota(
   }
   // Packages of builds that failed lie there, too.
   if (quota > 0 && bytes > quota) await removeCache(context, folder);
-  if (own) await store.write((db) => setUsage(db, team, "environments", bytes));
+  const known = (await usageOf(store.db, team)).environments;
+  if (own && bytes !== known) await store.write((db) => setUsage(db, team, "environments", bytes));
   return unused;
 }
 

@@ -4,20 +4,27 @@
  * keeper of the team's environments, who can change nothing else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import type { StoreView } from "../engine.ts";
 
 /** Beside an environment that is still to be compiled: the folders of its interpreter, one a line. */
 export const compileMark = ".compile";
 /** Seconds; what is not done by then stays as it is. */
 const patience = 900;
+const isRoot = process.getuid?.() === 0;
 
 export interface CompileOptions {
   readonly envsDir: string;
   /** Words in front of a command that give it this view. */
   readonly confine: (view: StoreView) => string[];
-  readonly keeperOf: (teamFolder: string) => number | undefined;
+}
+
+interface Uncompiled {
+  readonly environment: string;
+  readonly folders: string[];
+  /** Undefined: the server's own user. */
+  readonly keeper: number | undefined;
 }
 
 export class CompileEnvironments {
@@ -48,8 +55,8 @@ export class CompileEnvironments {
     this.#child = undefined;
     const next = this.#closed ? undefined : this.#takeNext();
     if (next === undefined) return;
-    const { environment, folders } = next;
-    const view = { group: this.#options.keeperOf(dirname(environment)), readable: folders, writable: [environment] };
+    const { environment, folders, keeper } = next;
+    const view = { group: keeper, readable: folders, writable: [environment] };
     const python = join(environment, "bin/python");
     const compile = [python, "-I", "-m", "compileall", "-q", "-j", "1", join(environment, "lib")];
     // Under the lock that whoever removes it takes alone.
@@ -67,10 +74,12 @@ export class CompileEnvironments {
   }
 
   /** Those that somebody else compiled, or removed, are passed over. */
-  #takeNext(): { readonly environment: string; readonly folders: string[] } | undefined {
+  #takeNext(): Uncompiled | undefined {
     for (let environment = this.#waiting.shift(); environment !== undefined; environment = this.#waiting.shift()) {
       const folders = readMark(environment + compileMark);
-      if (folders !== undefined) return { environment, folders };
+      // Its own folder tells whose it is: the cache that it came from may be gone.
+      const owner = lstatSync(environment, { throwIfNoEntry: false })?.uid;
+      if (folders && owner !== undefined) return { environment, folders, keeper: isRoot && owner ? owner : undefined };
     }
     return undefined;
   }

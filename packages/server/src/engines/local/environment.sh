@@ -84,7 +84,7 @@ keep() {
   # Those who look from time to time may have missed it.
   if [ "$most" -gt 0 ] && [ "$(cat "$MILLRACE_VENV.size")" -gt "$most" ]; then
     echo "$over" >limit
-    rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size"
+    rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
     exit 1
   fi
   sync -f "$MILLRACE_VENV" 2>/dev/null

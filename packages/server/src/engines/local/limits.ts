@@ -63,10 +63,12 @@ export class DiskWatch {
     if (limits.disk === 0 || this.#counting.has(folder.key) || now < (this.#next.get(folder.key) ?? 0)) return;
     this.#counting.add(folder.key);
     try {
+      // Looked at once: while its files are counted, the build may end.
+      const building = folder.building();
       // What cannot be counted now is counted next time.
       const own = ["work", "tmp", "build", "own-env"].map((name) => folder.file(name));
-      const used = await diskUsage([...own, ...built(folder.building())])
-        .then((bytes) => bytes - (folder.building()?.cacheBytes ?? 0))
+      const used = await diskUsage([...own, ...built(building)])
+        .then((bytes) => bytes - (building?.cacheBytes ?? 0))
         .catch(() => 0);
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));

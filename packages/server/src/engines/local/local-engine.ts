@@ -116,8 +116,6 @@ export class LocalEngine implements Engine {
     this.#compiling = new CompileEnvironments({
       envsDir: tools.envsDir,
       confine: (view) => isolation.confine(view),
-      keeperOf: (folder) =>
-        new TeamEnvironments(tools.envsDir, Number(basename(folder)), isolation.level !== "none").keeper,
     });
     this.#starter = new Starter({
       script: join(import.meta.dirname, "starter.sh"),

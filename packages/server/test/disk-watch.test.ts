@@ -1,0 +1,33 @@
+/** How the disk that an attempt takes is counted. */
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { AttemptFolder } from "../src/engines/local/attempt-folder.ts";
+import { DiskWatch } from "../src/engines/local/limits.ts";
+
+const mebibyte = 1024 * 1024;
+const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: mebibyte };
+
+/** Its build ends while its files are counted. */
+class EndsItsBuild extends AttemptFolder {
+  override building() {
+    const building = super.building();
+    rmSync(this.file("building"), { force: true });
+    return building;
+  }
+}
+
+it("what lay in the team's cache before is not the attempt's, though the build ends while it is counted", async (t) => {
+  const data = mkdtempSync(join(tmpdir(), "millrace-watch-"));
+  t.after(() => rmSync(data, { recursive: true }));
+  const cache = join(data, "envs/1/cache");
+  mkdirSync(cache, { recursive: true });
+  writeFileSync(join(cache, "wheel"), Buffer.alloc(4 * mebibyte, 1));
+  const folder = new EndsItsBuild(join(data, "jobs"), "some.1");
+  mkdirSync(folder.file("work"), { recursive: true });
+  writeFileSync(folder.file("building"), `${join(data, "envs/1/some")}\n${4 * mebibyte}\n`);
+  mkdirSync(join(data, "envs/1/some"));
+  assert.equal(await new DiskWatch().over(folder, limits, 0), undefined);
+});
