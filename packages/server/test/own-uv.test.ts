@@ -11,6 +11,7 @@ import { promisify } from "node:util";
 import type { IsolationLevel, JobSpec } from "../src/engines/engine.ts";
 import type { LocalEngine } from "../src/engines/local/local-engine.ts";
 import { type LocalFixture, localFixture, whyNot } from "./support/local-engine.ts";
+import { serveWheel } from "./support/wheels.ts";
 
 /** What an operator sets for jobs to reach an index. */
 const settings = Object.fromEntries(
@@ -104,14 +105,31 @@ function ownUv(level: IsolationLevel): void {
 
   it("that a server did not come to are compiled by the next, though their cache is gone", async () => {
     const [name = ""] = await environments();
-    const interpreter = dirname(dirname(realpathSync(join(team(), name, "bin/python"))));
+    const python = realpathSync(join(team(), name, "bin/python"));
     await engine.close();
     await rm(join(team(), "cache"), { recursive: true });
     await rm(join(packages(name), "__pycache__"), { recursive: true });
-    await writeFile(join(team(), `${name}.compile`), `${interpreter}\n`);
+    await writeFile(join(team(), `${name}.compile`), `${python}\n${dirname(dirname(python))}\n`);
     engine = await fixture.open({ uv: "auto", jobEnvironment: settings });
     await compiled(name);
     assert.match(readdirSync(join(packages(name), "__pycache__")).join(), /six\.cpython-\d+\.pyc/);
+  });
+
+  it("are compiled without running anything of their packages, and without what would take gigabytes", async () => {
+    const index = await serveWheel("startled", {
+      "startled.pth": "import os, sys; open(os.path.join(sys.prefix, 'lib', 'ran'), 'w')\n",
+      "startled.py": "print('imported')\n",
+      "endless.py": "a = [b, c]\n".repeat(150_000),
+    });
+    const before = await environments();
+    const log = await run(`--extra-index-url ${index.url}\nstartled==1.0`, "import startled").finally(index.close);
+    assert.match(log, /imported\n$/);
+    const [name = ""] = (await environments()).filter((one) => !before.includes(one));
+    await compiled(name);
+    const modules = readdirSync(join(packages(name), "__pycache__")).join();
+    assert.match(modules, /startled\.cpython/);
+    assert.doesNotMatch(modules, /endless/);
+    assert.ok(!readdirSync(join(team(), name, "lib")).includes("ran"));
   });
 
   it("of packages that must be built are built, and sealed", async () => {

@@ -4,14 +4,14 @@
  * keeper of the team's environments, who can change nothing else.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { lstatSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { lstatSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
+import { dirname, join } from "node:path";
 import type { StoreView } from "../engine.ts";
 
-/** Beside an environment that is still to be compiled: the folders of its interpreter, one a line. */
+/** Beside an environment that is still to be compiled: its interpreter, and the folders of that, one a line. */
 export const compileMark = ".compile";
 /** Seconds; what is not done by then stays as it is. */
-const patience = 900;
+const patience = 300;
 const isRoot = process.getuid?.() === 0;
 
 export interface CompileOptions {
@@ -22,6 +22,8 @@ export interface CompileOptions {
 
 interface Uncompiled {
   readonly environment: string;
+  /** Not the environment's own: that would run what its packages ask to be run at each start. */
+  readonly python: string;
   readonly folders: string[];
   /** Undefined: the server's own user. */
   readonly keeper: number | undefined;
@@ -29,7 +31,10 @@ interface Uncompiled {
 
 export class CompileEnvironments {
   readonly #options: CompileOptions;
+  readonly #script = readFileSync(join(import.meta.dirname, "compile.py"), "utf8");
   readonly #waiting: string[] = [];
+  /** Whose turn it was last. */
+  #team = "";
   #child: ChildProcess | undefined;
   #closed = false;
 
@@ -55,10 +60,9 @@ export class CompileEnvironments {
     this.#child = undefined;
     const next = this.#closed ? undefined : this.#takeNext();
     if (next === undefined) return;
-    const { environment, folders, keeper } = next;
+    const { environment, python, folders, keeper } = next;
     const view = { group: keeper, readable: folders, writable: [environment] };
-    const python = join(environment, "bin/python");
-    const compile = [python, "-I", "-m", "compileall", "-q", "-j", "1", join(environment, "lib")];
+    const compile = [python, "-I", "-S", "-c", this.#script, join(environment, "lib")];
     // Under the lock that whoever removes it takes alone.
     const command = ["nice", "-n", "19", "timeout", String(patience), ...this.#options.confine(view), ...compile];
     this.#child = spawn("flock", ["-s", "-n", `${environment}.lock`, ...command], {
@@ -67,19 +71,33 @@ export class CompileEnvironments {
     });
     this.#child.on("error", () => this.#next());
     this.#child.on("exit", () => {
-      // A module that cannot be compiled is compiled in vain by each job, as before; the rest is done.
-      if (!this.#closed) rmSync(environment + compileMark, { force: true });
+      if (!this.#closed) this.#settle(environment);
       this.#next();
     });
   }
 
-  /** Those that somebody else compiled, or removed, are passed over. */
+  /** It is larger now: whoever counts looks at the time of its size. */
+  #settle(environment: string): void {
+    rmSync(environment + compileMark, { force: true });
+    const now = new Date();
+    try {
+      utimesSync(`${environment}.size`, now, now);
+    } catch {
+      // It was removed meanwhile.
+    }
+  }
+
+  /** Teams in turn. Those that somebody else compiled, or removed, are passed over. */
   #takeNext(): Uncompiled | undefined {
-    for (let environment = this.#waiting.shift(); environment !== undefined; environment = this.#waiting.shift()) {
-      const folders = readMark(environment + compileMark);
+    while (this.#waiting.length > 0) {
+      const other = this.#waiting.findIndex((path) => dirname(path) !== this.#team);
+      const [environment = ""] = this.#waiting.splice(Math.max(0, other), 1);
+      this.#team = dirname(environment);
+      const [python, ...folders] = readMark(environment + compileMark);
       // Its own folder tells whose it is: the cache that it came from may be gone.
       const owner = lstatSync(environment, { throwIfNoEntry: false })?.uid;
-      if (folders && owner !== undefined) return { environment, folders, keeper: isRoot && owner ? owner : undefined };
+      if (python !== undefined && owner !== undefined)
+        return { environment, python, folders, keeper: isRoot && owner ? owner : undefined };
     }
     return undefined;
   }
@@ -90,10 +108,10 @@ export class CompileEnvironments {
   }
 }
 
-function readMark(path: string): string[] | undefined {
+function readMark(path: string): string[] {
   try {
     return readFileSync(path, "utf8").split("\n").filter(Boolean);
   } catch {
-    return undefined;
+    return [];
   }
 }

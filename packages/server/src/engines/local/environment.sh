@@ -112,7 +112,7 @@ if [ -n "$wheels" ] && [ -n "$uv" ]; then
   du -s --block-size=1 "$envs/cache" | cut -f1 >>building || exit
   if (build_wheels) 7>&- 9>&-; then
     rm -rf build
-    echo "$folders" >"$MILLRACE_VENV.compile"
+    printf '%s\n' "$python" "$folders" >"$MILLRACE_VENV.compile"
     keep
   fi
   exec 7>&-
