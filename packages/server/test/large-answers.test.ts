@@ -14,7 +14,7 @@ import { createJob, python, runJob, shell } from "../../../e2e/support/jobs.ts";
 import { audit, operator } from "../src/domain/audit.ts";
 import { BoundedList } from "../src/domain/bounded-list.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
-import { stretchBytes } from "../src/domain/large-answers.ts";
+import { answering, nextStretch, stretchBytes } from "../src/domain/large-answers.ts";
 import { getJob, insertJobs, type JobRow } from "../src/store/jobs.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { makeDataset } from "./support/lineage.ts";
@@ -246,5 +246,59 @@ describe("large answers that are asked for at once", () => {
     count.largest = 0;
     assert.deepEqual(new Set(await Promise.all(built)), new Set([255]));
     assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
+  });
+});
+
+describe("stretches of large answers", () => {
+  it("are built one in a round of the event loop, callers in turn, and none for a caller that has gone", async () => {
+    const built: string[] = [];
+    let hasGone = false;
+    let most = 0;
+    let inRound = 0;
+    const answer = (caller: string, gone = () => false) =>
+      answering({ caller, hasGone: gone }, async () => {
+        for (let stretch = 0; stretch < 3; stretch++) {
+          await nextStretch();
+          most = Math.max(most, ++inRound);
+          setImmediate(() => (inRound = 0));
+          built.push(caller);
+        }
+      });
+    const many = Array.from({ length: 20 }, () => answer("many"));
+    const leaves = Array.from({ length: 20 }, () => answer("leaves", () => hasGone));
+    const one = answer("one").then(() => built.length);
+    await leaves[0];
+    hasGone = true;
+    await Promise.allSettled([...many, ...leaves]);
+    assert.ok((await one) <= 40, `the only answer of a caller was ready after ${await one} stretches`);
+    assert.ok(most <= 2, `${most} in a round`);
+    assert.ok(built.filter((caller) => caller === "leaves").length < 60);
+    assert.equal(built.filter((caller) => caller === "many").length, 60);
+  });
+
+  it("of few answers are under way at a time, callers in turn: the others wait before they take memory", async () => {
+    let [underWay, most] = [0, 0];
+    const done: string[] = [];
+    const answer = (caller: string) =>
+      answering({ caller, hasGone: () => false }, async () => {
+        await nextStretch();
+        most = Math.max(most, ++underWay);
+        for (let stretch = 0; stretch < 5; stretch++) await nextStretch();
+        underWay--;
+        done.push(caller);
+      });
+    const many = Array.from({ length: 50 }, () => answer("many"));
+    await answer("one");
+    assert.ok(done.length <= 20, `the only answer of a caller was ready after ${done.length}`);
+    await Promise.all(many);
+    assert.ok(most <= 8, `${most} at a time`);
+    await assert.rejects(
+      answering({ caller: "fails", hasGone: () => false }, async () => {
+        await nextStretch();
+        throw new Error("broken");
+      }),
+      /broken/,
+    );
+    await Promise.all(Array.from({ length: 20 }, () => answer("after")));
   });
 });

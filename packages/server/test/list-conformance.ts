@@ -4,7 +4,7 @@ import { it } from "node:test";
 import { answerLimits, fieldLimits, processLimits } from "@millrace/contract";
 import { sql } from "kysely";
 import { newJobId } from "../src/domain/job-ids.ts";
-import { listAudit } from "../src/store/audit.ts";
+import { insertAudit, listAudit } from "../src/store/audit.ts";
 import { findOwned, insertCredentials, listOwned, updateCredentials } from "../src/store/credentials.ts";
 import { countVersions, listVersions, sizedVersionsOf } from "../src/store/dataset-versions.ts";
 import { listDatasets } from "../src/store/datasets.ts";
@@ -60,6 +60,32 @@ export function listConformance(storeOf: () => Store): void {
     const [first] = jobs;
     assert.equal((await getJob(storeOf().db, first?.id ?? ""))?.spec, first?.spec);
     assert.equal((await findJob(storeOf().db, teamId, first?.id ?? ""))?.spec, first?.spec);
+  });
+
+  it("looks for jobs and entries of the audit that no index finds a few at a time, each look in its turn", async () => {
+    const teamId = await teamNamed("looked-at");
+    const small = { spec: '{"query":"small"}', environment: "", secrets: "", metrics: "{}", error_stack: "" };
+    const jobs = Array.from({ length: 450 }, () => job(teamId, small));
+    const at = "2026-01-01T00:00:00.000Z";
+    const entry = { ...{ at, user_id: null, username: "u", via: "", address: "", action: "job.create", target: "" } };
+    await storeOf().write(async (db) => {
+      await insertJobs(db, jobs);
+      const row = { ...entry, team_id: teamId, detail: "" };
+      const rows = Array.from({ length: 500 }, () => row);
+      for (let part = 0; part < 9; part++) await db.insertInto("audit").values(rows).execute();
+      await insertAudit(db, { ...row, username: "last" });
+    });
+    let looks = 0;
+    const nextLook = async () => void looks++;
+    assert.deepEqual((await listJobs(storeOf().db, { teamId, limit: 5, text: "zzz" }, nextLook)).rows, []);
+    assert.equal(looks, 3);
+    looks = 0;
+    assert.deepEqual(await listAudit(storeOf().db, { teamId, limit: 5, username: "nobody" }, nextLook), []);
+    assert.equal(looks, 4);
+    looks = 0;
+    assert.equal((await listAudit(storeOf().db, { teamId, limit: 1, username: "last" }, nextLook)).length, 1);
+    assert.equal((await listAudit(storeOf().db, { teamId, limit: 5, action: "job" }, nextLook)).length, 5);
+    assert.equal(looks, 2);
   });
 
   it("keeps a job whole when it is rewritten, from large to small and back", async () => {

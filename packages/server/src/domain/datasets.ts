@@ -1,5 +1,4 @@
 /** Datasets: the rules for finding, listing, changing and removing them. */
-import { setImmediate as others } from "node:timers/promises";
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
 import {
   countVersions,
@@ -38,6 +37,7 @@ import {
   writeVersion,
 } from "./dataset-names.ts";
 import { namesakes } from "./dataset-namesakes.ts";
+import { nextStretch } from "./large-answers.ts";
 import type { Team } from "./principals.ts";
 import { versionTexts } from "./version-texts.ts";
 
@@ -119,6 +119,7 @@ export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Pr
     throw invalid("cursor", "the x-next-cursor of the page before", query.cursor);
   const list = new BoundedList();
   for (let after = query.cursor; ; ) {
+    await nextStretch();
     const datasets = await listDatasets(db, team.id, after, listPart);
     for (const part of await smallParts(db, datasets.filter(isWanted(prefix)), include_removed)) {
       const versions = Map.groupBy(
@@ -137,7 +138,6 @@ export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Pr
     }
     if (datasets.length < listPart) return { datasets: list.texts, next: undefined };
     after = datasets.at(-1)?.id;
-    await others();
   }
 }
 

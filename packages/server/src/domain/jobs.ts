@@ -31,6 +31,7 @@ import { jobIdAt, newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import { queueRow } from "./job-queue.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { nextStretch } from "./large-answers.ts";
 import { usesLibrary } from "./library.ts";
 import type { Team } from "./principals.ts";
 import {
@@ -158,6 +159,9 @@ export async function searchTeamJobs(context: JobsContext, team: Team, query: Li
   return { jobs: await jobTexts(db, row ? [row] : [], frame), next: undefined };
 }
 
+/** As many as are shown to whoever does not say how many. */
+const shortList = 20;
+
 /** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
 export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
   const { db } = context.store;
@@ -166,7 +170,9 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
   const jobs = new BoundedList();
   for (let { before } = filter; ; ) {
     const limit = Math.min(filter.limit - jobs.length, listPart);
-    const { rows, next } = await listJobs(db, { ...filter, before, limit });
+    // What is read for it takes memory, too.
+    if (limit > shortList) await nextStretch();
+    const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextStretch);
     for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
       if (!(await jobs.add(text))) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
     before = next;
@@ -183,7 +189,7 @@ async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery
   const bounds = [query.cursor?.toLowerCase(), time("created_before")].filter((id) => id !== undefined);
   return {
     teamId: team.id,
-    limit: query.limit ?? 20,
+    limit: query.limit ?? shortList,
     statuses: query.status && readStatuses(query.status),
     name: query.name,
     username: query.created_by,

@@ -1,7 +1,9 @@
 /**
  * Large answers are built in stretches. Before each the event loop goes round, and in one round a single stretch of all
- * answers is built: whoever asks for something small waits for one of them, however many callers ask for much.
+ * answers is built, callers in turn: whoever asks for something small waits for one of them, however many ask for much.
  */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { ApiError } from "@millrace/contract";
 import { Turns } from "./turns.ts";
 
 /** Bytes that are read and written without a break. */
@@ -10,8 +12,39 @@ export const stretchBytes = 512 * 1024;
 /** One for the process, as the event loop is. */
 const turns = new Turns(1);
 
-/** Resolves when it is this answer's turn. */
-export const nextStretch = (): Promise<void> => turns.run(async () => {});
+/** Large answers that are under way at a time: each takes memory until it is whole. */
+const atOnce = 8;
+const places = new Turns(atOnce);
+
+/** Who an answer is for. */
+interface Asker {
+  readonly caller: unknown;
+  readonly hasGone: () => boolean;
+}
+
+const askers = new AsyncLocalStorage<Asker & { leave?: () => void }>();
+
+/** What builds an answer for this caller. */
+export async function answering<T>(asker: Asker, build: () => Promise<T>): Promise<T> {
+  const placed: Asker & { leave?: () => void } = { ...asker };
+  try {
+    return await askers.run(placed, build);
+  } finally {
+    placed.leave?.();
+  }
+}
+
+/** Resolves with what gives the place back. */
+const takePlace = (caller: unknown): Promise<() => void> =>
+  new Promise((taken) => void places.run(() => new Promise<void>(taken), caller));
+
+/** Resolves when it is this answer's turn: its first waits for a place. Nothing more is done for a caller that has gone. */
+export async function nextStretch(): Promise<void> {
+  const asker = askers.getStore();
+  if (asker) asker.leave ??= await takePlace(asker.caller);
+  await turns.run(async () => {}, asker?.caller);
+  if (asker?.hasGone()) throw new ApiError("bad_request", "Whoever asked for this has closed the connection.");
+}
 
 /** Items in order, in runs that are a stretch each, or a single item that is larger. */
 export function stretchesOf<T>(items: readonly T[], bytesOf: (item: T) => number): T[][] {

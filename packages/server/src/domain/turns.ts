@@ -1,15 +1,16 @@
-/** Takes turns: first come, first served, a few at once, and the event loop goes round between them. */
+/** Takes turns: a few at once, callers in turn, and the event loop goes round between them. */
 export class Turns {
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting = new Map<unknown, (() => void)[]>();
   #free: number;
 
   constructor(atOnce: number) {
     this.#free = atOnce;
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /** Of one caller first come, first served. */
+  async run<T>(work: () => Promise<T>, caller?: unknown): Promise<T> {
     if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else await new Promise<void>((resolve) => this.#wait(caller, resolve));
     try {
       return await work();
     } finally {
@@ -18,9 +19,19 @@ export class Turns {
     }
   }
 
+  #wait(caller: unknown, go: () => void): void {
+    const own = this.#waiting.get(caller);
+    if (own) own.push(go);
+    else this.#waiting.set(caller, [go]);
+  }
+
   #pass(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#free++;
+    const [next] = this.#waiting;
+    if (!next) return void this.#free++;
+    const [caller, own] = next;
+    const go = own.shift();
+    this.#waiting.delete(caller);
+    if (own.length > 0) this.#waiting.set(caller, own);
+    go?.();
   }
 }

@@ -3,9 +3,9 @@
  * everybody has the same address: there it is the user of the process that calls, so that a job cannot use up what people
  * have.
  */
-import { isIPv4, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Config } from "../config.ts";
-import { networkOf } from "./ip-addresses.ts";
+import { isLoopback, networkOf } from "./ip-addresses.ts";
 import { type PeerUser, PeerUsers } from "./peer-users.ts";
 
 interface Request {
@@ -43,7 +43,5 @@ export class Callers {
   }
 }
 
-function isOnThisMachine({ remoteAddress = "", localAddress }: Socket): boolean {
-  const address = remoteAddress.replace(/^::ffff:/i, "");
-  return address === "::1" || (isIPv4(address) && address.startsWith("127.")) || remoteAddress === localAddress;
-}
+const isOnThisMachine = ({ remoteAddress = "", localAddress }: Socket): boolean =>
+  isLoopback(remoteAddress) || remoteAddress === localAddress;

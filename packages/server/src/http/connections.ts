@@ -5,7 +5,7 @@ import { ApiError } from "@millrace/contract";
 import type { Logger } from "pino";
 import type { Callers } from "./callers.ts";
 import { type Looks, leastMissedOf, type Owner, Owners } from "./connection-owners.ts";
-import { networkOf } from "./ip-addresses.ts";
+import { isLoopback, networkOf } from "./ip-addresses.ts";
 import { OwedAnswers } from "./owed-answers.ts";
 import { answerAndClose } from "./raw-answers.ts";
 import { readInTurns } from "./read-turns.ts";
@@ -34,7 +34,7 @@ export const leastBytes = 256 * 1024;
 const fewStrangers = 48;
 
 /** Requests that a caller may send over one connection ahead of their answers: they wait in memory. */
-const mostAhead = 64;
+const mostAhead = 16;
 
 /** How many times longer than a stranger a known caller may take nothing: somebody pages through a log. */
 const readerPatience = 5;
@@ -112,10 +112,14 @@ export class Connections {
   onceItsTurn({ socket }: IncomingMessage, answer: ServerResponse, go: () => void): void {
     const connection = this.#open.get(socket);
     const begin = () =>
-      this.#turns.begin(connection?.owner ?? this, () => {
-        // Nobody waits any more for what was asked over a connection that is gone.
-        if (!socket.destroyed) go();
-      });
+      this.#turns.begin(
+        connection?.owner ?? this,
+        () => {
+          // Nobody waits any more for what was asked over a connection that is gone.
+          if (!socket.destroyed) go();
+        },
+        connection?.known,
+      );
     if (connection) connection.answers.onceNext(answer, begin);
     else begin();
   }
@@ -123,7 +127,8 @@ export class Connections {
   #take(socket: Socket, log: Logger): void {
     const address = socket.remoteAddress ?? "";
     const isProxy = this.#rules.isProxy(address);
-    const key = isProxy ? proxies : `from ${networkOf(address)}`;
+    // Loopback has millions of addresses, all of them this machine's.
+    const key = isProxy ? proxies : `from ${isLoopback(address) ? "loopback" : networkOf(address)}`;
     const limit = isProxy ? Number.POSITIVE_INFINITY : this.#rules.perAddress;
     const isMany = !isProxy && this.#owners.count(key) >= Math.min(fewStrangers, Math.ceil(limit / 2));
     const owner = isMany
@@ -133,7 +138,7 @@ export class Connections {
     this.#open.set(socket, connection);
     this.#owners.add(owner, socket, true);
     socket.once("close", () => this.#forget(socket));
-    readInTurns(socket, (go) => this.#turns.begin(connection.owner, go));
+    readInTurns(socket, (go) => this.#turns.begin(connection.owner, go, connection.known));
     if (this.#open.size > this.#rules.total - spare(this.#rules.total)) this.#makePlace(socket, log);
     if (isMany) void this.#tellApart(socket, connection);
   }

@@ -14,6 +14,11 @@ function groupsOf(address: string): number[] {
   return [...before, ...zeros, ...after].map((group) => Number.parseInt(group, 16));
 }
 
+export function isLoopback(address: string): boolean {
+  const plain = plainOf(address);
+  return plain === "::1" || (isIPv4(plain) && plain.startsWith("127."));
+}
+
 /** Of an IPv6 address its first 64 bits, which is what one customer has. What is no address is told as it is. */
 export function networkOf(address: string): string {
   const plain = plainOf(address);

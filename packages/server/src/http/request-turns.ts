@@ -1,6 +1,7 @@
 /**
  * Requests begin in turns. One is handled without a break where the store is synchronous, and many may arrive in one round
  * of the event loop: after some milliseconds of them it goes round, and callers have their next request begun in turn.
+ * Strangers can come from as many addresses as they like: every second turn is for those who are known.
  */
 
 /** How long requests may hold the event loop before others have a turn. */
@@ -8,19 +9,25 @@ const turnMs = 20;
 /** How many may begin in a round, beside those that begin at once: what a round costs does not grow with who waits. */
 const mostInRound = 64;
 
+/** What waits, by caller; who comes first is next. */
+type Line = Map<object, (() => void)[]>;
+
 export class RequestTurns {
-  readonly #waiting = new Map<object, (() => void)[]>();
+  readonly #known: Line = new Map();
+  readonly #strangers: Line = new Map();
+  #isForKnown = true;
   #count = 0;
   #planned = 0;
   #since: number | undefined;
 
   /** Calls back at once where there is time left in this round and nobody waits. */
-  begin(caller: object, go: () => void): void {
-    if (this.#waiting.size === 0 && this.#hasTime()) go();
+  begin(caller: object, go: () => void, isKnown = false): void {
+    if (this.#count === 0 && this.#hasTime()) go();
     else {
-      const own = this.#waiting.get(caller) ?? [];
+      const line = isKnown ? this.#known : this.#strangers;
+      const own = line.get(caller) ?? [];
       own.push(go);
-      this.#waiting.set(caller, own);
+      line.set(caller, own);
       this.#count++;
       this.#plan();
     }
@@ -38,12 +45,11 @@ export class RequestTurns {
   }
 
   #beginOne(): void {
-    const [caller, own] = this.#waiting.entries().next().value ?? [this, []];
-    const go = own.shift();
+    this.#isForKnown = !this.#isForKnown;
+    const lines = [this.#known, this.#strangers];
+    const go = takeFirst(this.#isForKnown ? lines : lines.reverse());
     if (!go) return;
     this.#count--;
-    this.#waiting.delete(caller);
-    if (own.length > 0) this.#waiting.set(caller, own);
     go();
   }
 
@@ -57,4 +63,14 @@ export class RequestTurns {
     }
     return now - this.#since < turnMs;
   }
+}
+
+function takeFirst(lines: readonly Line[]): (() => void) | undefined {
+  const line = lines.find(({ size }) => size > 0);
+  const [caller, own] = line?.entries().next().value ?? [];
+  if (!line || !caller || !own) return undefined;
+  const go = own.shift();
+  line.delete(caller);
+  if (own.length > 0) line.set(caller, own);
+  return go;
 }

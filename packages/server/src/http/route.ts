@@ -10,6 +10,7 @@ import {
 } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../domain/audit.ts";
+import { answering } from "../domain/large-answers.ts";
 import { admit, type Principal, requireSomeTeam, type Team } from "../domain/principals.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
@@ -107,7 +108,9 @@ export function register<R extends Route>(
         reply,
         ...request.caller,
       };
-      const answer = await handle(call as unknown as Call<R>);
+      const { principal, raw } = request;
+      const asker = { caller: principal?.userId, hasGone: () => raw.socket.destroyed };
+      const answer = await answering(asker, () => handle(call as unknown as Call<R>));
       if (answer === undefined) return reply;
       if (answer instanceof MessagePack) return reply.type("application/msgpack").send(answer.bytes);
       // Plain JSON.stringify: schema-driven serialisers were slower on rows with many nullable fields.

@@ -1,4 +1,5 @@
 /** Audit rows in the store: added, read, removed by age; never changed. */
+import { setImmediate as others } from "node:timers/promises";
 import type { Insertable } from "kysely";
 import { prepared } from "./prepared.ts";
 import { beginning } from "./short-texts.ts";
@@ -33,20 +34,54 @@ export interface AuditFilter {
   readonly limit: number;
 }
 
-/** Newest first. */
-export function listAudit(db: Db, { teamId, username, action, before, limit }: AuditFilter) {
-  let query = db
-    .selectFrom("audit")
+/** Rows looked at in one statement where no index answers the filter. */
+const lookAt = 2000;
+
+/** Newest first. `nextLook` is awaited before each look: others have their turn. */
+export async function listAudit(db: Db, filter: AuditFilter, nextLook: () => Promise<void> = others) {
+  const { username, action, limit } = filter;
+  if (username === undefined && action === undefined) return shown(db, newest(db, filter, limit)).execute();
+  const found: Awaited<ReturnType<ReturnType<typeof shown>["execute"]>> = [];
+  for (let { before } = filter; ; ) {
+    await nextLook();
+    const looked = newest(db, { ...filter, before }, lookAt);
+    found.push(
+      ...(await matching(shown(db, looked), filter)
+        .limit(limit - found.length)
+        .execute()),
+    );
+    before = (
+      await db
+        .selectFrom(looked.as("looked"))
+        .select(({ fn }) => fn.min("id").as("id"))
+        .executeTakeFirst()
+    )?.id;
+    if (found.length === limit || before == null) return found;
+  }
+}
+
+function newest(db: Db, { teamId, before }: Pick<AuditFilter, "teamId" | "before">, limit: number) {
+  let query = db.selectFrom("audit").selectAll();
+  if (teamId !== undefined) query = query.where("team_id", "=", teamId);
+  if (before !== undefined) query = query.where("id", "<", before);
+  return query.orderBy("id", "desc").limit(limit);
+}
+
+const shown = (db: Db, rows: ReturnType<typeof newest>) =>
+  db
+    .selectFrom(rows.as("audit"))
     .leftJoin("teams", "teams.id", "audit.team_id")
     .select(["audit.id", "at", "username", "via", "address", "action", "teams.name as team_name"])
     // Rows from before may have more than rows get today.
-    .select([beginning("target", 2048).as("target"), beginning("detail", 4096).as("detail")]);
-  if (teamId !== undefined) query = query.where("audit.team_id", "=", teamId);
-  if (username !== undefined) query = query.where("username", "=", username);
+    .select([beginning("target", 2048).as("target"), beginning("detail", 4096).as("detail")])
+    .orderBy("audit.id", "desc");
+
+function matching(query: ReturnType<typeof shown>, { username, action }: AuditFilter) {
+  let narrowed = query;
+  if (username !== undefined) narrowed = narrowed.where("username", "=", username);
   if (action !== undefined)
-    query = query.where((eb) => eb.or([eb("action", "=", action), eb("action", "like", `${action}.%`)]));
-  if (before !== undefined) query = query.where("audit.id", "<", before);
-  return query.orderBy("audit.id", "desc").limit(limit).execute();
+    narrowed = narrowed.where((eb) => eb.or([eb("action", "=", action), eb("action", "like", `${action}.%`)]));
+  return narrowed;
 }
 
 /** Up to so many; returns how many. */

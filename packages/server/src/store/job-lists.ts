@@ -45,8 +45,11 @@ const newest = prepared<{ teamId: number; limit: number }>()((db, value) =>
     .limit(value("limit")),
 );
 
-/** Without joins: twenty rows have few users and clusters, and looking those up costs a third of joining. */
-export async function listJobs(db: Db, filter: JobFilter): Promise<JobPage> {
+/**
+ * `nextLook` is awaited before each look of a filter that no index answers: others have their turn.
+ * Without joins: twenty rows have few users and clusters, and looking those up costs a third of joining.
+ */
+export async function listJobs(db: Db, filter: JobFilter, nextLook: () => Promise<void> = others): Promise<JobPage> {
   const { teamId, limit, from, before, ...criteria } = filter;
   const given = Object.values(criteria).some((value) => value !== undefined);
   if (!given && from === undefined && before === undefined) {
@@ -54,7 +57,7 @@ export async function listJobs(db: Db, filter: JobFilter): Promise<JobPage> {
     return { rows, next: rows.length < limit ? undefined : rows.at(-1)?.id };
   }
   const rest = restOf(filter);
-  return rest ? search(db, filter, rest) : page(db, filter);
+  return rest ? search(db, filter, rest, nextLook) : page(db, filter);
 }
 
 /** The index answers the whole filter. */
@@ -64,17 +67,17 @@ async function page(db: Db, filter: JobFilter): Promise<JobPage> {
   return { rows, next: ids.length < filter.limit ? undefined : ids.at(-1) };
 }
 
-async function search(db: Db, filter: JobFilter, rest: JobFilter): Promise<JobPage> {
+async function search(db: Db, filter: JobFilter, rest: JobFilter, nextLook: () => Promise<void>): Promise<JobPage> {
   const rows: ListedJob[] = [];
   let { before } = filter;
   for (let looked = 0; looked < lookAtMost; looked += lookAt) {
+    await nextLook();
     const ids = await candidates(db, filter, before, lookAt);
     const missing = filter.limit - rows.length;
     if (ids.length > 0) rows.push(...(await matching(db, ids, rest).limit(missing).execute()));
     if (rows.length === filter.limit) return { rows, next: rows.at(-1)?.id };
     if (ids.length < lookAt) return { rows, next: undefined };
     before = ids.at(-1);
-    await others();
   }
   return { rows, next: before };
 }
