@@ -125,6 +125,31 @@ export function listConformance(storeOf: () => Store): void {
     assert.deepEqual([rows[0]?.requirements_cut, rows[0]?.datasets, rows[0]?.environment], [1, null, null]);
   });
 
+  it("lists datasets by namespace, project and name, wherever a page ends", async () => {
+    const teamId = await teamNamed("placed");
+    const full = ["a.q.z", "b.p.x", "a.p.y", "b.q.x", "a.p.x", "a.q.a"];
+    for (const [index, name] of full.entries()) {
+      const [namespace = "", project = "", dataset = ""] = name.split(".");
+      await putVersion(storeOf(), dataset, {
+        version: "1.0.0",
+        uuid: `${teamId}-${index}`,
+        teamId,
+        namespace,
+        project,
+      });
+    }
+    for (const limit of [1, 2, 3, 10]) {
+      const names: string[] = [];
+      for (let after: number | undefined; ; ) {
+        const page = await listDatasets(storeOf().db, teamId, after, limit);
+        names.push(...page.map(({ namespace, project, name }) => [namespace.name, project.name, name].join(".")));
+        after = page.at(-1)?.id;
+        if (page.length < limit) break;
+      }
+      assert.deepEqual(names, full.toSorted(), `pages of ${limit}`);
+    }
+  });
+
   it("reads lists of datasets and their versions without what is long in them, and page by page", async () => {
     const teamId = await teamNamed("datasets");
     const long = { error_message: "a".repeat(64 * KiB), error_stack: "b".repeat(64 * KiB) };

@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
 import { it } from "node:test";
+import { listDatasets } from "../src/store/datasets.ts";
 import { openStore, storeFile } from "../src/store/open-store.ts";
+import { insertTeam } from "../src/store/teams.ts";
 import { storeConformance } from "./store-conformance.ts";
+import { putVersion } from "./support/datasets.ts";
 
 it("writes that take long let others have a turn in between, and each keeps its result", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
@@ -37,6 +41,31 @@ it("room that is reserved for a full disk is there again after compacting", asyn
   await store.compact();
   assert.ok(reserved >= 16_000_000 && (await room()) >= 16_000_000, `${reserved} bytes before, ${await room()} after`);
   await store.close();
+  await rm(dataDir, { recursive: true });
+});
+
+it("a page of datasets is read along the indexes of their names: nothing is sorted", async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+  const store = await openStore({ dataDir, databaseUrl: "" });
+  const asked = new Set<string>();
+  const all = StatementSync.prototype.all;
+  t.mock.method(StatementSync.prototype, "all", function (this: StatementSync, ...values: SQLInputValue[]) {
+    if (this.sourceSQL.includes("order by")) asked.add(this.sourceSQL);
+    return Reflect.apply(all, this, values);
+  });
+  await store.write((db) => insertTeam(db, { name: "team", created_at: "" } as never));
+  await putVersion(store, "some");
+  const [first] = await listDatasets(store.db, 1, undefined, 1);
+  await listDatasets(store.db, 1, first?.id, 9);
+  await store.close();
+  const database = new DatabaseSync(join(dataDir, storeFile));
+  assert.equal(asked.size, 4);
+  for (const text of [...asked]) {
+    const values = [...text.matchAll(/\?/g)].map(() => 1);
+    const plan = database.prepare(`explain query plan ${text}`).all(...values);
+    assert.doesNotMatch(JSON.stringify(plan), /TEMP B-TREE|SCAN/, text);
+  }
+  database.close();
   await rm(dataDir, { recursive: true });
 });
 

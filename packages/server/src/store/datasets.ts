@@ -62,28 +62,30 @@ export const placesOfName = (db: Db, teamId: number, name: string, limit: number
     .limit(limit)
     .execute();
 
+const placedColumns = [
+  "datasets.id",
+  "datasets.team_id",
+  "datasets.project_id",
+  "datasets.uuid",
+  "datasets.name",
+  "datasets.created_at",
+  "projects.uuid as project_uuid",
+  "projects.name as project_name",
+  "projects.description as project_description",
+  "projects.created_at as project_created_at",
+  "namespaces.id as namespace_id",
+  "namespaces.uuid as namespace_uuid",
+  "namespaces.name as namespace_name",
+  "namespaces.description as namespace_description",
+  "namespaces.created_at as namespace_created_at",
+] as const;
+
 const placed = (db: Db) =>
   db
     .selectFrom("datasets")
     .innerJoin("projects", "projects.id", "datasets.project_id")
     .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
-    .select([
-      "datasets.id",
-      "datasets.team_id",
-      "datasets.project_id",
-      "datasets.uuid",
-      "datasets.name",
-      "datasets.created_at",
-      "projects.uuid as project_uuid",
-      "projects.name as project_name",
-      "projects.description as project_description",
-      "projects.created_at as project_created_at",
-      "namespaces.id as namespace_id",
-      "namespaces.uuid as namespace_uuid",
-      "namespaces.name as namespace_name",
-      "namespaces.description as namespace_description",
-      "namespaces.created_at as namespace_created_at",
-    ]);
+    .select(placedColumns);
 
 type PlacedRow = Awaited<ReturnType<ReturnType<typeof placed>["executeTakeFirstOrThrow"]>> &
   Pick<PlacedDataset, "description" | "attrs">;
@@ -113,7 +115,10 @@ const toPlaced = (row: PlacedRow): PlacedDataset => {
 export const placeOf = (db: Db, teamId: number, id: number) =>
   placed(db).where("datasets.id", "=", id).where("datasets.team_id", "=", teamId).executeTakeFirst();
 
-/** The first ones by their names in full, after the one with this id; what is said of them as far as lists show it. */
+/**
+ * The first ones by their names in full, after the one with this id; what is said of them as far as lists show it. What
+ * follows in its project, in its namespace, in the team: each is read along the indexes of names, and nothing is sorted.
+ */
 export async function listDatasets(
   db: Db,
   teamId: number,
@@ -121,20 +126,34 @@ export async function listDatasets(
   limit: number,
 ): Promise<PlacedDataset[]> {
   const cursor = after === undefined ? undefined : await placeOf(db, teamId, after);
-  let query = placed(db)
-    .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
-    .where("datasets.team_id", "=", teamId);
-  if (cursor)
-    query = query.where((eb) =>
-      eb(
-        eb.refTuple("namespaces.name", "projects.name", "datasets.name"),
-        ">",
-        eb.tuple(cursor.namespace_name, cursor.project_name, cursor.name),
-      ),
-    );
-  const order = query.orderBy("namespaces.name").orderBy("projects.name").orderBy("datasets.name");
-  return (await order.limit(limit).execute()).map(toPlaced);
+  const all = inOrder(db, teamId);
+  const within = all.where("namespaces.id", "=", cursor?.namespace_id ?? 0);
+  const steps = cursor
+    ? [
+        within.where("projects.id", "=", cursor.project_id).where("datasets.name", ">", cursor.name),
+        within.where("projects.name", ">", cursor.project_name),
+        all.where("namespaces.name", ">", cursor.namespace_name),
+      ]
+    : [all];
+  const found: PlacedRow[] = [];
+  for (const step of steps) if (found.length < limit) found.push(...(await step.limit(limit - found.length).execute()));
+  return found.map(toPlaced);
 }
+
+/** The order of cross joins is kept by SQLite, which would otherwise begin with all datasets, and sort them. */
+const inOrder = (db: Db, teamId: number) =>
+  db
+    .selectFrom("namespaces")
+    .crossJoin("projects")
+    .crossJoin("datasets")
+    .whereRef("projects.namespace_id", "=", "namespaces.id")
+    .whereRef("datasets.project_id", "=", "projects.id")
+    .where("namespaces.team_id", "=", teamId)
+    .select(placedColumns)
+    .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
+    .orderBy("namespaces.name")
+    .orderBy("projects.name")
+    .orderBy("datasets.name");
 
 export async function placedDataset(db: Db, id: number): Promise<PlacedDataset | undefined> {
   const query = placed(db).select(["datasets.description", "datasets.attrs"]).where("datasets.id", "=", id);
