@@ -136,6 +136,13 @@ def register():
 def main():
     job = read_record()
     os.umask(0o007)
+    # Before anything of the store is touched.
+    version = library_version()
+    if numbers(version) < numbers(job["oldest_library"]):
+        fail(
+            f"This job has datachain {version}, and Millrace works with {job['oldest_library']} or newer: older releases keep "
+            "datasets in tables that it cannot read. Ask for a newer one in the requirements, or leave the version out."
+        )
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
     gone = f"{bring_back} The job was not run: it would have begun with an empty store."
@@ -145,7 +152,7 @@ def main():
         fail(f"The team's dataset store is damaged: {error}. {gone}")
     if job["made"] and not made:
         fail(f"The team's dataset store is gone. {gone}")
-    check_version(os.path.dirname(metadata), library_version())
+    check_version(os.path.dirname(metadata), version)
     if not made:
         make([metadata, rows])
     try:

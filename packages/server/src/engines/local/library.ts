@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { oldestLibrary } from "@millrace/contract";
 import type { JobSpec, StoreUse } from "../engine.ts";
 import type { AttemptFolder } from "./attempt-folder.ts";
 
@@ -24,6 +25,7 @@ export function storeRecord(spec: JobSpec, use: StoreUse): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;
   const created_at = createdAt.replace("T", " ").replace("Z", "000");
   return JSON.stringify({
+    oldest_library: oldestLibrary,
     made,
     namespace: { uuid: randomUUID(), name: home.namespace, created_at },
     job: {
