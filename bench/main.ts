@@ -10,6 +10,7 @@ const parts: Record<string, () => Promise<Measurement[]>> = {
   jobs: async () => (await import("./jobs.ts")).measureThroughput(),
   isolation: async () => (await import("./isolation.ts")).measureIsolation(),
   library: async () => (await import("./library.ts")).measureLibrary(),
+  "first-job": async () => (await import("./first-job.ts")).measureFirstJob(),
   pipelines: async () => (await import("./pipelines.ts")).measurePipelines(),
   list: async () => (await import("./listing.ts")).measureListing(),
   large: async () => (await import("./listing.ts")).measureLargeJobs(),

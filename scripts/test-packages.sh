@@ -1,10 +1,11 @@
 # Programs that some tests drive: installed where the machine lets us, else those tests are skipped and say so.
 missing=""
-for program in git zsh fish chromium; do
+for program in git zsh fish chromium caddy; do
   command -v "$program" >/dev/null || missing="$missing $program"
 done
 command -v bwrap >/dev/null || missing="$missing bubblewrap"
 command -v nginx >/dev/null || missing="$missing nginx"
+command -v systemd-analyze >/dev/null || missing="$missing systemd"
 [ -e /usr/lib/nginx/modules/ngx_http_dav_ext_module.so ] || missing="$missing libnginx-mod-http-dav-ext"
 [ -e /usr/lib/nginx/modules/ngx_http_headers_more_filter_module.so ] ||
   missing="$missing libnginx-mod-http-headers-more-filter"

@@ -42,12 +42,13 @@ part check sh scripts/check.sh
 part runner run_tests scripts/*.test.ts
 part contract run_tests packages/contract/test/*.test.ts
 part server run_tests packages/server/test/*.test.ts
-long=""
-[ "$MILLRACE_LONG_TESTS" = 1 ] && long=packages/storage/test/long/*.test.ts
+long="" long_client=""
+[ "$MILLRACE_LONG_TESTS" = 1 ] && long=packages/storage/test/long/*.test.ts long_client=e2e/long/client-*.test.ts
 # shellcheck disable=SC2086
 part storage run_tests packages/storage/test/*.test.ts $long
 part cli run_tests packages/cli/test/*.test.ts e2e/cli-*.test.ts
-part client run_tests e2e/client-*.test.ts
+# shellcheck disable=SC2086
+part client run_tests e2e/client-*.test.ts $long_client
 part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-stores.test.ts e2e/limits.test.ts
 part crash run_tests e2e/crash*.test.ts
 part soak run_tests e2e/soak.test.ts

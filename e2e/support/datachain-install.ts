@@ -1,4 +1,4 @@
-/** The released `datachain` client. */
+/** The released `datachain` client, and older releases of it. */
 import { execFile } from "node:child_process";
 import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -7,7 +7,38 @@ import { promisify } from "node:util";
 import { programIn, whyNoVirtualenv } from "./virtualenv.ts";
 
 const version = "0.62.0";
-const virtualenv = { name: `datachain-${version}`, requirement: `datachain[remote]==${version}` };
+
+/** What tests need of a release of the package. */
+export interface Release {
+  readonly version: string;
+  /** Its command line. */
+  readonly program: string;
+  /** The interpreter that has the library. */
+  readonly python: string;
+  /** False when it is there, or why its tests must be skipped. */
+  readonly why: () => Promise<false | string>;
+  /** Settings of a server whose jobs find that interpreter. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+const virtualenvOf = (release: string) => ({
+  name: `datachain-${release}`,
+  requirement: `datachain[remote]==${release}`,
+});
+const virtualenv = virtualenvOf(version);
+
+export function releaseOf(release: string): Release {
+  const place = virtualenvOf(release);
+  const program = programIn(place, "datachain");
+  const path = { PATH: `${dirname(program)}:${process.env["PATH"]}`, MILLRACE_LIBRARY_VERSION: release };
+  return {
+    version: release,
+    program,
+    python: programIn(place, "python"),
+    why: () => whyNoVirtualenv(place),
+    env: path,
+  };
+}
 
 export const datachain = programIn(virtualenv, "datachain");
 /** The interpreter that has the library. */

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { datachain, datachainPython } from "./datachain-install.ts";
+import { datachain, datachainPython, type Release } from "./datachain-install.ts";
 
 export interface Result {
   readonly code: number | null;
@@ -19,6 +19,8 @@ export interface Settings {
   /** Where token and team are written: `job logs`, `job cancel` and `auth` read them only from a config file. */
   readonly signedInBy?: "config" | "environment";
   readonly env?: Readonly<Record<string, string>>;
+  /** Another release than the newest. */
+  readonly release?: Release;
 }
 
 /** Longer than anything here takes on a busy machine: for a command that would otherwise hang. */
@@ -54,12 +56,12 @@ export class Datachain {
 
   /** Starts a command; its output can be waited for while it runs. */
   start(...args: string[]): RunningCommand {
-    return this.#start(datachain, args);
+    return this.#start(this.#settings.release?.program ?? datachain, args);
   }
 
   /** Runs a script with the library to its end. */
   script(text: string): Promise<Result> {
-    return this.#start(datachainPython, ["-c", text]).ended();
+    return this.#start(this.#settings.release?.python ?? datachainPython, ["-c", text]).ended();
   }
 
   #start(program: string, args: readonly string[]): RunningCommand {

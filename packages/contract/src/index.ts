@@ -129,6 +129,7 @@ export {
   queryTypes,
   statusGroups,
 } from "./jobs.ts";
+export { compareReleases, isTooOldLibrary, oldestLibrary } from "./library.ts";
 export { answerLimits, environmentBytes, fieldLimits, processLimits, variableBytes } from "./limits.ts";
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";

@@ -1,6 +1,7 @@
 /** Teams: who works together, and how much of the machine they may take. */
 import type { Static } from "typebox";
 import { roles } from "./access.ts";
+import { oldestLibrary } from "./library.ts";
 import { fieldLimits } from "./limits.ts";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, Name, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
@@ -155,7 +156,7 @@ export const updateTeam = defineRoute({
     library_version: maybe(
       Type.String({
         pattern: "^(\\d{1,6}\\.\\d{1,6}\\.\\d{1,6})?$",
-        description: "of datachain, such as 0.62.0; empty: the server's default",
+        description: `of datachain, such as 0.62.0, ${oldestLibrary} or newer; empty: the server's default`,
       }),
     ),
     ...quotas,

@@ -2,6 +2,7 @@
 import { isIP } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
+import { isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 
 interface Setting<T> {
   readonly env: string;
@@ -440,6 +441,7 @@ function jobEnvironment(env: NodeJS.ProcessEnv): Record<string, string> {
 
 function libraryVersion(text: string): string {
   if (!/^\d+\.\d+\.\d+$/.test(text)) throw new Error(`expected a version such as 0.62.0, got ${text}`);
+  if (isTooOldLibrary(text)) throw new Error(`expected ${oldestLibrary} or newer, got ${text}`);
   return text;
 }
 

@@ -16,6 +16,7 @@ import { AttemptFolder } from "../src/engines/local/attempt-folder.ts";
 import { DiskWatch } from "../src/engines/local/limits.ts";
 import type { LocalEngine } from "../src/engines/local/local-engine.ts";
 import { type LocalFixture, localFixture, whyNot } from "./support/local-engine.ts";
+import { makeWheel } from "./support/wheel.ts";
 
 const run = promisify(execFile);
 
@@ -26,16 +27,6 @@ for place in [os.path.join(os.environ.get("VENV", "/nowhere"), "lib/*/site-packa
     for folder in glob.glob(place):
         if "site-packages" in folder and "/envs/" in folder:
             open(os.path.join(folder, "planted.pth"), "w").write("import sys; print('PLANTED CODE RUNS')\\n")
-`;
-/** What a wheel of this name and version has in it: one module that says so. */
-const makeWheel = `import sys, zipfile
-folder, name, text = sys.argv[1:4]
-info = f"{name}-1.0.dist-info"
-with zipfile.ZipFile(f"{folder}/{name}-1.0-py3-none-any.whl", "w") as wheel:
-    wheel.writestr(f"{name}.py", f"print({text!r})\\n")
-    wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n")
-    wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr(f"{info}/RECORD", "")
 `;
 /** A source archive whose own code builds it, without anything from elsewhere. */
 const makeArchive = `import io, sys, tarfile
@@ -146,9 +137,7 @@ function environments(level: IsolationLevel): void {
   const wheel = async (name: string, text: string) => {
     const place = join(folder, `wheel-${++count}`);
     await mkdir(place);
-    await run("python3", ["-c", makeWheel, place, name, text]);
-    const filename = `${name}-1.0-py3-none-any.whl`;
-    return { path: join(place, filename), name: filename };
+    return makeWheel(place, name, "1.0", text);
   };
 
   const repository = async (files: Record<string, string>) => {

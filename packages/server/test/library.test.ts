@@ -1,7 +1,7 @@
 /** Which jobs use the dataset library, and which version they get. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { usesLibrary, withLibrary } from "../src/domain/library.ts";
+import { checkLibrary, usesLibrary, withLibrary } from "../src/domain/library.ts";
 
 describe("the dataset library", () => {
   const uses = (query: string, requirements: string | null = null, query_type: "PYTHON" | "SHELL" = "PYTHON") =>
@@ -31,6 +31,44 @@ describe("the dataset library", () => {
     assert.equal(withLibrary("datachain\nsix", "0.62.0"), "datachain==0.62.0\nsix");
     assert.equal(withLibrary("datachain[remote]", "0.62.0"), "datachain[remote]==0.62.0");
     assert.equal(withLibrary("datachain # newest", "0.62.0"), "datachain==0.62.0 # newest");
+  });
+
+  it("is refused where its requirements leave no release that Millrace works with", () => {
+    const refused = [
+      "datachain==0.55.0",
+      "six\nDatachain[remote] == 0.55.2 ; python_version > '3'",
+      "datachain===0.56.0",
+      "datachain==0.56",
+      "datachain==0.55.*",
+      "datachain~=0.55.0",
+      "datachain>=0.40,<0.56.1",
+      "datachain<=0.56.0 # what we have",
+      "datachain (==0.35)",
+      "datachain==0.55.0 --hash=sha256:00",
+    ];
+    for (const text of refused)
+      assert.throws(() => checkLibrary(text), /requirements: expected datachain 0\.56\.1 or newer/, text);
+  });
+
+  it("is taken where they leave one", () => {
+    const taken = [
+      null,
+      "six==0.1",
+      "datachain",
+      "datachain==0.56.1",
+      "datachain==0.56.*",
+      "datachain==0.62.0",
+      "datachain~=0.55",
+      "datachain>=0.40",
+      "datachain!=0.55.0",
+      "datachain<0.57",
+      "datachain<=0.56.1",
+      "datachain==1.*",
+      "datachain-extras==0.1",
+      "datachain @ https://example.org/datachain-0.55.0-py3-none-any.whl",
+      "datachain # ==0.55.0",
+    ];
+    for (const text of taken) assert.equal(checkLibrary(text), text);
   });
 
   it("has the version that is named", () => {

@@ -146,6 +146,11 @@ describe("the log socket", () => {
     }
   });
 
+  it("ends it with a final status, since clients before 0.59 do not read the message and try again for minutes", async () => {
+    const { frames } = await follow("job_id=01900000-0000-7000-8000-000000000000");
+    assert.deepEqual(frames.slice(1), [{ job: { id: "01900000-0000-7000-8000-000000000000", status: "FAILED" } }]);
+  });
+
   it("refuses a bad token with 401 and another team with 403", async () => {
     const status = async (socket: WebSocket) =>
       new Promise((resolve) =>

@@ -43,7 +43,7 @@ describe("a private repository", () => {
 
   it("is cloned with the variables that docs/credentials.md shows, beside other credentials", async () => {
     const page = await readFile(join(import.meta.dirname, "../../../docs/credentials.md"), "utf8");
-    const shown = /```sh\n(GIT_TOKEN=[\s\S]*?)```/.exec(page)?.[1] ?? "";
+    const shown = /```dotenv\n(GIT_TOKEN=[\s\S]*?)```/.exec(page)?.[1] ?? "";
     const dotenv = shown.replace(/^GIT_TOKEN=.*$/m, `GIT_TOKEN=${token}`).replace("https://git.example.com", address);
     await admin.call(routes.setTeamCredentials, { body: { name: "git", dotenv } });
     await admin.call(routes.setTeamCredentials, { body: { name: "aws", values: { AWS: "a" } } });

@@ -14,6 +14,7 @@ import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { checkLibrary } from "./library.ts";
 import { type Principal, requirePerson, type Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
 import { checkCron, readTime } from "./ticks.ts";
@@ -57,7 +58,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     query_type: input.query_type,
     workers,
     python_version: checkVersion(input.python_version?.trim() || found.pythonVersion),
-    requirements: checkRequirements(input.requirements?.trim() || found.requirements || null),
+    requirements: checkLibrary(checkRequirements(input.requirements?.trim() || found.requirements || null)),
     repository: checkRepository(input.repository, context.jobPaths),
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,

@@ -1,5 +1,5 @@
 /** The dataset library in jobs: which jobs use it, and which version they get. */
-import type { JobInput } from "@millrace/contract";
+import { compareReleases, invalid, isTooOldLibrary, type JobInput, oldestLibrary } from "@millrace/contract";
 
 type Query = Pick<JobInput, "query" | "query_type"> & { readonly requirements: string | null };
 
@@ -21,3 +21,39 @@ export function withLibrary(requirements: string | null, version: string): strin
   );
   return (given.some((line) => listed.test(line)) ? pinned : [...given, `datachain==${version}`]).join("\n").trim();
 }
+
+const clause = /^(===|==|<=|<|~=)\s*v?(\d+(?:\.\d+)*)(\.\*)?/;
+
+/** Whether a condition such as `==0.55.0`, `~=0.55.0` or `<0.56` leaves no release that Millrace works with. */
+function leavesNone(condition: string): boolean {
+  const [, operator, version = "", wildcard] = clause.exec(condition.trim()) ?? [];
+  if (operator === undefined) return false;
+  if (operator === "<") return compareReleases(version, oldestLibrary) <= 0;
+  // The last number of these is free to grow: the next release of the one before it is the first that they leave out.
+  const series = wildcard ? version : operator === "~=" ? version.split(".").slice(0, -1).join(".") : undefined;
+  if (series === undefined) return isTooOldLibrary(version);
+  const next = series.split(".").map((part, i, all) => (i === all.length - 1 ? String(Number(part) + 1) : part));
+  return compareReleases(next.join("."), oldestLibrary) <= 0;
+}
+
+/** Refuses requirements by which no release that Millrace works with could be installed. */
+export function checkLibrary(requirements: string | null): string | null {
+  for (const line of lines(requirements)) {
+    const conditions = /^datachain\s*(?:\[[^\]]*\])?\s*\(?([^;#)@]*)/i.exec(line)?.[1];
+    if (listed.test(line) && conditions?.split(",").some(leavesNone))
+      throw invalid(
+        "requirements",
+        `datachain ${oldestLibrary} or newer, or no version of it: ${why}`,
+        line.slice(0, 200),
+      );
+  }
+  return requirements;
+}
+
+/** The version that a team or the server gives to jobs. */
+export function checkLibraryVersion(field: string, version: string): string {
+  if (version && isTooOldLibrary(version)) throw invalid(field, `${oldestLibrary} or newer: ${why}`, version);
+  return version;
+}
+
+const why = "older releases keep datasets in tables that Millrace cannot read";

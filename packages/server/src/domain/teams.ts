@@ -5,6 +5,7 @@ import type { Db, Store } from "../store/store.ts";
 import { findTeam, insertTeam, listTeams, type TeamQuotas, updateTeam } from "../store/teams.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
+import { checkLibraryVersion } from "./library.ts";
 import { checkName } from "./names.ts";
 import type { Principal, Team } from "./principals.ts";
 import { existingUser } from "./users.ts";
@@ -86,7 +87,8 @@ export async function changeTeam(
   if (Object.keys(share).length > 0 && !principal.isAdmin)
     throw new ApiError("forbidden", "Quotas are set by administrators of the server; you may change the rest.");
   const { library_version: library } = input;
-  const version = typeof library === "string" ? { library_version: library || null } : {};
+  const version =
+    typeof library === "string" ? { library_version: checkLibraryVersion("library_version", library) || null } : {};
   const changes = { ...name, ...version, ...share };
   return store.write(async (db) => {
     if (input.name && input.name !== team.name && (await findTeam(db, input.name))) throw nameTaken(input.name);

@@ -16,6 +16,7 @@ import { checkRequirements, checkTogether, tooLong } from "./job-limits.ts";
 import { queueRow } from "./job-queue.ts";
 import type { JobsContext } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { checkLibrary } from "./library.ts";
 import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
 import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
@@ -110,7 +111,7 @@ async function readChanges(
       checkVersion(input.python_version?.trim()),
     ),
     requirements: changed(input.requirements, before.requirements, () =>
-      checkRequirements(input.requirements?.trim() || null),
+      checkLibrary(checkRequirements(input.requirements?.trim() || null)),
     ),
     repository: changed(input.repository, before.repository, () => checkRepository(input.repository, jobPaths)),
     workers,

@@ -152,8 +152,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
       if (!now) return;
       seen = now.version;
       const { job } = now;
-      if (!job || job.team_id !== call.team.id)
-        return await follower.send({ message: `There is no job ${call.jobId} in the team ${call.team.name}.` });
+      if (!job || job.team_id !== call.team.id) return await sayThereIsNone(follower, call);
       if (job.log_removed_at && !call.statusesOnly)
         return await follower.send({ message: logRemoved(call.jobId, job.log_removed_at).message });
       const settled = isSettled(job.status);
@@ -168,6 +167,12 @@ async function follow(following: Following, follower: Follower, call: Call, abor
   } finally {
     feed.leave();
   }
+}
+
+/** Clients before 0.59 do not know the message, and would try again for ten minutes: a final status ends them. */
+async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promise<void> {
+  await follower.send({ message: `There is no job ${jobId} in the team ${team.name}.` });
+  await follower.send({ job: { id: jobId, status: "FAILED" } });
 }
 
 /**

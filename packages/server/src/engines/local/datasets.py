@@ -1,7 +1,9 @@
-"""Makes the team's dataset store ready for a job, before its query: runs inside, with the job's own rights.
+"""What the library's stores know of a job. Everything here runs inside, with the job's own rights.
 
-Arguments: a JSON file that says what the store must know of the job. Ends with 1 and a sentence where the store cannot
-be used. The library itself is imported only to make a store that is not there yet: that takes a second, once.
+As a program, before the query: makes the team's dataset store ready. Ends with 1 and a sentence where the store cannot be
+used. The library itself is imported only to make a store that is not there yet: that takes a second, once.
+
+As a plug-in of the library, in the query: `register` lets sessions in memory work as they do locally.
 """
 
 import json
@@ -9,6 +11,9 @@ import os
 import sqlite3
 import stat
 import sys
+
+# Beside this file: the job and its creator's namespace, as rows of the library's tables.
+record = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datasets.json")
 
 bring_back = "An admin of the team can bring back last night's copy: millrace team restore-datasets."
 
@@ -100,10 +105,44 @@ def insert(db, table, row):
     db.execute(f"insert or ignore into {table} ({columns}) values ({marks})", [row[name] for name in names])
 
 
+def read_record():
+    with open(record, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def register():
+    """The library refuses a session in memory beside a file named by a variable, and any session without the job's row."""
+    try:
+        from datachain.data_storage import sqlite
+
+        named_file, init = sqlite.get_db_file_in_memory, sqlite.SQLiteMetastore.__init__
+    except (ImportError, AttributeError):
+        return  # A version that has other names for them: sessions in memory do not work, all others do.
+
+    def file_or_memory(db_file=None, in_memory=False):
+        return named_file(None if in_memory else db_file, in_memory)
+
+    def init_with_job(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        if getattr(self.db, "db_file", None) == ":memory:":
+            job = read_record()
+            insert(self.db.db, "namespaces", job["namespace"])
+            insert(self.db.db, "jobs", job["job"])
+
+    sqlite.get_db_file_in_memory = file_or_memory
+    sqlite.SQLiteMetastore.__init__ = init_with_job
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        job = json.load(file)
+    job = read_record()
     os.umask(0o007)
+    # Before anything of the store is touched.
+    version = library_version()
+    if numbers(version) < numbers(job["oldest_library"]):
+        fail(
+            f"This job has datachain {version}, and Millrace works with {job['oldest_library']} or newer: older releases keep "
+            "datasets in tables that it cannot read. Ask for a newer one in the requirements, or leave the version out."
+        )
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
     gone = f"{bring_back} The job was not run: it would have begun with an empty store."
@@ -113,7 +152,7 @@ def main():
         fail(f"The team's dataset store is damaged: {error}. {gone}")
     if job["made"] and not made:
         fail(f"The team's dataset store is gone. {gone}")
-    check_version(os.path.dirname(metadata), library_version())
+    check_version(os.path.dirname(metadata), version)
     if not made:
         make([metadata, rows])
     try:
@@ -124,4 +163,5 @@ def main():
         fail(f"The team's dataset store cannot be used: {error}. {gone}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -16,9 +16,27 @@ safe_git() {
   git -c core.hooksPath=/dev/null -c protocol.ext.allow=never "$@"
 }
 
+# Asks for the newest commits alone. A server of plain files (dumb HTTP) cannot send those: returns 9, and git has said why.
+shallow() {
+  said=$(mktemp) || exit
+  (LC_ALL=C && export LC_ALL && safe_git "$@") 2>"$said"
+  code=$?
+  [ "$code" = 0 ] || ! grep -q 'dumb http transport does not support shallow' "$said" || code=9
+  cat "$said" >&2
+  rm -f "$said"
+  [ "$code" != 9 ] || echo "The repository is served as plain files: getting all of its history"
+  return "$code"
+}
+
 if [ -z "$revision" ]; then
-  exec git -c core.hooksPath=/dev/null -c protocol.ext.allow=never \
-    clone --depth 1 --recurse-submodules --shallow-submodules -- "$url" .
+  shallow clone --depth 1 --recurse-submodules --shallow-submodules -- "$url" . || {
+    code=$?
+    [ "$code" = 9 ] || exit "$code"
+    # Where a submodule is what cannot be had, the clone is there already, and would be in the way.
+    find . -mindepth 1 -delete || exit
+    safe_git clone --recurse-submodules -- "$url" . || exit
+  }
+  exit 0
 fi
 safe_git clone --no-checkout -- "$url" . || exit
 commit=$(safe_git rev-parse --verify --quiet --end-of-options "$revision^{commit}" ||
@@ -27,4 +45,8 @@ commit=$(safe_git rev-parse --verify --quiet --end-of-options "$revision^{commit
   exit 1
 }
 safe_git checkout --quiet --detach "$commit" || exit
-safe_git submodule update --init --recursive --depth 1
+shallow submodule update --init --recursive --depth 1 || {
+  code=$?
+  [ "$code" = 9 ] || exit "$code"
+  safe_git submodule update --init --recursive
+}

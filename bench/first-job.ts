@@ -1,0 +1,64 @@
+/** How long the first job with the dataset library takes on a new machine, beside the same by hand. */
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createJob, python, waitForEnd } from "../e2e/support/jobs.ts";
+import { TestServer } from "../e2e/support/server.ts";
+import { compare, type Measurement, timed } from "./measure.ts";
+
+const run = promisify(execFile);
+/** Both sides get the release that a server gives by default. */
+const library = "datachain==0.62.0";
+const more = "humanize==4.12.3";
+const script = "import datachain as dc\ndc.read_values(n=[1, 2, 3]).save('numbers')\n";
+const patience = 1800;
+
+export async function measureFirstJob(): Promise<Measurement[]> {
+  const folder = await mkdtemp(join(tmpdir(), "millrace-first-"));
+  // Neither side has anything yet: no uv, no cache of packages. Tests have theirs on the path; a new machine does not.
+  const server = await TestServer.start({ env: { MILLRACE_UV: "auto", MILLRACE_LOG_LEVEL: "warn" } });
+  try {
+    await writeFile(join(folder, "script.py"), script);
+    const ours = await timed(() => inJob(server, ""));
+    const other = await timed(() => byHand(folder, "first", [library]));
+    const oursMore = await timed(() => inJob(server, more));
+    const otherMore = await timed(() => byHand(folder, "more", [library, more]));
+    const seconds = (sides: { ours: number; other: number }) => ({
+      ours: sides.ours / 1000,
+      other: sides.other / 1000,
+      unit: "s",
+      otherIs: "venv, pip install and python by hand",
+    });
+    return [
+      compare("first job with the dataset library, on an empty data folder", "<= 0.3", seconds({ ours, other })),
+      compare("the next, with one requirement more", "<= 0.15", seconds({ ours: oursMore, other: otherMore })),
+    ];
+  } finally {
+    await server.dispose();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function inJob(server: TestServer, requirements: string): Promise<void> {
+  const client = await server.client();
+  const { id } = await createJob(client, python(script, { requirements }));
+  const { status, error_message } = await waitForEnd(client, id, patience);
+  if (status !== "COMPLETE") throw new Error(error_message ?? status);
+}
+
+/** As somebody does who has Python alone; the second time pip has its cache of the first. */
+async function byHand(folder: string, name: string, requirements: readonly string[]): Promise<void> {
+  const venv = join(folder, name);
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    PIP_CACHE_DIR: join(folder, "pip"),
+    DATACHAIN_NO_ANALYTICS: "1",
+  };
+  const options = { cwd: folder, env, maxBuffer: 64 * 1024 ** 2 };
+  await run("python3", ["-m", "venv", venv], options);
+  await run(join(venv, "bin/pip"), ["install", "--quiet", "--disable-pip-version-check", ...requirements], options);
+  await run(join(venv, "bin/python"), ["script.py"], options);
+}

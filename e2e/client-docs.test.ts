@@ -1,0 +1,206 @@
+/** The commands that README.md and docs/ show, run as they stand against a real server. */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { promisify } from "node:util";
+import { routes } from "@millrace/contract";
+import { freePort } from "../packages/storage/test/support/server-process.ts";
+import { ClientSuite } from "./support/client-suite.ts";
+import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
+import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./support/documented.ts";
+import { python, runJob } from "./support/jobs.ts";
+import { repository } from "./support/server.ts";
+
+/** What is not run, and why. Every other command is; one that is no longer shown must go from here. */
+const notRun: Readonly<Record<string, string>> = {
+  "npm test": "this test is a part of it",
+  "millrace credentials set aws --own --prompt AWS_SECRET_ACCESS_KEY": "is typed: e2e/cli-credentials.test.ts",
+  "millrace credentials rm old": "asks at a terminal: e2e/cli-asks-first.test.ts",
+  "millrace team restore-datasets --copy 2026-01-31T02:00:00.000Z": "asks at a terminal: e2e/cli-asks-first.test.ts",
+  'rsync -a --sparse "$dir" backup-host:/backups/': "needs another machine",
+  "git clone https://host/millrace.git /opt/millrace": "writes outside of the test's folders",
+  "sh /opt/millrace/scripts/install.sh run": "writes outside of the test's folders; `npm start` runs the same",
+  "cp /opt/millrace/deploy/millrace.service /etc/systemd/system/": "writes outside of the test's folders",
+  "systemctl enable --now millrace": "needs systemd; e2e/client-proxies.test.ts has it look at the unit",
+  "journalctl -u millrace": "needs systemd",
+  "podman build -t millrace -f deploy/Containerfile .": "needs a registry of images",
+  "podman run --rm -it -v millrace:/data millrace admin password": "needs a registry of images",
+  "podman run -d --name millrace --init=false -p 127.0.0.1:8484:8484 -v millrace:/data -e MILLRACE_PUBLIC_URL=https://millrace.example.com millrace":
+    "needs a registry of images",
+};
+/** These end with 1, and the page shows it. */
+const failing = ["millrace job run broken.py"];
+const languages = ["console", "dotenv", "http", "json", "mermaid", "sh", "text"];
+/** Long: an environment may be built. */
+const patience = { timeout: 1_200_000 };
+
+const fences = await readFences();
+const commands = fences.filter(({ language }) => ["console", "sh"].includes(language)).flatMap(commandsOf);
+const pages = [...new Set(commands.map(({ page }) => page))];
+
+test("every fenced block of the documentation says what it is", () => {
+  for (const { page, language, lines } of fences)
+    assert.ok(languages.includes(language), `${page}: \`\`\`${language} before: ${lines[0]}`);
+});
+
+test("what is not run is shown somewhere", () => {
+  for (const name of [...Object.keys(notRun), ...failing])
+    assert.ok(
+      commands.some((command) => command.name === name),
+      `no page shows: ${name}`,
+    );
+});
+
+/** What a reader puts in the place of names that pages can only make up. */
+class Reader {
+  readonly folder: string;
+  readonly terminal: Terminal;
+  readonly #names: Map<string, string>;
+  readonly #env: NodeJS.ProcessEnv;
+  #server: Terminal | undefined;
+
+  constructor(folder: string, env: NodeJS.ProcessEnv, names: Readonly<Record<string, string>>) {
+    this.folder = folder;
+    this.#env = env;
+    this.#names = new Map(Object.entries(names));
+    this.terminal = new Terminal(folder, env);
+  }
+
+  async follow({ name, text }: DocumentedCommand): Promise<void> {
+    const own = [...this.#names].reduce((words, [from, to]) => words.replaceAll(from, to), text);
+    if (/^(npm start|millrace serve)/.test(name))
+      return this.#serve(own, name.startsWith("npm") ? repository : this.folder);
+    let asked = false;
+    const { code, output } = await this.terminal.run(own, async (printed) => {
+      const login = /millrace auth approve (\S+)/.exec(printed)?.[1];
+      if (asked || !name.startsWith("millrace auth login") || !login) return;
+      asked = true;
+      await this.#approve(login);
+    });
+    assert.equal(code, failing.includes(name) ? 1 : 0, `${own}\n${output}`);
+    // The name of a pipeline is made up by the server; pages show one of their own.
+    const made = name.startsWith("millrace pipeline create") ? /^(\w+-\w+) +PAUSED/m.exec(output)?.[1] : undefined;
+    if (made) for (const shown of ["river-mill", "aster-hare"]) this.#names.set(shown, made);
+  }
+
+  /** In a second terminal, as README.md has it. */
+  async #approve(code: string): Promise<void> {
+    const second = new Terminal(this.folder, this.#env);
+    const path = `export PATH=${join(repository, "node_modules/.bin")}:$PATH`;
+    const words = `DATACHAIN_STUDIO_TOKEN=$(millrace admin token) millrace auth approve ${code}`;
+    const { code: exit, output } = await second.run(`${path}\n${words}`);
+    await second.close();
+    assert.equal(exit, 0, output);
+  }
+
+  /** The newest goes on: what follows may need it. */
+  async #serve(text: string, cwd: string): Promise<void> {
+    await this.#server?.close();
+    const path = `${join(repository, "node_modules/.bin")}:${this.#env["PATH"]}`;
+    const server = new Terminal(cwd, { ...this.#env, PATH: path });
+    this.#server = server;
+    let ready = () => {};
+    const isReady = new Promise<void>((resolve) => {
+      ready = resolve;
+    });
+    const ended = server.run(text, async (output) => {
+      if (output.includes("Millrace is ready at")) ready();
+    });
+    ended.catch(() => {});
+    await Promise.race([isReady, ended.then(({ output }) => assert.fail(`${text} ended:\n${output}`))]);
+  }
+
+  async close(): Promise<void> {
+    await this.terminal.close();
+    await this.#server?.close();
+  }
+}
+
+const inherited = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(DATACHAIN|MILLRACE|PYTHON|NODE|npm)_?/.test(name)),
+);
+
+async function makeRepository(folder: string): Promise<void> {
+  const git = (...words: string[]) =>
+    promisify(execFile)("git", ["-C", folder, "-c", "user.name=T", "-c", "user.email=t@example.org", ...words]);
+  await mkdir(folder);
+  await git("init", "--quiet", "--initial-branch=main");
+  await git("commit", "--quiet", "--allow-empty", "-m", "one");
+}
+
+describe("the commands of the documentation", { skip: await whyNoDatachain() }, () => {
+  const suite = ClientSuite.use({ ...withLibrary, MILLRACE_MAX_WORKERS: "2" });
+  let folder: string;
+  const readers: Reader[] = [];
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "millrace-docs-"));
+    await makeRepository(join(suite.shared, "repo"));
+    await runJob(suite.api, python("import datachain as dc\ndc.read_values(n=[1, 2]).save('raw')\n"));
+    await runJob(suite.api, python("import datachain as dc\ndc.read_dataset('raw').save('final')\n"));
+    await suite.api.call(routes.setTeamCredentials, { body: { name: "git", values: { GIT_TOKEN: "1" } } });
+  });
+  after(async () => {
+    for (const reader of readers) await reader.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** A folder with what pages take for granted. README.md brings its own server. */
+  async function readerOf(page: string): Promise<Reader> {
+    const place = join(folder, page.replaceAll(/\W/g, "-"));
+    await mkdir(join(place, "backups"), { recursive: true });
+    await symlink(join(repository, "node_modules"), join(place, "node_modules"));
+    const files = {
+      "train.py": "import pandas\nprint(open('labels.csv').read(), pandas.__version__)\n",
+      "labels.csv": "a,b\n",
+      "nightly.sh": "true\n",
+      "script.py": "print(1)\n",
+      "etl.py": "print(1)\n",
+      "aws.env": "AWS_REGION=eu\n",
+      "git.env": "GIT_TOKEN=1\n",
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(join(place, name), text);
+    const port = page === "README.md" ? await freePort() : suite.server.port;
+    const env = {
+      ...inherited,
+      ...withLibrary,
+      ...(page === "README.md"
+        ? {
+            MILLRACE_PORT: String(port),
+            MILLRACE_DATA_DIR: join(place, "data"),
+            MILLRACE_JOB_PATHS: `${suite.shared}:ro`,
+          }
+        : { DATACHAIN_STUDIO_TOKEN: suite.token, DATACHAIN_STUDIO_TEAM: "main" }),
+      ...(page === "README.md" ? {} : { PATH: `${join(repository, "node_modules/.bin")}:${withLibrary.PATH}` }),
+      HOME: place,
+      LANG: "C.UTF-8",
+      DATACHAIN_STUDIO_URL: `http://127.0.0.1:${port}`,
+      DATACHAIN_NO_ANALYTICS: "1",
+      PYTHONUNBUFFERED: "1",
+      MILLRACE_UV: "auto",
+    };
+    const reader = new Reader(place, env, {
+      "https://host/org/repo.git": `file://${suite.shared}/repo`,
+      "https://git.example.com/org/repo.git": `file://${suite.shared}/repo`,
+      "/backups": join(place, "backups"),
+      "/srv/millrace-new": join(place, "new"),
+      "/srv/millrace": suite.server.dataDir,
+      "/tmp/rehearsal": join(place, "rehearsal"),
+      "/safe/place": suite.server.dataDir,
+      "8585": String(await freePort()),
+    });
+    readers.push(reader);
+    return reader;
+  }
+
+  for (const page of pages) {
+    test(`of ${page} work as they stand`, patience, async () => {
+      const reader = await readerOf(page);
+      for (const command of commands.filter((shown) => shown.page === page))
+        if (!(command.name in notRun)) await reader.follow(command);
+      await reader.close();
+    });
+  }
+});

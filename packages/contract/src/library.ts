@@ -1,0 +1,18 @@
+/** Releases of the dataset library: `datachain` on PyPI. */
+
+/** The first whose tables have all that is read of them; docs/library.md has the range that was tried. */
+export const oldestLibrary = "0.56.1";
+
+const numbersOf = (version: string): number[] => version.split(".").map((part) => Number.parseInt(part, 10) || 0);
+
+/** Below zero: the first is older. Numbers that are not there count as 0. */
+export function compareReleases(one: string, other: string): number {
+  const [first, second] = [numbersOf(one), numbersOf(other)];
+  const length = Math.max(first.length, second.length);
+  const at = Array.from({ length }, (_, i) => (first[i] ?? 0) - (second[i] ?? 0)).find(
+    (difference) => difference !== 0,
+  );
+  return at ?? 0;
+}
+
+export const isTooOldLibrary = (version: string): boolean => compareReleases(version, oldestLibrary) < 0;
