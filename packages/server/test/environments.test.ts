@@ -16,7 +16,7 @@ import { AttemptFolder } from "../src/engines/local/attempt-folder.ts";
 import { DiskWatch } from "../src/engines/local/limits.ts";
 import type { LocalEngine } from "../src/engines/local/local-engine.ts";
 import { type LocalFixture, localFixture, whyNot } from "./support/local-engine.ts";
-import { makeWheel } from "./support/wheel.ts";
+import { makeWheel } from "./support/wheels.ts";
 
 const run = promisify(execFile);
 

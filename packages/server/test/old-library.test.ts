@@ -11,7 +11,7 @@ import { type Client, routes } from "@millrace/contract";
 import { python, runJob } from "../../../e2e/support/jobs.ts";
 import { readConfig } from "../src/config.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
-import { makeWheel } from "./support/wheel.ts";
+import { makeWheel } from "./support/wheels.ts";
 
 describe("a library that is too old", () => {
   let server: InProcessServer;

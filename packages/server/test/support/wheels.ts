@@ -1,13 +1,15 @@
-/** An index of packages with one wheel, for tests of what strangers publish. */
+/** Python packages made by the tests: a wheel in a folder, or an index that has one. */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 
 const pack = `import io, json, sys, zipfile
-name, files = json.loads(sys.stdin.read())
-info = f"{name}-1.0.dist-info"
-files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\\nName: {name}\\nVersion: 1.0\\n"
+name, version, files = json.loads(sys.stdin.read())
+info = f"{name}-{version}.dist-info"
+files[f"{info}/METADATA"] = f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n"
 files[f"{info}/WHEEL"] = "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
 files[f"{info}/RECORD"] = "".join(f"{path},,\\n" for path in [*files, f"{info}/RECORD"])
 archive = io.BytesIO()
@@ -17,9 +19,20 @@ with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as wheel:
 sys.stdout.buffer.write(archive.getvalue())
 `;
 
-/** Version 1.0 of a package with these files. */
+const wheelOf = (name: string, version: string, files: Readonly<Record<string, string>>) =>
+  execFileSync("python3", ["-c", pack], { input: JSON.stringify([name, version, files]) });
+
+/** A wheel of this name and version in a folder: its one module prints the text. */
+export async function makeWheel(folder: string, name: string, version: string, text: string) {
+  const filename = `${name}-${version}-py3-none-any.whl`;
+  const path = join(folder, filename);
+  await writeFile(path, wheelOf(name, version, { [`${name}.py`]: `print(${JSON.stringify(text)})\n` }));
+  return { path, name: filename };
+}
+
+/** An index of packages with version 1.0 of one that has these files, for tests of what strangers publish. */
 export async function serveWheel(name: string, files: Readonly<Record<string, string>>) {
-  const wheel = execFileSync("python3", ["-c", pack], { input: JSON.stringify([name, files]) });
+  const wheel = wheelOf(name, "1.0", files);
   const file = `${name}-1.0-py3-none-any.whl`;
   const server = createServer((request, response) => {
     if (request.url === `/${file}`) response.end(wheel);
