@@ -151,6 +151,8 @@ export {
   type CatchUpPolicy,
   type CreatePipelineScheduleInput,
   catchUpPolicies,
+  type FollowPolicy,
+  followPolicies,
   mostCaughtUp,
   type OverlapPolicy,
   overlapPolicies,

@@ -13,6 +13,10 @@ export type OverlapPolicy = (typeof overlapPolicies)[number];
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
+/** Whether a firing runs the scripts that the schedule was made with, or first takes the newest. */
+export const followPolicies = ["none", "latest"] as const;
+export type FollowPolicy = (typeof followPolicies)[number];
+
 /** Missed ticks that `all` makes up for, the newest ones. */
 export const mostCaughtUp = 100;
 

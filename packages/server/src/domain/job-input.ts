@@ -106,6 +106,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   steps: null,
   parent_job_id: spec.parent_job_id,
   pipeline_id: null,
+  origin_id: null,
   created_at: spec.created_at,
   started_at: null,
   finished_at: null,

@@ -65,6 +65,7 @@ async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftF
     scopes: original.scopes,
     metrics: "{}",
     pipeline_id: frame.pipelineId,
+    origin_id: original.origin_id ?? original.id,
   };
 }
 
