@@ -4,7 +4,7 @@
  * have the same names and meanings here.
  */
 
-import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type { CatchUpPolicy, FollowPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -164,6 +164,7 @@ const pipelineJob = {
 const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;
 const overlapWords = ["skip", "wait", "allow"] as const satisfies readonly OverlapPolicy[];
 const catchUpWords = ["one", "none", "all"] as const satisfies readonly CatchUpPolicy[];
+const followWords = ["none", "latest"] as const satisfies readonly FollowPolicy[];
 const scheduleFlags = {
   cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
   "start-time": {
@@ -183,6 +184,12 @@ const scheduleFlags = {
     value: "POLICY",
     complete: catchUpWords,
     help: "After an outage: one run for all missed ones (default), none, or all",
+  },
+  follow: {
+    kind: "text",
+    value: "POLICY",
+    complete: followWords,
+    help: "Scripts: none (default) keeps those that it has, latest takes the newest at each firing",
   },
 } as const satisfies Record<string, Flag>;
 
@@ -768,12 +775,17 @@ export const commands = {
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
       ...scheduleFlags,
+      refresh: { kind: "switch", help: "Take the newest script that made each of its datasets" },
       pause: { kind: "switch", help: "It fires no more; what runs goes on" },
       resume: { kind: "switch", help: "It fires again, from its next tick on" },
       ...connection,
       json,
     },
-    examples: ["millrace schedule update nightly --cron '0 4 * * *'", "millrace schedule update nightly --pause"],
+    examples: [
+      "millrace schedule update nightly --cron '0 4 * * *'",
+      "millrace schedule update nightly --refresh",
+      "millrace schedule update nightly --pause",
+    ],
   },
   "schedule delete": {
     summary: "Delete a schedule; pipelines that it has started go on",

@@ -154,6 +154,7 @@ export {
   type FollowPolicy,
   followPolicies,
   mostCaughtUp,
+  type NewerScript,
   type OverlapPolicy,
   overlapPolicies,
   type PipelineSchedule,

@@ -7,9 +7,11 @@ import { encryptEnvironment, encryptPipelineEnvironment } from "../src/domain/en
 import { endJob } from "../src/domain/end-job.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { insertNamed, insertRunsWithDrafts, makeTemplate, runTemplate } from "../src/domain/new-pipeline.ts";
+import { newerScripts } from "../src/domain/newer-scripts.ts";
 import { pipelineDocument } from "../src/domain/pipeline-documents.ts";
 import { beginDrafts } from "../src/domain/pipeline-progress.ts";
 import { upstreamGraph } from "../src/domain/pipeline-upstream.ts";
+import { refreshTemplate } from "../src/domain/refresh-schedule.ts";
 import { getJob, getShortJob, insertJob, type ShortJob } from "../src/store/jobs.ts";
 import { newestMade } from "../src/store/newest-made.ts";
 import { makersOf } from "../src/store/pipeline-sources.ts";
@@ -258,6 +260,46 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.equal((await newestMade(store.db, [])).size, 0);
   });
 
+  it("tells of a template which scripts are newer than its own, and takes them", async () => {
+    const store = storeOf();
+    const shape = { raw: [], make: ["raw"] };
+    const old = await build(shape, "PAUSED", { datasets: '["@admin.default.told@1.0.0"]' });
+    const template = await store.write((db) => makeTemplate(db, keys, old.row, 78, now));
+    const made = async (name: string, { originals }: Built, version: string) => {
+      const raw = await recordMade(store, originals["raw"] ?? "", `${name}_raw`, { version });
+      return recordMade(store, originals["make"] ?? "", name, { version, needs: [raw] });
+    };
+    await made("told", old, "1.0.0");
+    const newer = async () => (await newerScripts(store.db, [template, "none"]))(template);
+    assert.deepEqual(await newer(), []);
+    const changed = await build(shape, "PAUSED");
+    for (const id of Object.values(changed.originals)) {
+      const spec = { ...JSON.parse((await getJob(store.db, id))?.spec ?? ""), query: "echo changed" };
+      await store.write((db) =>
+        db
+          .updateTable("jobs")
+          .set({ spec: JSON.stringify(spec) })
+          .where("id", "=", id)
+          .execute(),
+      );
+    }
+    await made("told", changed, "1.0.1");
+    assert.deepEqual(
+      (await newer())?.map(({ dataset, runs_job_id, job_id }) => [dataset, runs_job_id, job_id]),
+      [
+        ["@admin.default.told_raw", old.originals["raw"], changed.originals["raw"]],
+        ["@admin.default.told", old.originals["make"], changed.originals["make"]],
+      ],
+    );
+    const refresh = () => store.write((db) => refreshTemplate(db, { id: 1, name: "main" }, template, now));
+    assert.match((await refresh()) ?? "", /new: raw .*, make /);
+    assert.deepEqual(
+      (await shown(template)).job_runs.map(({ job_id, parent_job_ids }) => [job_id, ...parent_job_ids]),
+      [[changed.originals["raw"]], [changed.originals["make"], changed.originals["raw"]]],
+    );
+    assert.deepEqual([await newer(), await refresh()], [[], undefined]);
+  });
+
   it("makes a template of what is left of a pipeline, and fires pipelines from it that begin at once", async () => {
     const store = storeOf();
     const { row, originals } = await build({ a: [], b: ["a"], c: ["b"] }, "PAUSED");
@@ -326,7 +368,7 @@ const blankPipeline = {
   schedule_id: null,
   triggered_from: "@admin.default.x@1.0.0",
   datasets: '["@admin.default.x@1.0.0"]',
-  asked: '["@admin.default.x"]',
+  asked: null,
   settings: "{}",
   environment: "",
   scopes: "[]",

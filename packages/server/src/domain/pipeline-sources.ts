@@ -17,6 +17,9 @@ import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
 import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 import type { Team } from "./principals.ts";
 
+/** Nobody's role matters here: a schedule has none. */
+export type SourceTeam = Pick<Team, "id" | "name">;
+
 /** A version that somebody wants rebuilt. */
 interface Target extends UpstreamTarget {
   /** Of its dataset, in full. */
@@ -27,8 +30,8 @@ interface Target extends UpstreamTarget {
 export interface Sources {
   /** In full, each with its version. */
   readonly targets: readonly string[];
-  /** The same as they were asked for: with a version only where one was named. */
-  readonly asked: readonly string[];
+  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
+  readonly asked: readonly string[] | null;
   readonly nodes: readonly GraphNode[];
   readonly jobs: ReadonlyMap<string, ShortJob>;
 }
@@ -37,7 +40,12 @@ export interface Sources {
 const mostRuns = 5000;
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 
-export async function findSources(db: Db, team: Team, username: string, datasets: readonly string[]): Promise<Sources> {
+export async function findSources(
+  db: Db,
+  team: SourceTeam,
+  username: string,
+  datasets: readonly string[],
+): Promise<Sources> {
   const references = datasets.map((text) => readReference(text, username, "datasets"));
   const targets = await findTargets(db, team, references);
   const graph = await upstreamGraph(db, targets);
@@ -62,14 +70,16 @@ export async function findSources(db: Db, team: Team, username: string, datasets
   const withVersion = ({ name, version }: Target) => `${name}@${version}`;
   return {
     targets: targets.map(withVersion),
-    asked: targets.map((target) => (target.isPinned ? withVersion(target) : target.name)),
+    asked: targets.some(({ isPinned }) => isPinned)
+      ? targets.map((target) => (target.isPinned ? withVersion(target) : target.name))
+      : null,
     nodes: graph.nodes,
     jobs,
   };
 }
 
 /** Each once. */
-async function findTargets(db: Db, team: Team, references: readonly Reference[]): Promise<Target[]> {
+async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
   const open = found.flatMap((one, at) => (one?.origin_job_id && !references[at]?.version ? one.dataset_id : []));
   const newest = await newestMade(db, [...new Set(open)]);
@@ -86,7 +96,7 @@ async function findTargets(db: Db, team: Team, references: readonly Reference[])
   return [...targets.values()];
 }
 
-async function noTarget(db: Db, team: Team, reference: Reference): Promise<ApiError> {
+async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise<ApiError> {
   const name = fullName(reference);
   if (!(await findDataset(db, team.id, reference))) {
     const hint = await namesakes(db, team.id, reference.name);
@@ -105,7 +115,7 @@ async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string>
 
 const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
 
-async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promise<Map<string, ShortJob>> {
+async function findJobs(db: Db, team: SourceTeam, nodes: readonly GraphNode[]): Promise<Map<string, ShortJob>> {
   const found = await getShortJobs(
     db,
     nodes.map(({ jobId }) => jobId),

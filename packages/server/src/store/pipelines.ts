@@ -255,9 +255,24 @@ const scheduleName = prepared<{ id: number }>()((db, value) =>
 export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
   (await scheduleName(db, { id })).rows[0]?.name ?? null;
 
-/** Only a template can go without leaving its jobs behind. */
-export async function deleteTemplate(db: Db, id: string): Promise<void> {
+/** Another graph in the place of the one that there is: of a template, whose runs have no jobs yet. */
+export async function replaceRuns(
+  db: Db,
+  id: string,
+  runs: readonly RunRow[],
+  edges: readonly EdgeRow[],
+): Promise<void> {
+  await deleteRuns(db, id);
+  await insertRuns(db, runs, edges);
+}
+
+async function deleteRuns(db: Db, id: string): Promise<void> {
   await db.deleteFrom("pipeline_edges").where("pipeline_id", "=", id).execute();
   await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
+}
+
+/** Only a template can go without leaving its jobs behind. */
+export async function deleteTemplate(db: Db, id: string): Promise<void> {
+  await deleteRuns(db, id);
   await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();
 }

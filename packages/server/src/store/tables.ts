@@ -384,7 +384,7 @@ interface PipelinesTable {
   triggered_from: string;
   /** JSON array of all targets, in full with their versions. */
   datasets: string;
-  /** The same as they were asked for: with a version only where one was named. Null: not written down. */
+  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
   asked: string | null;
   /** JSON object: what was set for all its runs. */
   settings: string;
