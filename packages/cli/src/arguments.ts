@@ -517,7 +517,9 @@ export const commands = {
       "a script is Python unless its first line names something else, or --name ends otherwise. Exit codes: 0 complete,\n" +
       "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the\n" +
       "job is kept as a task that starts it later.",
-    arguments: { FILE: { help: "The script to run; - reads it from standard input", complete: "file" } },
+    arguments: {
+      FILE: { optional: true, help: "The script to run; - reads it from standard input", complete: "file" },
+    },
     flags: {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
@@ -535,6 +537,11 @@ export const commands = {
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to take along, into the job's folder" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
       repository: { kind: "text", value: "URL", help: "Git repository to clone first; @revision may follow" },
+      script: {
+        kind: "text",
+        value: "PATH",
+        help: "Script in the repository, read there at each start, in the place of FILE",
+      },
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last (default: 5)" },
@@ -553,6 +560,7 @@ export const commands = {
       "millrace job run nightly.sh --cron '0 3 * * *'",
       "millrace job run etl.py -c aws -c git --params day=2026-01-31 limit=10",
       "echo 'print(1 + 1)' | millrace job run -",
+      "millrace job run --repository https://git.example/team/etl.git@main --script etl/report.py",
     ],
   },
   "job ls": {

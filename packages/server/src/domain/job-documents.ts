@@ -27,6 +27,7 @@ export type JobSpecFields = Pick<
   | "python_version"
   | "requirements"
   | "repository"
+  | "script"
   | "files"
   | "priority"
   | "compute_cluster_id"

@@ -65,12 +65,13 @@ async function tell(db: Db, overtaken: readonly Overtaken[]): Promise<Map<string
 
 /** What makes one script differ from another: not what it is given. */
 function scriptOf(job: ShortJob): string {
-  const { query, query_type, requirements, repository } = readSpec(job);
+  const { query, query_type, requirements, repository, script } = readSpec(job);
   const { texts } = job;
   return JSON.stringify([
     texts.query ?? query,
     query_type,
     texts.requirements ?? requirements,
     texts.repository ?? repository,
+    script ?? null,
   ]);
 }

@@ -53,6 +53,8 @@ export interface JobSpec {
   readonly pythonVersion: string | null;
   readonly requirements: string | null;
   readonly repository: string | null;
+  /** Path of the script in the repository; absent: the query is the script. */
+  readonly script?: string;
   /** Ignore checkpoints. */
   readonly reset: boolean;
   readonly files: readonly { readonly path: string; readonly name: string }[];

@@ -229,11 +229,12 @@ export class LocalEngine implements Engine {
     const scriptName = scriptFilename(spec);
     const comesLast = scriptComesLast(spec, scriptName);
     if (comesLast) folder.writeInput(queryFile, spec.query, uid);
-    else folder.writeScript(scriptName, spec.query, uid);
+    else if (spec.script === undefined) folder.writeScript(scriptName, spec.query, uid);
     for (const [index, { path }] of spec.files.entries()) folder.place(path, String(index));
     if (requirements !== undefined) folder.writeInput("requirements.txt", `${requirements}\n`, uid);
     const needed = {
       "repository.sh": spec.repository !== null,
+      "repository-script.sh": spec.script !== undefined,
       "files.sh": comesLast || spec.files.length > 0,
       "stage.py": requirements !== undefined,
       "build.sh": requirements !== undefined,
