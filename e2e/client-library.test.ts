@@ -68,6 +68,28 @@ describe("the library in jobs", { skip }, () => {
     assert.equal((await runJob(bob, read("@admin.default.numbers"))).log, "3\n");
   });
 
+  test("a session in memory works as it does locally: what it saves is gone with it, beside what the team's store keeps", async () => {
+    const script = `import datachain as dc
+from datachain.query.session import Session
+print(dc.read_values(n=[1]).save('kept').count())
+with Session('memory', in_memory=True) as session:
+    dc.read_values(n=[1, 2], session=session).map(m=lambda n: n + 1, output=int).save('passing')
+    print(dc.read_dataset('passing', session=session).to_values('m'))
+`;
+    const { job, log } = await runJob(suite.api, python(script));
+    assert.equal(job.status, "COMPLETE", log);
+    assert.match(log, /K1\n[\s\S]*\[2, 3\]\n$/);
+    assert.deepEqual(await versionsOf(job.id), [{ dataset_name: "@admin.default.kept", version: "1.0.0" }]);
+  });
+
+  test("a script whose only session is in memory runs, and makes no version", async () => {
+    const script = "import datachain as dc\nprint(dc.read_values(n=[1, 2, 3], in_memory=True).save('gone').count())\n";
+    const { job, log } = await runJob(suite.api, python(script, { environment: "PYTHONPATH=/nowhere" }));
+    assert.equal(job.status, "COMPLETE", log);
+    assert.match(log, /3\n$/);
+    assert.deepEqual(await versionsOf(job.id), []);
+  });
+
   test("metrics of the script are the job's", async () => {
     const client = await suite.client();
     await client.write(

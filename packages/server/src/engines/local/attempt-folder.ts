@@ -132,6 +132,13 @@ export class AttemptFolder {
     }
   }
 
+  /** A folder of input. */
+  makeInput(name: string, uid: number | undefined): void {
+    const path = this.file(join("input", name));
+    makeFolder(path, uid === undefined ? 0o700 : 0o750);
+    if (uid !== undefined) chownSync(path, 0, uid);
+  }
+
   /** For the job to read. */
   writeInput(name: string, text: string, uid: number | undefined): void {
     const path = this.file(join("input", name));

@@ -1,7 +1,9 @@
-"""Makes the team's dataset store ready for a job, before its query: runs inside, with the job's own rights.
+"""What the library's stores know of a job. Everything here runs inside, with the job's own rights.
 
-Arguments: a JSON file that says what the store must know of the job. Ends with 1 and a sentence where the store cannot
-be used. The library itself is imported only to make a store that is not there yet: that takes a second, once.
+As a program, before the query: makes the team's dataset store ready. Ends with 1 and a sentence where the store cannot be
+used. The library itself is imported only to make a store that is not there yet: that takes a second, once.
+
+As a plug-in of the library, in the query: `register` lets sessions in memory work as they do locally.
 """
 
 import json
@@ -9,6 +11,9 @@ import os
 import sqlite3
 import stat
 import sys
+
+# Beside this file: the job and its creator's namespace, as rows of the library's tables.
+record = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datasets.json")
 
 bring_back = "An admin of the team can bring back last night's copy: millrace team restore-datasets."
 
@@ -100,9 +105,36 @@ def insert(db, table, row):
     db.execute(f"insert or ignore into {table} ({columns}) values ({marks})", [row[name] for name in names])
 
 
+def read_record():
+    with open(record, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def register():
+    """The library refuses a session in memory beside a file named by a variable, and any session without the job's row."""
+    try:
+        from datachain.data_storage import sqlite
+
+        named_file, init = sqlite.get_db_file_in_memory, sqlite.SQLiteMetastore.__init__
+    except (ImportError, AttributeError):
+        return  # A version that has other names for them: sessions in memory do not work, all others do.
+
+    def file_or_memory(db_file=None, in_memory=False):
+        return named_file(None if in_memory else db_file, in_memory)
+
+    def init_with_job(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        if getattr(self.db, "db_file", None) == ":memory:":
+            job = read_record()
+            insert(self.db.db, "namespaces", job["namespace"])
+            insert(self.db.db, "jobs", job["job"])
+
+    sqlite.get_db_file_in_memory = file_or_memory
+    sqlite.SQLiteMetastore.__init__ = init_with_job
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        job = json.load(file)
+    job = read_record()
     os.umask(0o007)
     metadata = os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"]
     rows = os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"]
@@ -124,4 +156,5 @@ def main():
         fail(f"The team's dataset store cannot be used: {error}. {gone}")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,4 @@
 /** Runs jobs on the machine of the server. */
-import { randomUUID } from "node:crypto";
 import { chmodSync, existsSync, readdirSync } from "node:fs";
 import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
@@ -11,7 +10,6 @@ import {
   type JobSpec,
   type LogSource,
   type Observation,
-  type StoreUse,
   type StoreView,
   type StrangersPlace,
 } from "../engine.ts";
@@ -23,20 +21,12 @@ import { CompileEnvironments, compileMark } from "./compile-environments.ts";
 import { buildSettings } from "./environments.ts";
 import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
+import { libraryVariables, readPlugin, storeRecord, withPlugin, writePlugin } from "./library.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
 import { LogMarks } from "./log-marks.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
-import {
-  confine,
-  insideScripts,
-  queryFile,
-  scriptComesLast,
-  storeFile,
-  type Toolbox,
-  writeEnv,
-  writePlan,
-} from "./plan.ts";
+import { confine, insideScripts, queryFile, scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { variablesRoom, whyNotGiven } from "./process-room.ts";
 import { ageOf, isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
@@ -87,6 +77,7 @@ export class LocalEngine implements Engine {
   readonly #uncleaned = new Set<string>();
   readonly #submitting = new Map<string, Promise<void>>();
   readonly #scripts = new Map<string, string>();
+  #plugin = "";
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     for (const folder of ["jobs", "envs"]) await mkdir(join(options.dataDir, folder), { recursive: true, mode: 0o700 });
@@ -97,6 +88,7 @@ export class LocalEngine implements Engine {
     for (const name of insideScripts) {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
     }
+    engine.#plugin = await readPlugin();
     engine.#compiling.addAll();
     return engine;
   }
@@ -239,9 +231,8 @@ export class LocalEngine implements Engine {
       "stage.py": requirements !== undefined,
       "build.sh": requirements !== undefined,
       "pip-settings.py": requirements !== undefined,
-      "datasets.py": spec.store !== null,
     };
-    if (spec.store) folder.writeInput(storeFile, JSON.stringify(storeRecord(spec, spec.store)), uid);
+    if (spec.store) writePlugin(folder, uid, this.#plugin, storeRecord(spec, spec.store));
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
 
@@ -290,7 +281,8 @@ export class LocalEngine implements Engine {
       ...spec.environment,
       ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
       ...(spec.reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
-      ...(spec.store ? storeVariables(spec, spec.store, temporary ?? folder.work) : {}),
+      ...(spec.store ? libraryVariables(spec, spec.store, temporary ?? folder.work) : {}),
+      ...(spec.store ? withPlugin(folder, spec.environment["PYTHONPATH"] ?? jobEnvironment["PYTHONPATH"]) : {}),
       MILLRACE_JOB_ID: spec.jobId,
       MILLRACE_METRICS_FILE: join(folder.work, metricsFile),
       [keyVariable]: spec.key,
@@ -568,46 +560,6 @@ function scriptFilename({ name, queryType }: JobSpec): string {
       .replace(/^[.-]+/, "")
       .slice(-100) ?? "";
   return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
-}
-
-/** How the library finds the team's store, and where it keeps what is the job's alone. */
-const storeVariables = ({ jobId }: JobSpec, { metadata, rows, home }: StoreUse, root: string) => ({
-  DATACHAIN_JOB_ID: jobId,
-  DATACHAIN_IS_STUDIO: "1",
-  DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
-  DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
-  DATACHAIN_ROOT_DIR: root,
-  DATACHAIN_PROJECT: `${home.namespace}.${home.project}`,
-});
-
-/** Numbers that the library has for a job that runs, and for kinds of queries. */
-const running = 4;
-const kinds: Record<JobSpec["queryType"], number> = { PYTHON: 1, SHELL: 2, TYPESCRIPT: 2 };
-
-/** The job and its creator's namespace as rows of the library's own tables. */
-function storeRecord(spec: JobSpec, { made, home, createdAt, workers, runGroupId, rerunFromJobId }: StoreUse) {
-  const created_at = createdAt.replace("T", " ").replace("Z", "000");
-  return {
-    made,
-    namespace: { uuid: randomUUID(), name: home.namespace, created_at },
-    job: {
-      id: spec.jobId,
-      name: spec.name ?? "",
-      status: running,
-      created_at,
-      query: spec.query,
-      query_type: kinds[spec.queryType],
-      workers,
-      python_version: spec.pythonVersion,
-      error_message: "",
-      error_stack: "",
-      params: JSON.stringify(spec.params),
-      metrics: "{}",
-      run_group_id: runGroupId,
-      rerun_from_job_id: rerunFromJobId,
-      is_remote_execution: 0,
-    },
-  };
 }
 
 async function findTools({ dataDir, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {

@@ -4,6 +4,7 @@ import { type AttemptFolder, type Phase, phases } from "./attempt-folder.ts";
 import { environmentFunctions, environmentPhase } from "./environments.ts";
 import type { Interpreter } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
+import { pluginModule } from "./library.ts";
 import { quote, words } from "./shell.ts";
 
 export interface Toolbox {
@@ -55,11 +56,7 @@ export const insideScripts = [
   "stage.py",
   "build.sh",
   "pip-settings.py",
-  "datasets.py",
 ] as const;
-
-/** What the team's store must know of the job, for the last of them. */
-export const storeFile = "datasets.json";
 
 export function writePlan(input: PlanInput): string {
   const bodies: Record<Phase, string | undefined> = {
@@ -138,8 +135,7 @@ const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLR
 /** With the job's own interpreter: the library that it has is what the store must suit. */
 function datasetsPhase(input: PlanInput): string {
   const { folder, spec, isolation, interpreter } = input;
-  const rest = words(script(input, "datasets.py"), folder.file(`input/${storeFile}`));
-  const command = `${python(input)} -I ${rest}`;
+  const command = `${python(input)} -I ${words(folder.file(`input/${pluginModule}`))}`;
   return (
     venvOf(input) +
     isolation.enter({ folder, readable: interpreter?.folders ?? [], store: spec.store ?? undefined, command })
