@@ -745,6 +745,8 @@ export const commands = {
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
+      "reuse-listings": { kind: "switch", help: "Runs may use listings of storages that are up to four hours old" },
+      "list-anew": { kind: "switch", help: "Runs list storages anew (the default)" },
       json,
     },
     examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],

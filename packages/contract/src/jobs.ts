@@ -96,6 +96,9 @@ export const Job = Type.Object(
     script: Type.Optional(
       nullable(Type.String({ description: "path of the script in the repository, where `query` is not it" })),
     ),
+    reuse_listings: Type.Optional(
+      Type.Boolean({ description: "set by its pipeline: the run may use listings of storages from before it began" }),
+    ),
     environment: Type.Record(Type.String(), Type.String(), {
       description:
         "values are shown to editors and admins of the team; viewers see the names, each with the value `***`",

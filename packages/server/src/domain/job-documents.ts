@@ -28,6 +28,7 @@ export type JobSpecFields = Pick<
   | "requirements"
   | "repository"
   | "script"
+  | "reuse_listings"
   | "files"
   | "priority"
   | "compute_cluster_id"

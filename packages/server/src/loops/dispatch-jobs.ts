@@ -299,6 +299,8 @@ const storeUse = ({ teamStores }: DispatchContext, job: JobRow, spec: JobSpecFie
   workers: spec.workers,
   runGroupId: spec.run_group_id ?? job.id,
   rerunFromJobId: spec.rerun_from_job_id,
+  // Whoever rebuilds datasets wants what is in the storage now.
+  ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
 /** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
