@@ -24,6 +24,8 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
+  /** Only with this flag, which takes its place, may it be left out. */
+  readonly unless?: string;
   /** The last one may take all words that are left, one at least. */
   readonly many?: true;
   readonly complete?: Completion;
@@ -518,7 +520,12 @@ export const commands = {
       "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the\n" +
       "job is kept as a task that starts it later.",
     arguments: {
-      FILE: { optional: true, help: "The script to run; - reads it from standard input", complete: "file" },
+      FILE: {
+        optional: true,
+        unless: "script",
+        help: "The script to run; - reads it from standard input",
+        complete: "file",
+      },
     },
     flags: {
       ...connection,

@@ -32,10 +32,9 @@ interface ScriptFlags {
 }
 
 /** The text of a file here, or where the script lies in the repository. */
-function scriptOf(file: string | undefined, { name: given, script, repository }: ScriptFlags) {
+function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   if (script !== undefined) {
-    if (file !== undefined)
-      throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
+    if (file !== "") throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
     if (!repository)
       throw usageError("--script: the repository is missing", {
         next: "millrace job run --repository URL@branch --script PATH",
@@ -43,11 +42,6 @@ function scriptOf(file: string | undefined, { name: given, script, repository }:
     // What it is called does not change what it is.
     return { script, query_type: queryType(basename(script)), query_name: given ?? basename(script) };
   }
-  if (file === undefined)
-    throw usageError("FILE is missing", {
-      why: "Put FILE first: a flag such as --env takes every word that follows it. Or name --repository and --script",
-      next: "millrace job run --help",
-    });
   const query = file === "-" ? readText("standard input", 0) : readText(file);
   const name = given ?? (file === "-" ? nameOfInput(query) : basename(file));
   return { query, query_type: queryType(name), query_name: name };
