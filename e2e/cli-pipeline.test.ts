@@ -117,6 +117,10 @@ describe("millrace pipeline", () => {
     await cli.print("pipeline", "settings", other, "--env", "WHO=x", "--files", note);
     const back = await cli.json<Pipeline>("pipeline", "settings", other, "--env=", "--files=");
     assert.deepEqual([back.environment_variables, back.files], [{}, null]);
+    const listings = async (...flags: string[]) =>
+      (await cli.json<Pipeline>("pipeline", "settings", other, ...flags)).reuse_listings;
+    assert.deepEqual([await listings("--reuse-listings"), await listings("--list-anew")], [true, false]);
+    assert.match(await cli.refused(64, "pipeline", "settings", other, "--list-anew", "--reuse-listings"), /exclude/);
     await cli.refused(64, "pipeline", "settings", other);
   });
 

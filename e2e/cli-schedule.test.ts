@@ -86,6 +86,29 @@ describe("millrace schedule", () => {
     );
   });
 
+  test("show and ls say when a newer script exists, update --refresh takes it, --follow latest at each firing", async () => {
+    const scripts = async () => (await cli.print("schedule", "ls")).split("\n")[0]?.split("\t").at(-1);
+    assert.equal(await scripts(), "current");
+    const newer = await lineage.make("final", shell("echo newer", { query_name: "final2.sh" }), [], "1.0.1");
+    assert.equal(await scripts(), "1 newer");
+    const said = await cli.print("schedule", "show", "nightly");
+    const found = new RegExp(
+      `^newer scripts\t@admin.default.final: final2.sh of \\S+ by admin \\(job ${newer.jobId}\\)$`,
+      "m",
+    );
+    assert.match(said, found);
+    assert.match(said, /^take them\tmillrace schedule update \d+ --refresh$/m);
+    const after = await cli.json<PipelineSchedule>("schedule", "update", "nightly", "--refresh");
+    assert.deepEqual(
+      after.pipeline.job_runs.map(({ job_id }) => job_id),
+      [newer.jobId],
+    );
+    assert.equal(await scripts(), "current");
+    await cli.print("schedule", "update", "nightly", "--follow", "latest");
+    assert.equal(await scripts(), "latest");
+    assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /no policy 'last'/);
+  });
+
   test("delete removes it, and says what is not there", async () => {
     assert.equal(await cli.print("schedule", "delete", "once"), "The schedule once is deleted\n");
     assert.deepEqual(await cli.json("schedule", "delete", "renamed"), { ok: true });

@@ -8,16 +8,16 @@ export type { Made };
 
 export interface Lineage {
   /** A dataset that a job like this made from others. */
-  make(name: string, input: JobInput, needs?: readonly Made[]): Promise<Made>;
+  make(name: string, input: JobInput, needs?: readonly Made[], version?: string): Promise<Made>;
   close(): Promise<void>;
 }
 
 export async function openLineage(server: TestServer, client: Client, databaseUrl = ""): Promise<Lineage> {
   const store = await openStore({ dataDir: server.dataDir, databaseUrl });
   return {
-    async make(name, input, needs = []) {
+    async make(name, input, needs = [], version = "1.0.0") {
       const { id } = await originalJob(client, input);
-      return recordMade(store, id, name, { needs });
+      return recordMade(store, id, name, { needs, version });
     },
     close: () => store.close(),
   };

@@ -4,7 +4,7 @@
  * have the same names and meanings here.
  */
 
-import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type { CatchUpPolicy, FollowPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -24,6 +24,8 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
+  /** Only with this flag, which takes its place, may it be left out. */
+  readonly unless?: string;
   /** The last one may take all words that are left, one at least. */
   readonly many?: true;
   readonly complete?: Completion;
@@ -164,6 +166,7 @@ const pipelineJob = {
 const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;
 const overlapWords = ["skip", "wait", "allow"] as const satisfies readonly OverlapPolicy[];
 const catchUpWords = ["one", "none", "all"] as const satisfies readonly CatchUpPolicy[];
+const followWords = ["none", "latest"] as const satisfies readonly FollowPolicy[];
 const scheduleFlags = {
   cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
   "start-time": {
@@ -183,6 +186,12 @@ const scheduleFlags = {
     value: "POLICY",
     complete: catchUpWords,
     help: "After an outage: one run for all missed ones (default), none, or all",
+  },
+  follow: {
+    kind: "text",
+    value: "POLICY",
+    complete: followWords,
+    help: "Scripts: none (default) keeps those that it has, latest takes the newest at each firing",
   },
 } as const satisfies Record<string, Flag>;
 
@@ -510,7 +519,14 @@ export const commands = {
       "a script is Python unless its first line names something else, or --name ends otherwise. Exit codes: 0 complete,\n" +
       "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the\n" +
       "job is kept as a task that starts it later.",
-    arguments: { FILE: { help: "The script to run; - reads it from standard input", complete: "file" } },
+    arguments: {
+      FILE: {
+        optional: true,
+        unless: "script",
+        help: "The script to run; - reads it from standard input",
+        complete: "file",
+      },
+    },
     flags: {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
@@ -528,6 +544,11 @@ export const commands = {
       files: { kind: "list", value: "FILE", complete: "file", help: "Files to take along, into the job's folder" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
       repository: { kind: "text", value: "URL", help: "Git repository to clone first; @revision may follow" },
+      script: {
+        kind: "text",
+        value: "PATH",
+        help: "Script in the repository, read there at each start, in the place of FILE",
+      },
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last (default: 5)" },
@@ -546,6 +567,7 @@ export const commands = {
       "millrace job run nightly.sh --cron '0 3 * * *'",
       "millrace job run etl.py -c aws -c git --params day=2026-01-31 limit=10",
       "echo 'print(1 + 1)' | millrace job run -",
+      "millrace job run --repository https://git.example/team/etl.git@main --script etl/report.py",
     ],
   },
   "job ls": {
@@ -730,6 +752,8 @@ export const commands = {
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
+      "reuse-listings": { kind: "switch", help: "Runs may use listings of storages that are up to four hours old" },
+      "list-anew": { kind: "switch", help: "Runs list storages anew (the default)" },
       json,
     },
     examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],
@@ -768,12 +792,17 @@ export const commands = {
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
       ...scheduleFlags,
+      refresh: { kind: "switch", help: "Take the newest script that made each of its datasets" },
       pause: { kind: "switch", help: "It fires no more; what runs goes on" },
       resume: { kind: "switch", help: "It fires again, from its next tick on" },
       ...connection,
       json,
     },
-    examples: ["millrace schedule update nightly --cron '0 4 * * *'", "millrace schedule update nightly --pause"],
+    examples: [
+      "millrace schedule update nightly --cron '0 4 * * *'",
+      "millrace schedule update nightly --refresh",
+      "millrace schedule update nightly --pause",
+    ],
   },
   "schedule delete": {
     summary: "Delete a schedule; pipelines that it has started go on",

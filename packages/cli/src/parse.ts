@@ -75,7 +75,7 @@ function parseCommand(path: CommandPath, words: readonly string[]): Invocation {
     if (token.kind === "option") takeFlag(path, flags, values, token);
   }
   if (values["help"]) return { kind: "help", topic: path, asked: true };
-  const input = { flags: values, arguments: takeArguments(path, command, given) };
+  const input = { flags: values, arguments: takeArguments(path, command, given, values) };
   return { kind: "run", path, input: input as unknown as Input<CommandPath> };
 }
 
@@ -150,9 +150,11 @@ function integer(rawName: string, flag: Flag, text: string, next: string): numbe
 
 type Words = string | undefined | readonly string[];
 
-function takeArguments(path: string, command: Command, given: readonly string[]): Record<string, Words> {
+function takeArguments(path: string, command: Command, given: readonly string[], flags: Values): Record<string, Words> {
   const names = Object.keys(command.arguments);
-  const missing = names.find((name, index) => given[index] === undefined && !command.arguments[name]?.optional);
+  const isNeeded = ({ optional, unless }: Partial<Command["arguments"][string]>) =>
+    !optional || (unless !== undefined && flags[unless] === undefined);
+  const missing = names.find((name, index) => given[index] === undefined && isNeeded(command.arguments[name] ?? {}));
   const next = `millrace ${path} --help`;
   if (missing) {
     const greedy = Object.values(command.flags).some((flag) => flag.kind === "list");

@@ -42,6 +42,31 @@ describe("environment and requirements", () => {
   });
 });
 
+describe("a script in a repository", () => {
+  it("is named, not read here; its name says what runs it, whatever the job is called", () => {
+    const words = ["--repository", "https://git.example/etl.git@main", "--script", "etl/report.py"];
+    const { query, script, query_type, query_name, requirements } = compose(...words, "--req=-r requirements.txt");
+    assert.deepEqual(
+      [query, script, query_type, query_name, requirements],
+      [undefined, "etl/report.py", "PYTHON", "report.py", "-r requirements.txt"],
+    );
+    assert.deepEqual([compose(...words, "--name", "nightly").query_type], ["PYTHON"]);
+  });
+  it("needs its repository, and takes the place of FILE", () => {
+    assert.throws(() => compose("--script", "etl/report.py"), /the repository is missing/);
+    assert.throws(
+      () => compose(file("a.sh", "true"), "--script", "x", "--repository", "https://h/r.git"),
+      /FILE and --script exclude each other/,
+    );
+    assert.throws(() => compose("--repository", "https://h/r.git"), /FILE is missing/);
+  });
+  it("is sent again as it was", () => {
+    const inRepository = { ...job, query: "", script: "etl/report.py" };
+    const { query, script } = composeRerun(inRepository, false);
+    assert.deepEqual([query, script], [undefined, "etl/report.py"]);
+  });
+});
+
 describe("a job", () => {
   it("is filled as the client fills it", () => {
     const script = file("query.py", "print(1)\n");

@@ -93,6 +93,12 @@ export const Job = Type.Object(
     python_version: nullable(Type.String()),
     requirements: nullable(Type.String()),
     repository: nullable(Type.String()),
+    script: Type.Optional(
+      nullable(Type.String({ description: "path of the script in the repository, where `query` is not it" })),
+    ),
+    reuse_listings: Type.Optional(
+      Type.Boolean({ description: "set by its pipeline: the run may use listings of storages from before it began" }),
+    ),
     environment: Type.Record(Type.String(), Type.String(), {
       description:
         "values are shown to editors and admins of the team; viewers see the names, each with the value `***`",
@@ -148,10 +154,12 @@ const FileId = Type.Unsafe<string | number>({
 
 export const JobInput = Type.Object(
   {
-    query: boundedText(
-      fieldLimits.query,
-      "the text of the script",
-      "Put data and modules into attached files or a repository.",
+    query: Type.Optional(
+      boundedText(
+        fieldLimits.query,
+        "the text of the script; needed unless `script` names one in the repository",
+        "Put data and modules into attached files or a repository.",
+      ),
     ),
     query_type: oneOf(queryTypes, { description: "TYPESCRIPT is refused: no engine runs it" }),
     team_name: maybe(TeamName),
@@ -177,6 +185,12 @@ export const JobInput = Type.Object(
     ),
     repository: maybe(
       Type.String({ maxLength: fieldLimits.repository, description: "git URL, optionally with @revision" }),
+    ),
+    script: maybe(
+      Type.String({
+        maxLength: fieldLimits.script,
+        description: "path of a script in the repository, read there at each start, in the place of `query`",
+      }),
     ),
     files: maybe(
       Type.Array(FileId, {

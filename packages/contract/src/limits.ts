@@ -8,6 +8,7 @@ export const fieldLimits = {
   /** The `# /// script` block of a query. */
   metadata: 65_536,
   repository: 2048,
+  script: 1024,
   name: 255,
   files: 1000,
   tags: 20,

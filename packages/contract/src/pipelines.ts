@@ -85,6 +85,11 @@ export const Pipeline = Type.Object(
     }),
     files: nullable(Type.Array(Type.String(), { description: given })),
     credentials_names: nullable(Type.Array(Type.String(), { description: given })),
+    reuse_listings: nullable(
+      Type.Boolean({
+        description: "true: runs may use listings of storages that the library has kept; otherwise they list anew",
+      }),
+    ),
     cut: Cut,
   },
   { $id: "JobPipelineOutput" },
@@ -143,6 +148,9 @@ const UpdatePipelineSettingsInput = Type.Object(
         maxItems: 100,
         description: "sets with a variable in common are refused",
       }),
+    ),
+    reuse_listings: maybe(
+      Type.Boolean({ description: "true: runs may use listings that the library has kept; false: they list anew" }),
     ),
   },
   { $id: "UpdatePipelineSettingsInput" },

@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { Pipeline } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** What happens to a tick that comes while the last run is still going. */
@@ -12,6 +12,10 @@ export type OverlapPolicy = (typeof overlapPolicies)[number];
 /** What happens to ticks that were missed because no server ran. */
 export const catchUpPolicies = ["one", "none", "all"] as const;
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
+
+/** Whether a firing runs the scripts that the schedule was made with, or first takes the newest. */
+export const followPolicies = ["none", "latest"] as const;
+export type FollowPolicy = (typeof followPolicies)[number];
 
 /** Missed ticks that `all` makes up for, the newest ones. */
 export const mostCaughtUp = 100;
@@ -23,6 +27,22 @@ const overlap = oneOf(overlapPolicies, {
 const catchUp = oneOf(catchUpPolicies, {
   description: `ticks that were missed because no server ran: \`one\` run for all of them, \`none\`, or \`all\`, at most the newest ${mostCaughtUp}`,
 });
+const follow = oneOf(followPolicies, {
+  description:
+    "`none`: every run repeats the scripts that it has; `latest`: each firing first takes the newest script that made each of its datasets",
+});
+const NewerScript = Type.Object(
+  {
+    dataset: Type.String({ description: "namespace.project.dataset" }),
+    runs_job_id: { ...Uuid, description: "the job that the schedule repeats" },
+    job_id: { ...Uuid, description: "the newest job with another script that made the dataset" },
+    name: nullable(Type.String({ description: "of that job" })),
+    created_at: Timestamp,
+    created_by: Type.String({ description: "user name" }),
+  },
+  { $id: "NewerScript" },
+);
+export type NewerScript = Static<typeof NewerScript>;
 const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 
 const Creator = Type.Object({
@@ -41,6 +61,13 @@ const shownFields = {
   timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
   overlap,
   catch_up: catchUp,
+  follow,
+  newer_scripts: nullable(
+    Type.Array(NewerScript, {
+      description:
+        "datasets that were made by newer scripts than those that it runs, at most 20; null: not looked for, since its versions were named, or the list is too long",
+    }),
+  ),
   is_paused: Type.Boolean({ description: "true: it does not fire" }),
   next_run: nullable({ ...Timestamp, description: "null: it is paused, or over" }),
   waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
@@ -89,6 +116,7 @@ const CreatePipelineScheduleInput = Type.Object(
     timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; default UTC" }),
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
+    follow: maybe(follow),
   },
   { $id: "CreatePipelineScheduleInput" },
 );
@@ -119,6 +147,8 @@ const UpdatePipelineScheduleInput = Type.Object(
     timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
+    follow: maybe(follow),
+    refresh: maybe(Type.Boolean({ description: "true: takes the newest script that made each of its datasets, now" })),
     pause_pipeline: maybe(
       Type.Boolean({
         description:

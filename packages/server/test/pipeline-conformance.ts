@@ -7,10 +7,13 @@ import { encryptEnvironment, encryptPipelineEnvironment } from "../src/domain/en
 import { endJob } from "../src/domain/end-job.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { insertNamed, insertRunsWithDrafts, makeTemplate, runTemplate } from "../src/domain/new-pipeline.ts";
+import { newerScripts } from "../src/domain/newer-scripts.ts";
 import { pipelineDocument } from "../src/domain/pipeline-documents.ts";
 import { beginDrafts } from "../src/domain/pipeline-progress.ts";
-import { upstreamGraph } from "../src/domain/pipeline-sources.ts";
+import { upstreamGraph } from "../src/domain/pipeline-upstream.ts";
+import { refreshTemplate } from "../src/domain/refresh-schedule.ts";
 import { getJob, getShortJob, insertJob, type ShortJob } from "../src/store/jobs.ts";
+import { newestMade } from "../src/store/newest-made.ts";
 import { makersOf } from "../src/store/pipeline-sources.ts";
 import {
   deleteRun,
@@ -198,7 +201,8 @@ export function pipelineConformance(storeOf: () => Store): void {
     const idOf = async (uuid: string) =>
       (await store.db.selectFrom("dataset_versions").select("id").where("uuid", "=", uuid).executeTakeFirstOrThrow())
         .id;
-    const ids = [await idOf(c.uuid), await idOf(b.uuid)];
+    const pinned = (id: number) => ({ id, dataset_id: 0, isPinned: true });
+    const ids = [await idOf(c.uuid), await idOf(b.uuid)].map(pinned);
     const graph = await upstreamGraph(store.db, ids);
     assert.ok("nodes" in graph);
     assert.deepEqual(
@@ -215,7 +219,7 @@ export function pipelineConformance(storeOf: () => Store): void {
     assert.deepEqual(await upstreamGraph(store.db, ids, { versions: 2, needs: 4 }), { tooLarge: true });
     assert.deepEqual(await upstreamGraph(store.db, ids, { versions: 3, needs: 3 }), { tooLarge: true });
     assert.ok(!("tooLarge" in (await upstreamGraph(store.db, ids, { versions: 3, needs: 4 }))));
-    const round = await upstreamGraph(store.db, [last]);
+    const round = await upstreamGraph(store.db, [pinned(last)]);
     assert.ok("cycle" in round && round.cycle.length >= 2);
   });
 
@@ -229,6 +233,71 @@ export function pipelineConformance(storeOf: () => Store): void {
     const row = store.db.selectFrom("dataset_versions").select("id").where("uuid", "=", uuid);
     const [version] = await makersOf(store.db, [(await row.executeTakeFirstOrThrow()).id]);
     assert.equal(version?.maker, jobId);
+  });
+
+  it("finds the newest script that made a dataset, however often an older one was repeated since", async () => {
+    const store = storeOf();
+    const old = await build({ make: [] }, "PAUSED");
+    const changed = await build({ make: [] }, "PAUSED");
+    const made = async (jobId: string | undefined, patch: number) =>
+      recordMade(store, jobId ?? null, "moved", { version: `1.0.${patch}` });
+    await made(old.originals["make"], 0);
+    const query = store.db.selectFrom("datasets").select("id").where("name", "=", "moved");
+    const { id } = await query.executeTakeFirstOrThrow();
+    const newest = async () => (await newestMade(store.db, [id])).get(id);
+    assert.equal((await newest())?.version, "1.0.0");
+    await made(changed.originals["make"], 1);
+    await made(await draftOf(old, "make"), 2);
+    assert.deepEqual(
+      [(await newest())?.version, (await newest())?.origin_job_id],
+      ["1.0.1", changed.originals["make"]],
+      "the last one to be made is of the older script",
+    );
+    await made(await draftOf(changed, "make"), 3);
+    assert.equal((await newest())?.version, "1.0.3");
+    await made(undefined, 4);
+    assert.equal((await newest())?.version, "1.0.3", "what no job made does not count");
+    assert.equal((await newestMade(store.db, [])).size, 0);
+  });
+
+  it("tells of a template which scripts are newer than its own, and takes them", async () => {
+    const store = storeOf();
+    const shape = { raw: [], make: ["raw"] };
+    const old = await build(shape, "PAUSED", { datasets: '["@admin.default.told@1.0.0"]' });
+    const template = await store.write((db) => makeTemplate(db, keys, old.row, 78, now));
+    const made = async (name: string, { originals }: Built, version: string) => {
+      const raw = await recordMade(store, originals["raw"] ?? "", `${name}_raw`, { version });
+      return recordMade(store, originals["make"] ?? "", name, { version, needs: [raw] });
+    };
+    await made("told", old, "1.0.0");
+    const newer = async () => (await newerScripts(store.db, [template, "none"]))(template);
+    assert.deepEqual(await newer(), []);
+    const changed = await build(shape, "PAUSED");
+    for (const id of Object.values(changed.originals)) {
+      const spec = { ...JSON.parse((await getJob(store.db, id))?.spec ?? ""), query: "echo changed" };
+      await store.write((db) =>
+        db
+          .updateTable("jobs")
+          .set({ spec: JSON.stringify(spec) })
+          .where("id", "=", id)
+          .execute(),
+      );
+    }
+    await made("told", changed, "1.0.1");
+    assert.deepEqual(
+      (await newer())?.map(({ dataset, runs_job_id, job_id }) => [dataset, runs_job_id, job_id]),
+      [
+        ["@admin.default.told_raw", old.originals["raw"], changed.originals["raw"]],
+        ["@admin.default.told", old.originals["make"], changed.originals["make"]],
+      ],
+    );
+    const refresh = () => store.write((db) => refreshTemplate(db, { id: 1, name: "main" }, template, now));
+    assert.match((await refresh()) ?? "", /new: raw .*, make /);
+    assert.deepEqual(
+      (await shown(template)).job_runs.map(({ job_id, parent_job_ids }) => [job_id, ...parent_job_ids]),
+      [[changed.originals["raw"]], [changed.originals["make"], changed.originals["raw"]]],
+    );
+    assert.deepEqual([await newer(), await refresh()], [[], undefined]);
   });
 
   it("makes a template of what is left of a pipeline, and fires pipelines from it that begin at once", async () => {
@@ -299,6 +368,7 @@ const blankPipeline = {
   schedule_id: null,
   triggered_from: "@admin.default.x@1.0.0",
   datasets: '["@admin.default.x@1.0.0"]',
+  asked: null,
   settings: "{}",
   environment: "",
   scopes: "[]",

@@ -120,6 +120,51 @@ describe("a store of the first version", () => {
       }
     });
 
+  for (const kind of ["SQLite", "PostgreSQL"])
+    it(`on ${kind} knows of every version whose script made it, also through runs of runs`, async () => {
+      const dataDir = join(root, `${kind}-origins`);
+      const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
+      await makeFirst(dataDir, databaseUrl);
+      const id = (number: number) => `01941f29-7c00-7000-8000-0000000000${number}`;
+      const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 10));
+      await store.write(async (db) => {
+        const insert = inserter(db);
+        const job = { team_id: 1, user_id: 1, cluster_id: 1, status: "COMPLETE", attempt: 1, spec: "{}" };
+        const blank = { environment: "", metrics: "{}", created_at: time };
+        for (const number of [20, 21, 22]) {
+          const pipeline_id = number === 20 ? null : `p${number}`;
+          await insert("jobs", { ...job, ...blank, id: id(number), pipeline_id });
+          if (pipeline_id === null) continue;
+          await insert("pipelines", {
+            ...{ id: pipeline_id, team_id: 1, user_id: 1, name: pipeline_id, status: "COMPLETED", is_template: 0 },
+            ...{ triggered_from: "", datasets: "[]", settings: "{}", environment: "", scopes: "[]", open_runs: 0 },
+            ...{ created_at: time, updated_at: time },
+          });
+          const run = { pipeline_id, job_id: id(number - 1), created_job_id: id(number) };
+          await insert("pipeline_runs", { ...run, position: 0, name: "", waits_for: 0 });
+        }
+        await insert("jobs", { ...job, ...blank, id: id(23), parent_job_id: ids.task });
+        const place = { uuid: "", name: "x", created_at: time };
+        await insert("namespaces", { ...place, id: 1, team_id: 1 });
+        await insert("projects", { ...place, id: 1, namespace_id: 1 });
+        await insert("datasets", { ...place, id: 1, team_id: 1, project_id: 1, attrs: "[]" });
+        for (const number of [20, 21, 22, 23])
+          await insert("dataset_versions", {
+            ...{ id: number, dataset_id: 1, team_id: 1, uuid: String(number), version: "", major: number, minor: 0 },
+            ...{ patch: 0, status: 4, feature_schema: "", schema: "", sources: "", query_script: "" },
+            ...{ script_output: "", error_message: "", error_stack: "", job_id: id(number), created_at: time },
+          });
+        await db.updateTable("dataset_versions").set({ job_id: null }).where("id", "=", 20).execute();
+        await insert("dataset_version_jobs", { job_id: id(20), version_id: 20, is_creator: 1 });
+      });
+      await store.close();
+      const upgraded = await openStore({ dataDir, databaseUrl });
+      const query = upgraded.db.selectFrom("dataset_versions").select(["id", "origin_job_id"]).orderBy("id");
+      const origins = (await query.execute()).map(({ origin_job_id }) => origin_job_id);
+      await upgraded.close();
+      assert.deepEqual(origins, [id(20), id(20), id(20), ids.task]);
+    });
+
   async function assertUpgraded(dataDir: string, databaseUrl: string): Promise<void> {
     const server = await startServer(config(dataDir, databaseUrl), pino({ level: "silent" }));
     try {

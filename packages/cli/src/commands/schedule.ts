@@ -2,6 +2,8 @@
 
 import {
   catchUpPolicies,
+  followPolicies,
+  type NewerScript,
   overlapPolicies,
   type PipelineSchedule,
   type PipelineScheduleItem,
@@ -20,6 +22,13 @@ const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) =
   return next_run === null ? "over" : "active";
 };
 
+/** Whether what it runs is the newest that there is. */
+function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
+  if (follow === "latest") return "latest";
+  if (newer_scripts === null) return "-";
+  return newer_scripts.length === 0 ? "current" : `${newer_scripts.length} newer`;
+}
+
 const columns: Column<PipelineScheduleItem>[] = [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
@@ -31,6 +40,7 @@ const columns: Column<PipelineScheduleItem>[] = [
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
   { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true },
   { title: "ERROR", full: ({ last_error }) => last_error ?? "", shrinks: true },
+  { title: "SCRIPTS", full: scriptsOf, style: (row) => (row.newer_scripts?.length ? "yellow" : "plain") },
 ];
 
 interface TimeFlags {
@@ -39,6 +49,7 @@ interface TimeFlags {
   readonly timezone: string | undefined;
   readonly overlap: string | undefined;
   readonly "catch-up": string | undefined;
+  readonly follow: string | undefined;
 }
 
 /** What is not named is left out; an empty time is sent as it is, and takes one away. */
@@ -55,6 +66,7 @@ async function readFlags(flags: TimeFlags, command: string) {
     ...(flags["catch-up"] === undefined
       ? {}
       : { catch_up: readPolicy("catch-up", flags["catch-up"], catchUpPolicies) }),
+    ...(flags.follow === undefined ? {} : { follow: readPolicy("follow", flags.follow, followPolicies) }),
   };
 }
 
@@ -84,6 +96,7 @@ const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE
   const changes = {
     ...(flags.name === undefined ? {} : { schedule_name: flags.name }),
     ...(await readFlags(flags, "schedule update")),
+    ...(flags.refresh ? { refresh: true } : {}),
     ...(flags.pause || flags.resume ? { pause_pipeline: flags.pause } : {}),
   };
   if (Object.keys(changes).length === 0)
@@ -156,6 +169,9 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["time zone", schedule.timezone],
   ["overlap", schedule.overlap],
   ["catch-up", schedule.catch_up],
+  ["scripts", schedule.follow === "latest" ? "the newest, at each firing" : "those that it has"],
+  ["newer scripts", (schedule.newer_scripts ?? []).map(newerText).join("\n")],
+  ["take them", takesMore(schedule) ? `millrace schedule update ${schedule.id} --refresh` : ""],
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],
   ["newest run", schedule.latest_run ? runText(schedule.latest_run) : ""],
   ["runs so far", String(schedule.fired)],
@@ -164,6 +180,12 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["datasets", schedule.pipeline.datasets.join("\n")],
   ["by", schedule.created_by.username],
 ];
+
+/** At its next firing it takes them by itself, or somebody says so. */
+const takesMore = ({ newer_scripts, follow }: PipelineSchedule) => follow === "none" && !!newer_scripts?.length;
+
+const newerText = ({ dataset, name, job_id, created_at, created_by }: NewerScript) =>
+  `${dataset}: ${name ?? "a job"} of ${created_at} by ${created_by} (job ${job_id})`;
 
 const runText = ({ name, status, created_at }: PipelineSchedule["pipeline"]) => `${name} ${status} ${created_at}`;
 

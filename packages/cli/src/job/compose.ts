@@ -7,12 +7,8 @@ import { CliError, messageOf, usageError } from "../errors.ts";
 import { parseStartTime } from "./start-time.ts";
 
 export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run">): JobInput {
-  const query = file === "-" ? readText("standard input", 0) : readText(file);
-  const name = flags.name ?? (file === "-" ? nameOfInput(query) : basename(file));
   return {
-    query,
-    query_type: queryType(name),
-    query_name: name,
+    ...scriptOf(file, flags),
     environment: joinTexts(flags["env-file"], flags.env),
     requirements: joinTexts(flags["req-file"], flags.req),
     workers: flags.workers ?? null,
@@ -27,6 +23,28 @@ export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run"
     reset: flags["ignore-checkpoints"],
     ...(flags.params.length > 0 ? { params: readParams(flags.params) } : {}),
   };
+}
+
+interface ScriptFlags {
+  readonly name: string | undefined;
+  readonly script: string | undefined;
+  readonly repository: string | undefined;
+}
+
+/** The text of a file here, or where the script lies in the repository. */
+function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
+  if (script !== undefined) {
+    if (file !== "") throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
+    if (!repository)
+      throw usageError("--script: the repository is missing", {
+        next: "millrace job run --repository URL@branch --script PATH",
+      });
+    // What it is called does not change what it is.
+    return { script, query_type: queryType(basename(script)), query_name: given ?? basename(script) };
+  }
+  const query = file === "-" ? readText("standard input", 0) : readText(file);
+  const name = given ?? (file === "-" ? nameOfInput(query) : basename(file));
+  return { query, query_type: queryType(name), query_name: name };
 }
 
 /** Most scripts are Python; another interpreter must be named by the first line, which is what a shell runs. */
@@ -54,7 +72,7 @@ function jsonObject(item: string): Record<string, unknown> {
 /** The same job once more. A task runs once, now: what it does is repeated, not when. */
 export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput {
   return {
-    query: job.query,
+    ...(job.script ? { script: job.script } : { query: job.query }),
     query_type: job.query_type,
     query_name: job.name,
     environment: environmentText(job.environment),

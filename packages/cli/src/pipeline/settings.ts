@@ -11,6 +11,8 @@ export async function composeSettings(
   connection: Connection,
   output: Output,
 ): Promise<UpdatePipelineSettingsInput> {
+  if (flags["reuse-listings"] && flags["list-anew"])
+    throw usageError("--reuse-listings and --list-anew exclude each other");
   const settings = {
     environment: text(flags["env-file"], flags.env),
     requirements: text(flags["req-file"], flags.req),
@@ -19,6 +21,7 @@ export async function composeSettings(
     repository: flags.repository,
     workers: flags.workers,
     priority: flags.priority,
+    reuse_listings: flags["reuse-listings"] || flags["list-anew"] ? flags["reuse-listings"] : undefined,
   };
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   if (given.length === 0 && flags.files.length === 0)

@@ -27,6 +27,8 @@ export type JobSpecFields = Pick<
   | "python_version"
   | "requirements"
   | "repository"
+  | "script"
+  | "reuse_listings"
   | "files"
   | "priority"
   | "compute_cluster_id"

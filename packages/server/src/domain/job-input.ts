@@ -1,5 +1,5 @@
 /** What a job is made of, from what was asked for. */
-import { normalize } from "node:path";
+import { basename, normalize } from "node:path";
 import { ApiError, invalid, type JobInput } from "@millrace/contract";
 import type { ClusterRow } from "../store/clusters.ts";
 import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../store/jobs.ts";
@@ -41,7 +41,9 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   if (input.query_type === "TYPESCRIPT") {
     throw invalid("query_type", "PYTHON or SHELL: no engine runs TYPESCRIPT", input.query_type);
   }
-  const found = input.query_type === "PYTHON" ? readScriptMetadata(input.query) : {};
+  const script = checkScript(input);
+  const query = input.query ?? "";
+  const found = input.query_type === "PYTHON" ? readScriptMetadata(query) : {};
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
   const cluster = await resolveCluster(context.store.db, input, workers);
   const { startAfter, cron } = readTimes(input, context.timezone);
@@ -52,14 +54,15 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const spec: JobSpecFields = {
     tags: [...new Set(input.tags ?? [])],
     id,
-    name: input.query_name || null,
+    name: input.query_name || (script && basename(script)) || null,
     created_at: iso(now),
-    query: input.query,
+    query,
     query_type: input.query_type,
     workers,
     python_version: checkVersion(input.python_version?.trim() || found.pythonVersion),
     requirements: checkLibrary(checkRequirements(input.requirements?.trim() || found.requirements || null)),
     repository: checkRepository(input.repository, context.jobPaths),
+    ...(script === null ? {} : { script }),
     files: readFileIds(input.files ?? []).map(String),
     priority: input.priority ?? 5,
     compute_cluster_id: cluster.id,
@@ -107,6 +110,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   steps: null,
   parent_job_id: spec.parent_job_id,
   pipeline_id: null,
+  origin_id: null,
   created_at: spec.created_at,
   started_at: null,
   finished_at: null,
@@ -139,6 +143,23 @@ function requireWhole(source: ShortJob, input: JobInput): void {
     "wrong_state",
     `${field}: only its beginning is left of the job ${source.id}, the rest was removed long after its end. Send the whole ${field}.`,
   );
+}
+
+/** A path that cannot lead out of the repository by itself; where links lead is looked at when it is there. */
+function checkScript({ script: given, query, repository }: JobInput): string | null {
+  const script = given?.trim();
+  if (!script) {
+    if (query === undefined)
+      throw invalid("query", "a value, got none. `script` and `repository` name a script in its place");
+    return null;
+  }
+  if (query) throw invalid("script", "no `query` beside it: the script is read in the repository");
+  if (!repository?.trim()) throw invalid("script", "a `repository` that it lies in", script);
+  const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+  if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
+    throw invalid("script", "a path below the repository's root such as etl/report.py, without . and .. in it", script);
+  return script;
 }
 
 /** `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether the machine has one is for the engine to say. */

@@ -123,7 +123,7 @@ export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, now: numbe
   // Encrypted anew: a value is bound to its row.
   const environment = await encryptEnvironment(db, keys, id, decryptEnvironment(keys, task.id, task.environment));
   const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
-  const child: ShortJob = { ...task, id, status: "CREATED", ...fixed };
+  const child: ShortJob = { ...task, id, origin_id: task.id, status: "CREATED", ...fixed };
   await insertJob(db, child);
   await insertTags(db, child.team_id, id, spec.tags);
   await enqueue(db, queueRow(child, spec));

@@ -1,7 +1,7 @@
 /** The dataset library in jobs: which jobs use it, and which version they get. */
-import { compareReleases, invalid, isTooOldLibrary, type JobInput, oldestLibrary } from "@millrace/contract";
+import { compareReleases, invalid, isTooOldLibrary, type Job, oldestLibrary } from "@millrace/contract";
 
-type Query = Pick<JobInput, "query" | "query_type"> & { readonly requirements: string | null };
+type Query = Pick<Job, "query" | "query_type" | "requirements" | "script">;
 
 /** `import os, datachain as dc` as well. */
 const imports = /^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*){0,20})datachain\b/m;
@@ -9,9 +9,10 @@ const listed = /^datachain(?![\w.-])/i;
 
 const lines = (requirements: string | null) => (requirements ?? "").split("\n").map((line) => line.trim());
 
-/** Only these pay for it: a script that imports it, and whatever lists it. */
-export const usesLibrary = ({ query, query_type, requirements }: Query): boolean =>
-  (query_type === "PYTHON" && imports.test(query)) || lines(requirements).some((line) => listed.test(line));
+/** Only these pay for it: a script that imports it, and whatever lists it. What a repository holds is not known before. */
+export const usesLibrary = ({ query, query_type, requirements, script }: Query): boolean =>
+  (query_type === "PYTHON" && (Boolean(script) || imports.test(query))) ||
+  lines(requirements).some((line) => listed.test(line));
 
 /** Listed without a version, or not at all, it is the team's version: one store is not for several. */
 export function withLibrary(requirements: string | null, version: string): string {

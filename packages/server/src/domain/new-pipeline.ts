@@ -54,25 +54,26 @@ export async function insertRunsWithDrafts(
   return { ready, added };
 }
 
-const insertGraph = (
-  db: Db,
-  pipeline_id: string,
-  nodes: readonly GraphNode[],
-  runOf: (jobId: string) => { created_job_id: string | null; name: string },
-) =>
-  insertRuns(
-    db,
-    nodes.map(({ jobId, parents }, position) => ({
-      pipeline_id,
-      position,
-      job_id: jobId,
-      waits_for: parents.length,
-      ...runOf(jobId),
-    })),
-    nodes.flatMap(({ jobId, parents }) =>
-      parents.map((parent_job_id) => ({ pipeline_id, job_id: jobId, parent_job_id })),
-    ),
-  );
+type RunOf = (jobId: string) => { readonly created_job_id: string | null; readonly name: string };
+
+/** A graph as the store has it. */
+export const graphRows = (pipeline_id: string, nodes: readonly GraphNode[], runOf: RunOf) => ({
+  runs: nodes.map(({ jobId, parents }, position) => ({
+    pipeline_id,
+    position,
+    job_id: jobId,
+    waits_for: parents.length,
+    ...runOf(jobId),
+  })),
+  edges: nodes.flatMap(({ jobId, parents }) =>
+    parents.map((parent_job_id) => ({ pipeline_id, job_id: jobId, parent_job_id })),
+  ),
+});
+
+function insertGraph(db: Db, pipelineId: string, nodes: readonly GraphNode[], runOf: RunOf): Promise<void> {
+  const { runs, edges } = graphRows(pipelineId, nodes, runOf);
+  return insertRuns(db, runs, edges);
+}
 
 /** A copy of a pipeline that never runs itself: what a schedule fires. Returns the template's id. */
 export async function makeTemplate(

@@ -48,7 +48,7 @@ export async function pipelineDocument(db: Db, row: ShownPipeline, frame: Pipeli
   };
 }
 
-type ShownPipeline = Omit<PipelineRow, "scopes">;
+type ShownPipeline = Omit<PipelineRow, "asked" | "scopes">;
 
 function variablesOf(row: ShownPipeline, { keys, showsValues }: PipelineFrame): Record<string, string> {
   const variables = Object.entries(readVariables(keys, row));

@@ -65,6 +65,7 @@ async function newDraft(db: Db, keys: KeyRing, original: ShortJob, frame: DraftF
     scopes: original.scopes,
     metrics: "{}",
     pipeline_id: frame.pipelineId,
+    origin_id: original.origin_id ?? original.id,
   };
 }
 
@@ -77,7 +78,9 @@ export async function draftContent(
   { settings, variables }: DraftFrame,
 ): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
-  const spec = withSettings({ ...readSpec(original), ...fresh, id, created_at, run_group_id: id }, settings);
+  // What another pipeline set for its runs is not part of what they are.
+  const { reuse_listings: _, ...own } = readSpec(original);
+  const spec = withSettings({ ...own, ...fresh, id, created_at, run_group_id: id }, settings);
   const text = withVariables(decryptEnvironment(keys, original.id, original.environment), variables);
   return {
     spec,

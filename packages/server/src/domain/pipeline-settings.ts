@@ -13,7 +13,8 @@ type SettingName =
   | "workers"
   | "priority"
   | "files"
-  | "credentials_names";
+  | "credentials_names"
+  | "reuse_listings";
 
 /** Null: each run has what its original had. */
 export type PipelineSettings = Pick<Pipeline, SettingName>;
@@ -26,6 +27,7 @@ export const noSettings: PipelineSettings = {
   priority: null,
   files: null,
   credentials_names: null,
+  reuse_listings: null,
 };
 
 export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): PipelineSettings => ({

@@ -5,40 +5,50 @@ import { filesByIds } from "../store/files.ts";
 import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../store/jobs.ts";
 import { findLiveVersions } from "../store/live-versions.ts";
 import { roleOf } from "../store/memberships.ts";
-import { findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
+import { newestMade } from "../store/newest-made.ts";
+import { nameOfVersion } from "../store/pipeline-sources.ts";
 import type { Db } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { fullName, type Reference, readReference, writeVersion } from "./dataset-names.ts";
 import { namesakes } from "./dataset-namesakes.ts";
 import { readSpec } from "./job-documents.ts";
 import { mostDraftText } from "./pipeline-drafts.ts";
-import { type Graph, type GraphNode, graphOf, mostNeeds } from "./pipeline-graph.ts";
+import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
+import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 import type { Team } from "./principals.ts";
 
+/** Nobody's role matters here: a schedule has none. */
+export type SourceTeam = Pick<Team, "id" | "name">;
+
 /** A version that somebody wants rebuilt. */
-interface Target {
-  readonly id: number;
-  /** In full, with its version. */
+interface Target extends UpstreamTarget {
+  /** Of its dataset, in full. */
   readonly name: string;
+  readonly version: string;
 }
 
 export interface Sources {
+  /** In full, each with its version. */
   readonly targets: readonly string[];
+  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
+  readonly asked: readonly string[] | null;
   readonly nodes: readonly GraphNode[];
   readonly jobs: ReadonlyMap<string, ShortJob>;
 }
 
 /** More would not fit one answer, nor one write. */
 const mostRuns = 5000;
-/** Looked at to find the jobs: more would hold up everybody else's writes. */
-const mostUpstream = { versions: 20_000, needs: mostNeeds };
-
 const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
 
-export async function findSources(db: Db, team: Team, username: string, datasets: readonly string[]): Promise<Sources> {
-  const targets = await findTargets(db, team, username, datasets);
-  const ids = [...targets.keys()];
-  const graph = await upstreamGraph(db, ids);
+export async function findSources(
+  db: Db,
+  team: SourceTeam,
+  username: string,
+  datasets: readonly string[],
+): Promise<Sources> {
+  const references = datasets.map((text) => readReference(text, username, "datasets"));
+  const targets = await findTargets(db, team, references);
+  const graph = await upstreamGraph(db, targets);
   if ("tooLarge" in graph)
     throw refusal(
       `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Trigger the upstream part separately, or name fewer datasets.`,
@@ -47,42 +57,46 @@ export async function findSources(db: Db, team: Team, username: string, datasets
     throw refusal(
       `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Make it with a job first.`,
     );
-  if ("cycle" in graph) throw refusal(await describeCycle(db, graph.cycle));
+  if ("cycle" in graph) {
+    const circle = await describeCycle(db, graph.cycle);
+    const hint = targets.every(({ isPinned }) => isPinned)
+      ? ""
+      : " Each dataset is made by the newest job that made it: name a version (NAME@1.2.3) to run again what made just that version.";
+    throw refusal(`${circle}${hint}`);
+  }
   if (graph.nodes.length > mostRuns)
     throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
   const jobs = await findJobs(db, team, graph.nodes);
-  return { targets: [...targets.values()].map(({ name }) => name), nodes: graph.nodes, jobs };
+  const withVersion = ({ name, version }: Target) => `${name}@${version}`;
+  return {
+    targets: targets.map(withVersion),
+    asked: targets.some(({ isPinned }) => isPinned)
+      ? targets.map((target) => (target.isPinned ? withVersion(target) : target.name))
+      : null,
+    nodes: graph.nodes,
+    jobs,
+  };
 }
 
-/** The jobs that made these versions and everything upstream of them. */
-export async function upstreamGraph(
-  db: Db,
-  ids: readonly number[],
-  most = mostUpstream,
-): Promise<Graph | { readonly tooLarge: true }> {
-  const upstream = await findUpstream(db, ids, most);
-  return upstream ? graphOf(await makersOf(db, upstream.ids), upstream.needs) : { tooLarge: true };
-}
-
-/** Each once, by the ids of their versions. */
-async function findTargets(
-  db: Db,
-  team: Team,
-  username: string,
-  datasets: readonly string[],
-): Promise<Map<number, Target>> {
-  const references = datasets.map((text) => readReference(text, username, "datasets"));
+/** Each once. */
+async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
   const found = await findLiveVersions(db, team.id, references);
+  const open = found.flatMap((one, at) => (one?.origin_job_id && !references[at]?.version ? one.dataset_id : []));
+  const newest = await newestMade(db, [...new Set(open)]);
   const targets = new Map<number, Target>();
   for (const [index, reference] of references.entries()) {
-    const version = found[index];
-    if (!version) throw await noTarget(db, team, reference);
-    targets.set(version.id, { id: version.id, name: `${fullName(reference)}@${version.version}` });
+    const latest = found[index];
+    if (!latest) throw await noTarget(db, team, reference);
+    const isPinned = reference.version !== undefined;
+    const { id, version } = (isPinned ? undefined : latest.origin_job_id && newest.get(latest.dataset_id)) || latest;
+    const { dataset_id } = latest;
+    const before = targets.get(id);
+    targets.set(id, { id, dataset_id, name: fullName(reference), version, isPinned: isPinned || !!before?.isPinned });
   }
-  return targets;
+  return [...targets.values()];
 }
 
-async function noTarget(db: Db, team: Team, reference: Reference): Promise<ApiError> {
+async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise<ApiError> {
   const name = fullName(reference);
   if (!(await findDataset(db, team.id, reference))) {
     const hint = await namesakes(db, team.id, reference.name);
@@ -101,7 +115,7 @@ async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string>
 
 const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
 
-async function findJobs(db: Db, team: Team, nodes: readonly GraphNode[]): Promise<Map<string, ShortJob>> {
+async function findJobs(db: Db, team: SourceTeam, nodes: readonly GraphNode[]): Promise<Map<string, ShortJob>> {
   const found = await getShortJobs(
     db,
     nodes.map(({ jobId }) => jobId),

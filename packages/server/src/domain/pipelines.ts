@@ -40,7 +40,7 @@ import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
 import { beginDrafts, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
 import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts";
-import { findSources, whyNot } from "./pipeline-sources.ts";
+import { findSources, type Sources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "./quotas.ts";
 
@@ -65,11 +65,11 @@ export async function triggerPipeline(
   const { store, keys, signals } = context;
   const { team, principal, actor } = call;
   const pipeline = await store.write(async (db) => {
-    const { targets, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
+    const { targets, asked, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
     if (!input.review) await requireRoomInQueue(db, team, context.quotas);
     await requireRoomForDatasets(db, team, context.quotas);
     const row = await insertNamed(db, {
-      ...newRow(call, targets, now),
+      ...newRow(call, targets, asked, now),
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
@@ -83,7 +83,7 @@ export async function triggerPipeline(
   return pipeline;
 }
 
-const newRow = ({ team, principal }: Call, targets: readonly string[], now: number) => ({
+const newRow = ({ team, principal }: Call, targets: readonly string[], asked: Sources["asked"], now: number) => ({
   id: newJobId(now),
   team_id: team.id,
   user_id: principal.userId,
@@ -91,6 +91,7 @@ const newRow = ({ team, principal }: Call, targets: readonly string[], now: numb
   schedule_id: null,
   triggered_from: targets[0] ?? "",
   datasets: JSON.stringify(targets),
+  asked: asked && JSON.stringify(asked),
   settings: JSON.stringify(noSettings),
   environment: "",
   scopes: JSON.stringify(principal.scopes),

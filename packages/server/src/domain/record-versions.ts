@@ -1,11 +1,11 @@
 /** Puts dataset versions into the registry as they were found in a team's store, or as whoever made them says. */
 
 import {
-  type DatasetVersionRow,
   insertVersion,
   linkJob,
   markRemoved,
   type Need,
+  type NewVersionRow,
   putDependencies,
   replaceVersion,
   versionIdOf,
@@ -17,9 +17,9 @@ import { touchTeamStore } from "../store/team-stores.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected } from "./found-versions.ts";
 
-type Fixed = "id" | "dataset_id" | "team_id" | "major" | "minor" | "patch";
+type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
 
-export interface FoundVersion extends FullName, Omit<DatasetVersionRow, Fixed> {
+export interface FoundVersion extends FullName, Omit<NewVersionRow, Fixed> {
   readonly dataset: { readonly uuid: string; readonly description: string | null; readonly attrs: string };
   /** Versions by their uuid, known before or found along with this one; anything else by its storage URI. */
   readonly needs: readonly ({ readonly uuid: string } | { readonly uri: string })[];

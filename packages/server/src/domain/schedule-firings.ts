@@ -12,7 +12,9 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { runTemplate } from "./new-pipeline.ts";
+import type { SourceTeam } from "./pipeline-sources.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import { refreshTemplate } from "./refresh-schedule.ts";
 import { planTick } from "./schedule-times.ts";
 
 export interface FiringContext {
@@ -69,12 +71,21 @@ async function run(db: Db, { keys, quotas }: FiringContext, row: ScheduleRow, no
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
+  if (row.follow === "latest") await followLatest(db, team, row, now);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
   const pipelineId = await runTemplate(db, keys, template, now);
   const started = await getPipeline(db, pipelineId);
   const fired = { latest_pipeline_id: pipelineId, fired: row.fired + 1, waiting_since: null };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
   return { outcome: started?.status === "FAILED" ? "failed" : "fired", team: row.team_id };
+}
+
+/** What cannot be taken fires nothing: old scripts in the place of new ones would go unnoticed. */
+async function followLatest(db: Db, team: SourceTeam, row: ScheduleRow, now: number): Promise<void> {
+  const detail = await refreshTemplate(db, team, row.pipeline_id, now);
+  if (detail === undefined) return;
+  const target = { team: { id: team.id }, target: row.name, detail };
+  await audit(db, await actorOf(db, row), { action: "schedule.refresh", ...target }, now);
 }
 
 /** What runs once, and could not, is tried again after so many milliseconds. */

@@ -25,10 +25,12 @@ import { audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { makeTemplate } from "./new-pipeline.ts";
+import { newerScripts } from "./newer-scripts.ts";
 import { pipelineDocument } from "./pipeline-documents.ts";
 import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "./quotas.ts";
+import { refreshTemplate } from "./refresh-schedule.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
@@ -59,6 +61,7 @@ export async function createTeamSchedule(
     ...times,
     overlap: input.overlap ?? "skip",
     catch_up: input.catch_up ?? "one",
+    follow: input.follow ?? "none",
     is_paused: 0,
     next_run: firstRun(times, now),
     fired: 0,
@@ -126,9 +129,10 @@ export async function updateTeamSchedule(
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
     await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
+    const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
     if (typeof input.pause_pipeline === "boolean")
       await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
-    await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input) }, now);
+    await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input, taken) }, now);
     return scheduleDocument(db, context, team, { ...row, ...changes, updated_at: iso(now) });
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
@@ -136,11 +140,13 @@ export async function updateTeamSchedule(
 }
 
 /** What was asked to be changed, for the audit. */
-const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput) =>
+const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput, taken = "") =>
   Object.entries(changes)
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}=${value}`)
-    .join(" ");
+    .concat(taken)
+    .join(" ")
+    .trimEnd();
 
 function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, now: number) {
   const times = readTimes(input, row);
@@ -151,6 +157,7 @@ function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, now: nu
     name: input.schedule_name == null ? row.name : readName(input.schedule_name),
     overlap,
     catch_up: input.catch_up ?? row.catch_up,
+    follow: input.follow ?? row.follow,
     is_paused: isPaused ? 1 : 0,
     next_run: isPaused ? null : nextRunOf(row, times, now),
     waiting_since: isPaused || overlap !== "wait" ? null : row.waiting_since,
@@ -201,15 +208,23 @@ export async function listTeamSchedules(
   const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
   if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
   const rows = await listSchedules(store.db, team.id, after?.name, listPart);
+  const newer = await newerScripts(
+    store.db,
+    rows.map(({ pipeline_id }) => pipeline_id),
+  );
   return {
     schedules: rows.map(({ username, first_name, last_name, ...row }) =>
-      itemOf(row, { username, first_name, last_name }),
+      itemOf(row, newer, { username, first_name, last_name }),
     ),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
 
-const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"]): PipelineScheduleItem => ({
+const itemOf = (
+  row: ScheduleRow,
+  newer: Awaited<ReturnType<typeof newerScripts>>,
+  createdBy: PipelineScheduleItem["created_by"],
+): PipelineScheduleItem => ({
   id: row.id,
   schedule_name: row.name,
   created_at: row.created_at,
@@ -219,6 +234,8 @@ const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"])
   timezone: row.timezone,
   overlap: row.overlap,
   catch_up: row.catch_up,
+  follow: row.follow,
+  newer_scripts: newer(row.pipeline_id),
   is_paused: row.is_paused === 1,
   next_run: row.next_run,
   waiting_since: row.waiting_since,
@@ -243,7 +260,7 @@ async function scheduleDocument(
   const creator = await getUser(db, row.user_id);
   const { username = "", first_name = "", last_name = "" } = creator ?? {};
   return {
-    ...itemOf(row, { username, first_name, last_name }),
+    ...itemOf(row, await newerScripts(db, [row.pipeline_id]), { username, first_name, last_name }),
     next_runs: runsFrom(row, row.next_run, runsTold),
     latest_run: await documentOf(row.latest_pipeline_id),
     pipeline: template,

@@ -118,6 +118,7 @@ async function readChanges(
     priority: input.priority ?? before.priority,
     files,
     credentials_names,
+    reuse_listings: input.reuse_listings ?? before.reuse_listings,
   };
 }
 

@@ -20,6 +20,11 @@ export interface StoreUse {
   readonly workers: number;
   readonly runGroupId: string;
   readonly rerunFromJobId: string | null;
+  /**
+   * Listings of storages from before this time are made anew; null: the library decides. In both cases the log says which
+   * listing is used; absent: nothing of this.
+   */
+  readonly listingsSince?: string | null;
 }
 
 /** What a command of ours sees that looks after a team's store: it has the rights of the store, and no others. */
@@ -53,6 +58,8 @@ export interface JobSpec {
   readonly pythonVersion: string | null;
   readonly requirements: string | null;
   readonly repository: string | null;
+  /** Path of the script in the repository; absent: the query is the script. */
+  readonly script?: string;
   /** Ignore checkpoints. */
   readonly reset: boolean;
   readonly files: readonly { readonly path: string; readonly name: string }[];

@@ -260,6 +260,9 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
   const spec = readSpec(job);
   const files = await filesOfJob(context.store.db, spec.files);
   if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
+  const covered = files.find(({ filename }) => filename === spec.script?.split("/")[0]);
+  if (covered)
+    throw new CannotStart(`The attached file ${covered.filename} would take the place of the script ${spec.script}.`);
   const uses = usesLibrary(spec);
   const { library_version, username } = await whoseStore(context.store.db, job, uses);
   const own = ownEnvironment(context, job);
@@ -276,6 +279,7 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
     pythonVersion: spec.python_version,
     requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
     repository: spec.repository,
+    ...(spec.script ? { script: spec.script } : {}),
     reset: spec.reset,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
     store: uses ? storeUse(context, job, spec, username) : null,
@@ -295,6 +299,8 @@ const storeUse = ({ teamStores }: DispatchContext, job: JobRow, spec: JobSpecFie
   workers: spec.workers,
   runGroupId: spec.run_group_id ?? job.id,
   rerunFromJobId: spec.rerun_from_job_id,
+  // Whoever rebuilds datasets wants what is in the storage now.
+  ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
 });
 
 /** Credentials, then the job's own variables, then how it reaches us with a token of its own. */

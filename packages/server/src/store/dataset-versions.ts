@@ -11,6 +11,13 @@ import { addUsage } from "./team-usage.ts";
 
 export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 
+/** Whose script made it is looked up, not told. */
+export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
+
+/** Of a job of another team nothing is known: a team's store may say anything. */
+const originOf = (jobId: string | null, teamId: number) =>
+  sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
+
 /** Which version has this number of a dataset. */
 export const versionNumbered = (
   db: Db,
@@ -26,9 +33,14 @@ export const versionNumbered = (
     .executeTakeFirst();
 
 /** Another version with the same number: what was exported is not its. */
-export async function replaceVersion(db: Db, id: number, row: Omit<DatasetVersionRow, "id">): Promise<void> {
+export async function replaceVersion(db: Db, id: number, row: NewVersionRow): Promise<void> {
   await markExportsRemovedOf(db, [id]);
-  await db.updateTable("dataset_versions").set(row).where("id", "=", id).execute();
+  const origin_job_id = originOf(row.job_id, row.team_id);
+  await db
+    .updateTable("dataset_versions")
+    .set({ ...row, origin_job_id })
+    .where("id", "=", id)
+    .execute();
 }
 
 const byUuid = prepared<{ teamId: number; uuid: string }>()((db, value) =>
@@ -58,12 +70,27 @@ export async function putDependencies(db: Db, versionId: number, needs: readonly
 }
 
 /** Who made a version stays its maker, also where a later run of the same job finds it made. */
-export const linkJob = (db: Db, jobId: string, versionId: number, isCreator: boolean) =>
-  db
+export async function linkJob(db: Db, jobId: string, versionId: number, isCreator: boolean): Promise<void> {
+  await db
     .insertInto("dataset_version_jobs")
     .values({ job_id: jobId, version_id: versionId, is_creator: isCreator ? 1 : 0 })
     .onConflict((c) => c.doNothing())
     .execute();
+  if (isCreator) await setOrigin(db, { jobId, versionId });
+}
+
+/** Where the version itself did not say who made it. */
+const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =>
+  db
+    .updateTable("dataset_versions")
+    .set({
+      origin_job_id: sql<string | null>`(select coalesce(jobs.origin_id, jobs.id) from jobs
+        where jobs.id = ${value("jobId")} and jobs.team_id = dataset_versions.team_id)`,
+    })
+    .where("id", "=", value("versionId"))
+    .where("origin_job_id", "is", null)
+    .where("job_id", "is", null),
+);
 
 /** Their numbers are never given again, so their rows stay. What was exported of them is not given any more. */
 export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
@@ -234,15 +261,17 @@ export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | unde
   db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
 
 /** What its texts take in the store; they stay when it is removed, since a copy may bring it back. */
-export const textBytesOf = (row: Omit<DatasetVersionRow, "id">): number =>
+export const textBytesOf = (row: NewVersionRow): number =>
   [row.query_script, row.schema, row.feature_schema, row.preview ?? "", row.sources, row.error_stack, row.script_output]
     .map((text) => Buffer.byteLength(text))
     .reduce((sum, bytes) => sum + bytes, 0);
 
 /** A number that is taken is an error of the store: on the shared one two may take it at once, and one begins anew. */
-export async function insertVersion(db: Db, row: Omit<DatasetVersionRow, "id">): Promise<number> {
+export async function insertVersion(db: Db, row: NewVersionRow): Promise<number> {
   await addUsage(db, row.team_id, "texts", textBytesOf(row));
-  return (await db.insertInto("dataset_versions").values(row).returning("id").executeTakeFirstOrThrow()).id;
+  const origin_job_id = originOf(row.job_id, row.team_id);
+  const query = db.insertInto("dataset_versions").values({ ...row, origin_job_id });
+  return (await query.returning("id").executeTakeFirstOrThrow()).id;
 }
 
 /** With their exports. Returns how many were live until now. */

@@ -17,7 +17,10 @@ export interface WantedVersion extends FullName {
 
 interface LiveVersion {
   readonly id: number;
+  readonly dataset_id: number;
   readonly version: string;
+  /** The job whose script made it; null: none. */
+  readonly origin_job_id: string | null;
 }
 
 /** As they were asked for; undefined: there is none that is complete and was not removed. */
@@ -51,7 +54,8 @@ interface Asked extends WantedVersion {
 const query = (teamId: number, asked: readonly Asked[], versionId: RawBuilder<unknown>) =>
   sql<LiveVersion & { readonly place: number }>`
     with wanted (place, namespace, project, name, major, minor, patch) as (values ${sql.join(asked.map(asRow))})
-    select wanted.place, dataset_versions.id, dataset_versions.version from wanted
+    select wanted.place, dataset_versions.id, dataset_versions.dataset_id, dataset_versions.version,
+      dataset_versions.origin_job_id from wanted
     join namespaces on namespaces.team_id = ${teamId} and namespaces.name = wanted.namespace
     join projects on projects.namespace_id = namespaces.id and projects.name = wanted.project
     join datasets on datasets.project_id = projects.id and datasets.name = wanted.name

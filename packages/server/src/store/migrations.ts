@@ -24,6 +24,7 @@ const migrations: readonly Migration[] = [
   sharedTexts,
   taskQuotas,
   roomQuotas,
+  scriptsThatMove,
 ];
 
 /** The version of the schema that this program writes. */
@@ -220,6 +221,34 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
     `alter table team_usage add column exports bigint not null default 0`,
     `alter table team_usage add column environments bigint not null default 0`,
     `alter table exports add column bytes bigint not null default 0`,
+  ]);
+}
+
+/**
+ * Which job each repeats, so that the newest script that made a dataset is found in one look, however often an older one
+ * was repeated since; what pipelines were asked for; whether a schedule follows the newest scripts.
+ */
+async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
+  const creator = `(select min(job_id) from dataset_version_jobs where version_id = dataset_versions.id and is_creator = 1)`;
+  await run(db, [
+    `alter table jobs add column origin_id text`,
+    `alter table dataset_versions add column origin_job_id text`,
+    `alter table pipelines add column asked text`,
+    `alter table schedules add column follow text not null default 'none'`,
+    `update jobs set origin_id = parent_job_id where parent_job_id is not null`,
+    `update jobs set origin_id = (select min(job_id) from pipeline_runs where created_job_id = jobs.id) where pipeline_id is not null`,
+  ]);
+  // A run may repeat a run: one step nearer to the first with each statement.
+  for (let changed = 1n; changed > 0n; ) {
+    const result = await sql
+      .raw(`update jobs set origin_id = (select origin.origin_id from jobs origin where origin.id = jobs.origin_id)
+        where origin_id is not null and exists (select 1 from jobs origin where origin.id = jobs.origin_id and origin.origin_id is not null)`)
+      .execute(db);
+    changed = result.numAffectedRows ?? 0n;
+  }
+  await run(db, [
+    `update dataset_versions set origin_job_id = (select coalesce(origin_id, id) from jobs where jobs.id = coalesce(dataset_versions.job_id, ${creator}) and jobs.team_id = dataset_versions.team_id)`,
+    `create index dataset_versions_by_origin on dataset_versions (dataset_id, origin_job_id) where origin_job_id is not null`,
   ]);
 }
 

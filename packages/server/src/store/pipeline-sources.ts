@@ -9,6 +9,11 @@ export interface VersionNeed {
   readonly needs_version_id: number;
 }
 
+/** And of which dataset that is. */
+export interface FoundNeed extends VersionNeed {
+  readonly dataset_id: number;
+}
+
 /** What lies upstream of some versions. */
 export interface Upstream {
   /** Those that were asked for among them, each once. */
@@ -16,8 +21,18 @@ export interface Upstream {
   readonly needs: readonly VersionNeed[];
 }
 
+/** Bounds of what is looked at. */
+export interface MostUpstream {
+  readonly versions: number;
+  readonly needs: number;
+}
+
 /** Versions asked for in one statement. */
 const askedAtOnce = 500;
+
+/** Which version stands for each of these needs. */
+type Choose = (needs: readonly FoundNeed[]) => Promise<readonly VersionNeed[]>;
+const asItWas: Choose = async (needs) => needs;
 
 /**
  * What these versions were made from, and what that was made from, to the beginning: every version is looked at once, by
@@ -26,14 +41,16 @@ const askedAtOnce = 500;
 export async function findUpstream(
   db: Db,
   targets: readonly number[],
-  most: { readonly versions: number; readonly needs: number },
+  most: MostUpstream,
+  choose = asItWas,
 ): Promise<Upstream | undefined> {
   const ids = new Set(targets);
   const needs: VersionNeed[] = [];
   let found = [...ids];
   while (found.length > 0 && ids.size <= most.versions) {
     if (needs.length > 0) await nextTurn();
-    const next = await needsOf(db, found.splice(0, askedAtOnce), most.needs + 1 - needs.length);
+    const asked = await needsOf(db, found.splice(0, askedAtOnce), most.needs + 1 - needs.length);
+    const next = await choose(asked);
     for (const need of next) needs.push(need);
     if (needs.length > most.needs) return undefined;
     const fresh = new Set(next.map(({ needs_version_id }) => needs_version_id).filter((id) => !ids.has(id)));
@@ -47,12 +64,24 @@ export async function findUpstream(
 const needsOf = (db: Db, ids: readonly number[], limit: number) =>
   db
     .selectFrom("dataset_dependencies")
-    .select(["version_id", "needs_version_id"])
+    .innerJoin("dataset_versions as needed", "needed.id", "needs_version_id")
+    .select(["version_id", "needs_version_id", "needed.dataset_id"])
     .where("version_id", "in", ids)
     .where(sql<number>`coalesce(needs_version_id, 0)`, ">", 0)
     .limit(limit)
     .$narrowType<VersionNeed>()
     .execute();
+
+/** The newest of these versions of each dataset, by dataset. */
+export async function newestOf(db: Db, ids: readonly number[]): Promise<Map<number, number>> {
+  const newest = new Map<number, number>();
+  await eachPart(ids, async (part) => {
+    const query = db.selectFrom("dataset_versions").select(["id", "dataset_id"]).where("id", "in", part);
+    for (const { id, dataset_id } of await query.execute())
+      newest.set(dataset_id, Math.max(id, newest.get(dataset_id) ?? 0));
+  });
+  return newest;
+}
 
 /** A version, and the job that made it; null: nobody's. */
 export interface SourceVersion {

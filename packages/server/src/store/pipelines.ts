@@ -1,6 +1,6 @@
 /** Pipelines in the store: how they stand, their runs, and the edges between them. */
 import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
-import { type Selectable, sql, type Updateable } from "kysely";
+import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
@@ -12,7 +12,7 @@ export type RunRow = Selectable<Tables["pipeline_runs"]>;
 export type EdgeRow = Selectable<Tables["pipeline_edges"]>;
 
 /** False: the name is taken. */
-export async function insertPipeline(db: Db, row: PipelineRow): Promise<boolean> {
+export async function insertPipeline(db: Db, row: Insertable<Tables["pipelines"]>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("pipelines")
     .values(row)
@@ -200,7 +200,7 @@ export interface PipelineFilter {
 }
 
 /** A pipeline as lists read it. Null: too long for one; of settings that are, the requirements are left out. */
-export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "scopes"> & {
+export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes"> & {
   readonly environment: string | null;
   readonly datasets: string | null;
   readonly requirements_cut: number;
@@ -255,9 +255,24 @@ const scheduleName = prepared<{ id: number }>()((db, value) =>
 export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
   (await scheduleName(db, { id })).rows[0]?.name ?? null;
 
-/** Only a template can go without leaving its jobs behind. */
-export async function deleteTemplate(db: Db, id: string): Promise<void> {
+/** Another graph in the place of the one that there is: of a template, whose runs have no jobs yet. */
+export async function replaceRuns(
+  db: Db,
+  id: string,
+  runs: readonly RunRow[],
+  edges: readonly EdgeRow[],
+): Promise<void> {
+  await deleteRuns(db, id);
+  await insertRuns(db, runs, edges);
+}
+
+async function deleteRuns(db: Db, id: string): Promise<void> {
   await db.deleteFrom("pipeline_edges").where("pipeline_id", "=", id).execute();
   await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
+}
+
+/** Only a template can go without leaving its jobs behind. */
+export async function deleteTemplate(db: Db, id: string): Promise<void> {
+  await deleteRuns(db, id);
   await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();
 }

@@ -1,5 +1,13 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { CatchUpPolicy, ExportStatus, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type {
+  CatchUpPolicy,
+  ExportStatus,
+  FollowPolicy,
+  JobStatus,
+  OverlapPolicy,
+  PipelineStatus,
+  Role,
+} from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -234,6 +242,8 @@ interface JobsTable {
   parent_job_id: string | null;
   /** The pipeline whose run this is. */
   pipeline_id: string | null;
+  /** The job that it repeats, for a pipeline or a task: the first of them, whose script it is. Null: its own. */
+  origin_id: string | null;
   created_at: string;
   started_at: string | null;
   finished_at: string | null;
@@ -326,6 +336,8 @@ interface DatasetVersionsTable {
   content_hash: string | null;
   /** The job that made it; null: nobody's. */
   job_id: string | null;
+  /** The job whose script made it: the one that its maker repeats, or the maker itself. Null: no job of the team. */
+  origin_job_id: Generated<string | null>;
   created_at: string;
   finished_at: string | null;
   removed_at: string | null;
@@ -372,6 +384,8 @@ interface PipelinesTable {
   triggered_from: string;
   /** JSON array of all targets, in full with their versions. */
   datasets: string;
+  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
+  asked: string | null;
   /** JSON object: what was set for all its runs. */
   settings: string;
   /** NAME=VALUE lines that every run gets, encrypted; empty for none. */
@@ -413,6 +427,8 @@ interface SchedulesTable {
   timezone: string;
   overlap: OverlapPolicy;
   catch_up: CatchUpPolicy;
+  /** Whether each firing first takes the newest scripts. */
+  follow: Generated<FollowPolicy>;
   is_paused: number;
   /** Null: paused, or over. */
   next_run: string | null;

@@ -49,7 +49,7 @@ export function storeRecord(spec: JobSpec, use: StoreUse): string {
 }
 
 /** A folder of its own among the job's input: a module beside the others would hide one that a script means to import. */
-const pluginFolder = "library";
+export const pluginFolder = "library";
 export const pluginModule = `${pluginFolder}/millrace_datasets.py`;
 
 export const readPlugin = () => readFile(join(import.meta.dirname, "datasets.py"), "utf8");

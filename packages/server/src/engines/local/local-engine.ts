@@ -23,6 +23,7 @@ import { type Interpreter, Interpreters } from "./interpreters.ts";
 import type { Isolation } from "./isolation.ts";
 import { libraryVariables, readPlugin, storeRecord, withPlugin, writePlugin } from "./library.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
+import { listingVariables, readListings, writeListings } from "./listings.ts";
 import { LogFile } from "./log-file.ts";
 import { LogMarks } from "./log-marks.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
@@ -78,6 +79,7 @@ export class LocalEngine implements Engine {
   readonly #submitting = new Map<string, Promise<void>>();
   readonly #scripts = new Map<string, string>();
   #plugin = "";
+  #listings = "";
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     for (const folder of ["jobs", "envs"]) await mkdir(join(options.dataDir, folder), { recursive: true, mode: 0o700 });
@@ -89,6 +91,7 @@ export class LocalEngine implements Engine {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
     }
     engine.#plugin = await readPlugin();
+    engine.#listings = await readListings();
     engine.#compiling.addAll();
     return engine;
   }
@@ -219,17 +222,19 @@ export class LocalEngine implements Engine {
     const scriptName = scriptFilename(spec);
     const comesLast = scriptComesLast(spec, scriptName);
     if (comesLast) folder.writeInput(queryFile, spec.query, uid);
-    else folder.writeScript(scriptName, spec.query, uid);
+    else if (spec.script === undefined) folder.writeScript(scriptName, spec.query, uid);
     for (const [index, { path }] of spec.files.entries()) folder.place(path, String(index));
     if (requirements !== undefined) folder.writeInput("requirements.txt", `${requirements}\n`, uid);
     const needed = {
       "repository.sh": spec.repository !== null,
+      "repository-script.sh": spec.script !== undefined,
       "files.sh": comesLast || spec.files.length > 0,
       "stage.py": requirements !== undefined,
       "build.sh": requirements !== undefined,
       "pip-settings.py": requirements !== undefined,
     };
     if (spec.store) writePlugin(folder, uid, this.#plugin, storeRecord(spec, spec.store));
+    if (spec.store?.listingsSince !== undefined) writeListings(folder, uid, this.#listings);
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
 
@@ -279,6 +284,7 @@ export class LocalEngine implements Engine {
       ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
       ...(spec.reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
       ...(spec.store ? libraryVariables(spec, spec.store, temporary ?? folder.work) : {}),
+      ...(spec.store ? listingVariables(spec.store) : {}),
       ...(spec.store ? withPlugin(folder, spec.environment["PYTHONPATH"] ?? jobEnvironment["PYTHONPATH"]) : {}),
       MILLRACE_JOB_ID: spec.jobId,
       MILLRACE_METRICS_FILE: join(folder.work, metricsFile),

@@ -49,7 +49,14 @@ export interface PlanInput {
 }
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
-export const insideScripts = ["repository.sh", "files.sh", "stage.py", "build.sh", "pip-settings.py"] as const;
+export const insideScripts = [
+  "repository.sh",
+  "repository-script.sh",
+  "files.sh",
+  "stage.py",
+  "build.sh",
+  "pip-settings.py",
+] as const;
 
 export function writePlan(input: PlanInput): string {
   const bodies: Record<Phase, string | undefined> = {
@@ -106,8 +113,8 @@ function repositoryPhase(input: PlanInput): string {
 }
 
 /** After a clone, which wants an empty folder, and after a file of its own name: what was submitted is what runs. */
-export const scriptComesLast = ({ repository, files }: JobSpec, scriptName: string) =>
-  repository !== null || files.some(({ name }) => name === scriptName);
+export const scriptComesLast = ({ repository, script, files }: JobSpec, scriptName: string) =>
+  script === undefined && (repository !== null || files.some(({ name }) => name === scriptName));
 
 /** The script under its own name there, so that no file that the job takes along can be in its place. */
 export const queryFile = "query";
@@ -137,11 +144,14 @@ function datasetsPhase(input: PlanInput): string {
 
 function queryPhase(input: PlanInput): string {
   const { spec, folder, isolation, interpreter, scriptName } = input;
+  const isPython = spec.queryType === "PYTHON";
   const command =
-    spec.queryType === "PYTHON"
-      ? `${python(input)} ${quote(scriptName)}`
-      : // A script that names its interpreter gets it.
-        words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
+    spec.script !== undefined
+      ? `${words("/bin/sh", script(input, "repository-script.sh"), spec.script)} ${isPython ? python(input) : ""}`
+      : isPython
+        ? `${python(input)} ${quote(scriptName)}`
+        : // A script that names its interpreter gets it.
+          words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
   const readable = interpreter?.folders ?? [];
   return venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command });
 }

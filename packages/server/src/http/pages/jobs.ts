@@ -100,6 +100,7 @@ ${job.error_stack && html`<pre>${job.error_stack}</pre>`}
 <h2>Log</h2>
 ${log.skipped > 0 && html`<p class="soft">The last ${shownLog / 1024} KiB; <a href="${pathOf(job)}/log">the whole log</a></p>`}
 ${log.text === "" ? html`<p class="soft">Nothing written yet.</p>` : html`<pre>${log.text}</pre>`}
+${job.script && html`<p class="soft">Script: ${job.script} in ${job.repository}</p>`}
 <details><summary>Query${job.cut?.includes("query") && ", its beginning: the rest was removed for its age"}</summary><pre>${job.query}</pre></details>`;
 }
 
