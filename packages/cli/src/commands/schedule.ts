@@ -29,8 +29,9 @@ const columns: Column<PipelineScheduleItem>[] = [
   { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
-  { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true },
-  { title: "ERROR", full: ({ last_error }) => last_error ?? "", shrinks: true },
+  { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true, short: null },
+  { title: "OWNER", full: ({ owner }) => owner.username, shrinks: true },
+  { title: "ERROR", full: (schedule) => schedule.owner_problem ?? schedule.last_error ?? "", shrinks: true },
 ];
 
 interface TimeFlags {
@@ -58,6 +59,9 @@ async function readFlags(flags: TimeFlags, command: string) {
   };
 }
 
+const ownerOf = ({ owner, force }: { readonly owner: string | undefined; readonly force: boolean }) =>
+  owner === undefined ? {} : { owner, force };
+
 function readPolicy<P extends string>(flag: string, text: string, policies: readonly P[]): P {
   const found = policies.find((policy) => policy === text.toLowerCase());
   if (found) return found;
@@ -69,7 +73,12 @@ function readPolicy<P extends string>(flag: string, text: string, policies: read
 }
 
 const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PIPELINE } }, output) => {
-  const body = { schedule_name: NAME, pipeline_name: PIPELINE, ...(await readFlags(flags, "schedule create")) };
+  const body = {
+    schedule_name: NAME,
+    pipeline_name: PIPELINE,
+    ...(await readFlags(flags, "schedule create")),
+    ...ownerOf(flags),
+  };
   if (!flags.cron && !flags["start-time"])
     throw usageError("It would never run", {
       why: "--cron, --start-time or both are needed",
@@ -85,6 +94,7 @@ const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE
     ...(flags.name === undefined ? {} : { schedule_name: flags.name }),
     ...(await readFlags(flags, "schedule update")),
     ...(flags.pause || flags.resume ? { pause_pipeline: flags.pause } : {}),
+    ...ownerOf(flags),
   };
   if (Object.keys(changes).length === 0)
     throw usageError("There is nothing to change", { next: "millrace schedule update --help" });
@@ -163,6 +173,8 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["pipeline", schedule.pipeline.name],
   ["datasets", schedule.pipeline.datasets.join("\n")],
   ["by", schedule.created_by.username],
+  ["owner", schedule.owner.username],
+  ["problem", schedule.owner_problem ?? ""],
 ];
 
 const runText = ({ name, status, created_at }: PipelineSchedule["pipeline"]) => `${name} ${status} ${created_at}`;

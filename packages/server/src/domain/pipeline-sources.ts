@@ -1,13 +1,12 @@
 /** From datasets as people type them to the jobs that must run again; every reason why that cannot be is told by name. */
-import { ApiError, roleIncludes } from "@millrace/contract";
+import { ApiError } from "@millrace/contract";
 import { findDataset } from "../store/datasets.ts";
 import { filesByIds } from "../store/files.ts";
 import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../store/jobs.ts";
 import { findLiveVersions } from "../store/live-versions.ts";
-import { roleOf } from "../store/memberships.ts";
 import { findUpstream, makersOf, nameOfVersion } from "../store/pipeline-sources.ts";
 import type { Db } from "../store/store.ts";
-import { getUser } from "../store/users.ts";
+import { absencesIn } from "./absence.ts";
 import { fullName, type Reference, readReference, writeVersion } from "./dataset-names.ts";
 import { namesakes } from "./dataset-namesakes.ts";
 import { readSpec } from "./job-documents.ts";
@@ -130,19 +129,18 @@ function absentText(jobs: readonly ShortJob[]): string | undefined {
   return job && `the script of the job ${nameOfJob(job, job.id)} was removed for its age.`;
 }
 
-/** Runs have the rights of whoever made the original: those must still be there. The reason why not. */
+/** Runs have the rights of whoever made the original, or took it over: those must still be there. The reason why not. */
 export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
-  const firstOf = new Map<number, JobRow>();
-  for (const job of jobs) if (!firstOf.has(job.user_id)) firstOf.set(job.user_id, job);
-  for (const [userId, job] of firstOf) {
-    const user = await getUser(db, userId);
-    const role = await roleOf(db, job.team_id, userId);
-    const whose = `the job ${nameOfJob(job, job.id)} is ${user?.username}'s`;
-    if (!user || user.disabled_at !== null) return `${whose}, who is disabled.`;
-    if (role === undefined) return `${whose}, who is not in the team any more.`;
-    if (!roleIncludes(role, "editor")) return `${whose}, who may not run jobs in the team any more.`;
-  }
-  return undefined;
+  const [first] = jobs;
+  if (!first) return undefined;
+  const absences = await absencesIn(
+    db,
+    first.team_id,
+    jobs.map(({ user_id }) => user_id),
+  );
+  const job = jobs.find(({ user_id }) => absences.has(user_id));
+  const absence = job && absences.get(job.user_id);
+  return absence && `the job ${nameOfJob(job, job.id)} is ${absence.username}'s, who ${absence.why}.`;
 }
 
 /** Files looked up in one statement. */

@@ -24,6 +24,7 @@ const migrations: readonly Migration[] = [
   sharedTexts,
   taskQuotas,
   roomQuotas,
+  serviceAccounts,
 ];
 
 /** The version of the schema that this program writes. */
@@ -220,6 +221,18 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
     `alter table team_usage add column exports bigint not null default 0`,
     `alter table team_usage add column environments bigint not null default 0`,
     `alter table exports add column bytes bigint not null default 0`,
+  ]);
+}
+
+/** Accounts that are nobody's; and as whom tasks and pipelines run that were handed over. */
+async function serviceAccounts(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `alter table users add column service_team_id integer`,
+    `create unique index users_by_service_team on users (service_team_id) where service_team_id is not null`,
+    `alter table pipelines add column run_as text not null default ''`,
+    `alter table tasks add column run_as text not null default ''`,
+    `alter table schedules add column created_by integer`,
+    `create index pipelines_unfinished on pipelines (team_id, id) where status in ('RUNNING', 'PAUSED')`,
   ]);
 }
 
