@@ -70,7 +70,11 @@ export const Work = Type.Object(
       Type.String({ description: "why the new owner that was named cannot take it over; null: nothing is in the way" }),
     ),
   },
-  { $id: "Work", description: "What runs in somebody's name; of jobs, pipelines and tokens the first hundred." },
+  {
+    $id: "Work",
+    description:
+      "What runs in somebody's name; of jobs, pipelines and tokens the first hundred, of tasks and schedules the first thousand.",
+  },
 );
 export type Work = Static<typeof Work>;
 

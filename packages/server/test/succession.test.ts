@@ -199,22 +199,17 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
 
     it("changes nothing where a part of the handover fails", async () => {
-      const ann = await leaver({ environment: "SECRET_OF_HERS=a value" });
+      const ann = await leaver();
       const task = await makeTask(ann.client);
       const body = { datasets: [`data-${counter}`], review: true };
       const { pipeline } = await ann.client.call(routes.triggerPipeline, { body });
       const original = pipeline.job_runs[0]?.job_id ?? "";
-      const set = (environment: string) =>
-        server.store.write((db) => db.updateTable("jobs").set({ environment }).where("id", "=", original).execute());
-      const row = await server.store.db
-        .selectFrom("jobs")
-        .select("environment")
-        .where("id", "=", original)
-        .executeTakeFirstOrThrow();
-      // Its draft cannot be written anew: that comes after the schedule was handed over.
-      await set("not encrypted");
+      const set = (scopes: string) =>
+        server.store.write((db) => db.updateTable("jobs").set({ scopes }).where("id", "=", original).execute());
+      // Its draft cannot be given to anybody: that comes after the schedule was handed over.
+      await set("not JSON");
       await assert.rejects(disable(ann.username, { transfer_to: service }));
-      await set(row.environment);
+      await set("[]");
       assert.equal(await isDisabled(ann.username), false);
       assert.equal((await read(ann.schedule)).owner.username, ann.username);
       assert.deepEqual(await audited("schedule.hand-over", ann.schedule.schedule_name), []);

@@ -8,7 +8,6 @@ import { setTaskRunAs } from "../store/tasks.ts";
 import { audit } from "./audit.ts";
 import { readSpec } from "./job-documents.ts";
 import type { JobsContext } from "./jobs.ts";
-import type { KeyRing } from "./key-ring.ts";
 import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 import { runsWithOriginals } from "./update-pipeline-settings.ts";
@@ -25,7 +24,6 @@ export interface Wish {
 /** Inside a write that holds the schedule. Pipelines that it has started stay whose they are. */
 export async function giveSchedule(
   db: Db,
-  keys: KeyRing,
   { principal, actor, team }: Call,
   row: ScheduleRow,
   { owner, force }: Wish,
@@ -36,7 +34,7 @@ export async function giveSchedule(
   const template = await lockPipeline(db, row.pipeline_id);
   const names = credentialsOf(template, await runsWithOriginals(db, template));
   await requireSets(db, to, ofTeam(team.id, names), force);
-  await setRunAs(db, keys, template, allAs(principal, to), now);
+  await setRunAs(db, template, allAs(principal, to), now);
   await updatePipeline(db, template.id, { user_id: to.id });
   await updateSchedule(db, row.id, { user_id: to.id, created_by: row.created_by ?? row.user_id });
   await audit(db, actor, { action: "schedule.hand-over", team, target: row.name, detail: `to ${owner}` }, now);
@@ -56,7 +54,7 @@ export const givePipeline = (
     await requireNewOwner(db, call.team, call.principal, to);
     const names = credentialsOf(pipeline, await runsWithOriginals(db, pipeline));
     await requireSets(db, to, ofTeam(call.team.id, names), force);
-    await setRunAs(db, context.keys, pipeline, allAs(call.principal, to), now);
+    await setRunAs(db, pipeline, allAs(call.principal, to), now);
     return `to ${owner}`;
   });
 

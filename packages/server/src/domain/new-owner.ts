@@ -4,18 +4,20 @@
  * administrators of the server give to anybody.
  */
 import { ApiError, roleIncludes, type Scope } from "@millrace/contract";
-import type { PipelineRow } from "../store/pipelines.ts";
-import { updatePipeline } from "../store/pipelines.ts";
+import { getShortJob, reassignJob } from "../store/jobs.ts";
+import { type PipelineRow, updatePipeline } from "../store/pipelines.ts";
+import { holdQueued } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { teamNameOf } from "../store/teams.ts";
 import { standingsIn, type UserRow } from "../store/users.ts";
+import { hasNotBegun } from "../store/work.ts";
 import { whyAbsent } from "./absence.ts";
 import { iso } from "./clock.ts";
-import type { KeyRing } from "./key-ring.ts";
-import { readSettings, readVariables } from "./pipeline-settings.ts";
+import { readSpec } from "./job-documents.ts";
+import { isWaiting, waitingStatuses } from "./pipeline-progress.ts";
 import type { Principal, Team } from "./principals.ts";
 import type { RunAs } from "./run-as.ts";
-import { rewriteDraft, runsWithOriginals } from "./update-pipeline-settings.ts";
+import { type Repeated, runsWithOriginals } from "./update-pipeline-settings.ts";
 import { type NamedCredentials, replacementFor } from "./work.ts";
 
 type NewOwner = Pick<UserRow, "id" | "username" | "service_team_id">;
@@ -68,11 +70,22 @@ export const allAs = (giver: Principal, to: NewOwner): RunAs => ({
 });
 
 /** Of a pipeline that is held: runs that have not begun change hands, and so do those that are made later. */
-export async function setRunAs(db: Db, keys: KeyRing, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
+export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now: number): Promise<void> {
   const run_as = JSON.stringify(runAs);
   await updatePipeline(db, pipeline.id, { run_as, updated_at: iso(now) });
-  const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
-  if (pipeline.is_template === 0)
-    for (const repeated of await runsWithOriginals(db, { ...pipeline, run_as }))
-      await rewriteDraft(db, keys, repeated, frame);
+  if (pipeline.is_template === 1) return;
+  for (const repeated of await runsWithOriginals(db, { ...pipeline, run_as })) await reassignDraft(db, repeated);
+}
+
+/** What waits for slots is held by its row in the queue: whoever starts it has read whose it is. */
+async function reassignDraft(db: Db, { run, original }: Repeated): Promise<void> {
+  const { created_job_id: id, status } = run;
+  if (id === null || !hasNotBegun(status) || (isWaiting(status) && !(await holdQueued(db, id)))) return;
+  const draft = await getShortJob(db, id);
+  if (!draft) return;
+  const { home: _, ...spec } = readSpec(draft);
+  const { home } = readSpec(original);
+  const { user_id, scopes } = original;
+  const changes = { user_id, scopes, spec: JSON.stringify({ ...spec, ...(home === undefined ? {} : { home }) }) };
+  await reassignJob(db, id, changes, ["PENDING", ...waitingStatuses]);
 }

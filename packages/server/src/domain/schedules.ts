@@ -76,7 +76,7 @@ export async function createTeamSchedule(
     const template = await makeTemplate(db, context.keys, own, id, now);
     await updateSchedule(db, id, { pipeline_id: template });
     await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
-    await giveTo(db, context, call, await requireSchedule(db, team, id), input, now);
+    await giveTo(db, call, await requireSchedule(db, team, id), input, now);
     return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
   });
   context.signals.schedules.wake();
@@ -86,13 +86,12 @@ export async function createTeamSchedule(
 /** Where a new owner is named. */
 async function giveTo(
   db: Db,
-  { keys }: SchedulesContext,
   call: Call,
   row: ScheduleRow,
   { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
   now: number,
 ): Promise<void> {
-  if (typeof owner === "string") await giveSchedule(db, keys, call, row, { owner, force: force === true }, now);
+  if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
 }
 
 function readName(text: string): string {
@@ -145,7 +144,7 @@ export async function updateTeamSchedule(
     if (typeof input.pause_pipeline === "boolean")
       await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
     await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input) }, now);
-    await giveTo(db, context, call, row, input, now);
+    await giveTo(db, call, row, input, now);
     return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id));
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();

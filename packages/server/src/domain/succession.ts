@@ -8,7 +8,6 @@ import { teamNameOf } from "../store/teams.ts";
 import { findUser, lockUsers, type UserRow } from "../store/users.ts";
 import type { Whose } from "../store/work.ts";
 import { type Actor, audit } from "./audit.ts";
-import type { KeyRing } from "./key-ring.ts";
 import { requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
 import { isLive } from "./pipeline-progress.ts";
 import type { Principal } from "./principals.ts";
@@ -19,7 +18,6 @@ type Leaver = Pick<UserRow, "id" | "username">;
 
 /** Who hands over to whom. */
 export interface Handover {
-  readonly keys: KeyRing;
   readonly principal: Principal;
   readonly actor: Actor;
   readonly to: string;
@@ -103,12 +101,12 @@ const note = (db: Db, { actor, from, owner, now }: Change, noun: string, teamId:
   );
 
 async function handOverSchedules(db: Db, change: Change, { schedules }: FoundWork): Promise<void> {
-  const { keys, from, owner, now } = change;
+  const { from, owner, now } = change;
   for (const { row: found, runs } of schedules) {
     const row = await lockSchedule(db, found.id);
     if (!row) continue;
     const template = await lockPipeline(db, row.pipeline_id);
-    if (runs > 0) await setRunAs(db, keys, template, succeed(readRunAs(template), from.id, owner.id), now);
+    if (runs > 0) await setRunAs(db, template, succeed(readRunAs(template), from.id, owner.id), now);
     if (row.user_id === from.id) {
       await updatePipeline(db, template.id, { user_id: owner.id });
       await updateSchedule(db, row.id, { user_id: owner.id, created_by: row.created_by ?? row.user_id });
@@ -118,12 +116,12 @@ async function handOverSchedules(db: Db, change: Change, { schedules }: FoundWor
 }
 
 async function handOverPipelines(db: Db, change: Change, { pipelines }: FoundWork): Promise<void> {
-  const { keys, from, owner, now } = change;
+  const { from, owner, now } = change;
   for (const { row: found } of pipelines) {
     // Looked at again: while it was waited for it may have ended.
     const row = await lockPipeline(db, found.id);
     if (!isLive(row)) continue;
-    await setRunAs(db, keys, row, succeed(readRunAs(row), from.id, owner.id), now);
+    await setRunAs(db, row, succeed(readRunAs(row), from.id, owner.id), now);
     await note(db, change, "pipeline", row.team_id, row.name);
   }
 }

@@ -53,7 +53,7 @@ export function updateSettings(
     requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
     const frame = { pipelineId: pipeline.id, settings, variables: parseEnvironment(environment) };
     let added = 0;
-    for (const one of repeated) added += await rewriteDraft(db, keys, one, frame);
+    for (const one of repeated) added += await rewriteDraft(db, context, one, frame);
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
@@ -189,10 +189,10 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
   );
 }
 
-/** A draft as it would be, and whose, had it been made now. What waits for slots is held by its row in the queue; what has begun stays. Returns the bytes of new texts. */
-export async function rewriteDraft(
+/** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. Returns the bytes of new texts. */
+async function rewriteDraft(
   db: Db,
-  keys: KeyRing,
+  { keys }: JobsContext,
   { run, original }: Repeated,
   frame: DraftFrame,
 ): Promise<number> {
@@ -203,7 +203,6 @@ export async function rewriteDraft(
   const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
   const { priority, slots } = queueRow(draft, spec);
   if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return 0;
-  const { user_id, scopes } = original;
-  const content = { spec: JSON.stringify(spec), texts, environment, user_id, scopes };
+  const content = { spec: JSON.stringify(spec), texts, environment };
   return (await rewriteJob(db, id, content, ["PENDING", ...waitingStatuses])) ?? 0;
 }

@@ -94,7 +94,7 @@ export async function addUser(db: Db, actor: Actor, user: Addition, now: number)
 /** With a handover: all that runs in their name changes hands in the same write. */
 export async function changeUser(
   store: Store,
-  { actor, principal, keys }: Omit<Handover, "to" | "force">,
+  { actor, principal }: Omit<Handover, "to" | "force">,
   username: string,
   input: UserChanges,
   now: number,
@@ -107,7 +107,7 @@ export async function changeUser(
     if (typeof input.transfer_to === "string")
       await handOverWork(
         db,
-        { actor, principal, keys, to: input.transfer_to, force: input.force === true },
+        { actor, principal, to: input.transfer_to, force: input.force === true },
         row,
         undefined,
         now,

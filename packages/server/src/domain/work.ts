@@ -110,8 +110,9 @@ export async function replacementFor(db: Db, userId: number, { teamId, name }: N
   return (await findOwned(db, ofTeam({ id: teamId }), name)) ? "team" : "missing";
 }
 
-/** Jobs, pipelines and tokens that are shown at most. */
+/** Shown at most: of jobs, pipelines and tokens; of tasks and schedules. */
 const mostShown = 100;
+const mostListed = 1000;
 
 /** For people to read, with what a new owner would have and lack. */
 export async function describeWork(
@@ -135,14 +136,14 @@ export async function describeWork(
       team: await teamOf(team_id),
       ...job,
     })),
-    tasks: await each(found.tasks, async (task) => ({
+    tasks: await each(found.tasks.slice(0, mostListed), async (task) => ({
       team: await teamOf(task.team_id),
       id: task.job_id,
       name: task.name,
       cron_expression: readSpec(task).cron_expression ?? null,
       next_run: task.next_run,
     })),
-    schedules: await each(found.schedules, async ({ row, runs }) => ({
+    schedules: await each(found.schedules.slice(0, mostListed), async ({ row, runs }) => ({
       team: await teamOf(row.team_id),
       id: row.id,
       name: row.name,

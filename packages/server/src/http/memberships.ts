@@ -6,7 +6,7 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function membershipRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, keys } = context;
+  const { store, clock } = context;
 
   register(app, context, routes.listMembers, ({ team }) => readMembers(store.db, team));
 
@@ -18,7 +18,7 @@ export function membershipRoutes(app: FastifyInstance, context: HttpContext): vo
 
   register(app, context, routes.removeMember, async ({ actor, principal, team, params, query }) => {
     const { transfer_to: to, force = false } = query;
-    const handover = to === undefined ? undefined : { actor, principal, keys, to, force };
+    const handover = to === undefined ? undefined : { actor, principal, to, force };
     await removeMember(store, actor, team, params.username, clock.now(), handover);
     return { message: `${params.username} is no longer in the team ${team.name}.` };
   });

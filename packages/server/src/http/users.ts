@@ -6,7 +6,7 @@ import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 
 export function userRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, keys } = context;
+  const { store, clock } = context;
 
   register(app, context, routes.listUsers, ({ query }) => readUsers(store.db, query.cursor, query.limit));
 
@@ -15,6 +15,6 @@ export function userRoutes(app: FastifyInstance, context: HttpContext): void {
   register(app, context, routes.getUser, ({ params }) => readUser(store.db, params.username));
 
   register(app, context, routes.updateUser, ({ actor, principal, params, body }) =>
-    changeUser(store, { actor, principal, keys }, params.username, body, clock.now()),
+    changeUser(store, { actor, principal }, params.username, body, clock.now()),
   );
 }

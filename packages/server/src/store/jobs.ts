@@ -294,24 +294,31 @@ export const statesBefore = (to: JobStatus) =>
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
 
-/** What a job is, and whose, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun. */
+/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun. */
 export async function rewriteJob(
   db: Db,
   id: string,
-  {
-    spec,
-    texts,
-    ...rest
-  }: Pick<NewJob, "spec" | "environment" | "texts"> & Partial<Pick<NewJob, "user_id" | "scopes">>,
+  { spec, environment, texts }: Pick<NewJob, "spec" | "environment" | "texts">,
   states: readonly JobStatus[],
 ): Promise<number | undefined> {
   const split = splitSpec(spec, texts);
-  const changes = { ...rest, ...split.listed };
+  const changes = { environment, ...split.listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
   const job = await query.returning(["id", "team_id"]).executeTakeFirst();
   if (!job) return undefined;
   await removeJobTexts(db, [id]);
   return putJobTexts(db, [{ job, split }]);
+}
+
+/** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */
+export async function reassignJob(
+  db: Db,
+  id: string,
+  changes: Pick<JobRow, "user_id" | "scopes" | "spec">,
+  states: readonly JobStatus[],
+): Promise<boolean> {
+  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
 }
 
 export async function newestJobId(db: Db): Promise<string | undefined> {
