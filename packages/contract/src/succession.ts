@@ -64,7 +64,7 @@ export const Work = Type.Object(
       { description: "of the person's own, that tasks, schedules or pipelines above name" },
     ),
     tokens: Type.Array(Type.Object({ id: Type.Integer(), name: Type.String(), last_used_at: nullable(Timestamp) }), {
-      description: "that work; they are not handed over",
+      description: "that work, for administrators of the server; they are not handed over",
     }),
     transfer_refused: nullable(
       Type.String({ description: "why the new owner that was named cannot take it over; null: nothing is in the way" }),

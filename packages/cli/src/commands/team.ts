@@ -242,7 +242,7 @@ const removeMember: Handler<"team remove-member"> = async ({ flags, arguments: {
   const to = flags["transfer-to"];
   const query = to === undefined ? {} : { transfer_to: to };
   const work = await client.call(routes.getMemberWork, { params: member, query });
-  if (!(await agreeToLeave(username, { ...work, tokens: [] }, flags, output))) return 0;
+  if (!(await agreeToLeave(username, work, flags, output))) return 0;
   output.print((await client.call(routes.removeMember, { params: member, query: transferOf(flags) })).message);
   return 0;
 };

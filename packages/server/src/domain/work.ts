@@ -130,7 +130,11 @@ export async function describeWork(
   };
   const each = <T, U>(rows: readonly T[], show: (row: T) => Promise<U>) => Promise.all(rows.map(show));
   const under = [...(await runningJobsOf(db, whose, mostShown)), ...(await waitingJobsOf(db, whose, mostShown))];
-  const tokens = await listTokens(db, whose.userId, iso(now), { before: undefined, limit: mostShown });
+  // Somebody's tokens are shown to administrators of the server, not to admins of one of their teams.
+  const tokens =
+    whose.teamId === undefined
+      ? await listTokens(db, whose.userId, iso(now), { before: undefined, limit: mostShown })
+      : [];
   return {
     jobs: await each(under.slice(0, mostShown), async ({ team_id, ...job }) => ({
       team: await teamOf(team_id),
