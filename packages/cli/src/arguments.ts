@@ -125,6 +125,24 @@ const asksFirst = {
   "dry-run": { kind: "switch", short: "n", help: "Show what would be done, and do nothing" },
   yes,
 } as const satisfies Record<string, Flag>;
+const leaving = {
+  "transfer-to": {
+    kind: "text",
+    value: "USER",
+    help: "Who takes over their schedules, tasks and pipelines, such as the team's service account",
+  },
+  ...asksFirst,
+} as const satisfies Record<string, Flag>;
+const leavingDetails =
+  "Shows what runs in their name. Where schedules, tasks or pipelines would stop or change hands you are asked on a\n" +
+  "terminal, and elsewhere --yes is needed. Jobs that run go on. To people other than you only an administrator of the\n" +
+  "server hands over.";
+const owner = {
+  kind: "text",
+  value: "USER",
+  help: "New owner, as whom all its runs run: you, or the service account",
+} as const;
+const force = { kind: "switch", help: "Also where the new owner lacks credentials that the runs name" } as const;
 const fromAndTo = {
   FROM: { help: "What to copy: a URI or a path of this machine", complete: "file" },
   TO: { help: "Where to: a URI or a path of this machine", complete: "file" },
@@ -362,8 +380,10 @@ export const commands = {
   },
   "user disable": {
     summary: "Disable a user: tokens, sessions and the password stop working at once",
+    details: leavingDetails,
     arguments: user,
-    flags: { url },
+    flags: { ...leaving, url },
+    examples: ["millrace user disable alice --dry-run", "millrace user disable alice --transfer-to bob"],
   },
   "user enable": {
     summary: "Enable a user again; tokens that were not revoked work again",
@@ -418,7 +438,43 @@ export const commands = {
     arguments: { ...user, ROLE: { help: "viewer, editor or admin", complete: roleWords } },
     flags: { ...connection, json },
   },
-  "team remove-member": { summary: "Remove a member from a team", arguments: user, flags: connection },
+  "team remove-member": {
+    summary: "Remove a member from a team",
+    details: leavingDetails,
+    arguments: user,
+    flags: { ...leaving, ...connection },
+  },
+  "team add-service-account": {
+    summary: "Make the team's service account: a user that is no person, as whom schedules and tasks can run",
+    details: "It has no password, and nobody signs in as it. There is one to a team.",
+    arguments: {},
+    flags: {
+      name: { kind: "text", value: "NAME", help: "User name (default: TEAM-service)" },
+      role: { kind: "text", value: "ROLE", complete: ["viewer", "editor"], help: "viewer or editor (default: editor)" },
+      ...connection,
+      json,
+    },
+  },
+  "team service-tokens": {
+    summary: "List the tokens of the team's service account",
+    arguments: {},
+    flags: { ...connection, json },
+  },
+  "team create-service-token": {
+    summary: "Print a new token of the team's service account",
+    arguments: { NAME: { help: "What it is for" } },
+    flags: {
+      scopes: { kind: "text", value: "SCOPES", help: "Comma-separated (default: yours, without ADMIN)" },
+      "expires-in": { kind: "integer", value: "DAYS", min: 1, max: 3650, help: "Days until the token expires" },
+      ...connection,
+      json,
+    },
+  },
+  "team revoke-service-token": {
+    summary: "Revoke a token of the team's service account",
+    arguments: { ID: { help: "Id of the token: millrace team service-tokens" } },
+    flags: connection,
+  },
   "team invite": {
     summary: "Print a link that lets one person into a team",
     arguments: {},
@@ -625,6 +681,12 @@ export const commands = {
     arguments: jobId,
     flags: connection,
   },
+  "job hand-over": {
+    summary: "Let a task fire jobs as another user, with that user's rights and credentials",
+    details: "To you or, as an admin of the team, to its service account; administrators of the server to anybody.",
+    arguments: { ...jobId, USER: { help: "New owner" } },
+    flags: { force, ...connection },
+  },
   "job rerun": {
     summary: "Run a job again with the same settings, and follow it",
     details:
@@ -773,13 +835,19 @@ export const commands = {
     arguments: pipelineJob,
     flags: { ...connection, watch: watchFlag, json },
   },
+  "pipeline hand-over": {
+    summary: "Let runs that have not begun run as another user, with that user's rights and credentials",
+    details: "To you or, as an admin of the team, to its service account; administrators of the server to anybody.",
+    arguments: { ...pipelineName, USER: { help: "New owner" } },
+    flags: { force, ...connection },
+  },
   "schedule create": {
     summary: "Run a copy of a pipeline at its times",
     details:
       "The pipeline stays as it is, and need not run itself: millrace pipeline create makes one that is paused. Its copy\n" +
       "is shown by millrace schedule show, and takes millrace pipeline settings.",
     arguments: { NAME: { help: "Name of the new schedule" }, PIPELINE: { help: "Name of the pipeline to copy" } },
-    flags: { ...scheduleFlags, ...connection, json },
+    flags: { ...scheduleFlags, owner, force, ...connection, json },
     examples: [
       "millrace schedule create nightly river-mill --cron '30 2 * * *' --timezone Europe/Berlin",
       "millrace schedule create once river-mill --start-time 'tomorrow 9am'",
@@ -795,10 +863,13 @@ export const commands = {
       refresh: { kind: "switch", help: "Take the newest script that made each of its datasets" },
       pause: { kind: "switch", help: "It fires no more; what runs goes on" },
       resume: { kind: "switch", help: "It fires again, from its next tick on" },
+      owner,
+      force,
       ...connection,
       json,
     },
     examples: [
+      "millrace schedule update nightly --owner main-service",
       "millrace schedule update nightly --cron '0 4 * * *'",
       "millrace schedule update nightly --refresh",
       "millrace schedule update nightly --pause",

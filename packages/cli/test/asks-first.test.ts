@@ -12,6 +12,8 @@ const takesNothing = [
   ...["user add", "user ls", "user show", "user set", "user enable"],
   ...["team add", "team ls", "team show", "team usage", "team members", "team add-member", "team invite"],
   ...["team invitations", "team dataset-copies", "token create", "token ls"],
+  ...["team add-service-account", "team service-tokens", "team create-service-token"],
+  ...["job hand-over", "pipeline hand-over"],
   ...["job run", "job ls", "job logs", "job show", "job usage", "job rerun", "job clusters"],
   ...["dataset ls", "dataset show", "dataset lineage", "dataset edit"],
   ...["pipeline create", "pipeline status", "pipeline list", "pipeline ls", "pipeline pause", "pipeline resume"],

@@ -15,7 +15,9 @@ import * as memberships from "./memberships.ts";
 import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
+import * as serviceAccounts from "./service-accounts.ts";
 import * as sources from "./sources.ts";
+import * as succession from "./succession.ts";
 import * as system from "./system.ts";
 import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
@@ -47,6 +49,14 @@ export const routes = {
   addMember: memberships.addMember,
   updateMember: memberships.updateMember,
   removeMember: memberships.removeMember,
+  getUserWork: succession.getUserWork,
+  getMemberWork: succession.getMemberWork,
+  handOverTask: succession.handOverTask,
+  handOverPipeline: succession.handOverPipeline,
+  createServiceAccount: serviceAccounts.createServiceAccount,
+  listServiceTokens: serviceAccounts.listServiceTokens,
+  createServiceToken: serviceAccounts.createServiceToken,
+  revokeServiceToken: serviceAccounts.revokeServiceToken,
   listInvitations: invitations.listInvitations,
   createInvitation: invitations.createInvitation,
   revokeInvitation: invitations.revokeInvitation,
@@ -164,6 +174,8 @@ export {
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
+export { serviceRoles } from "./service-accounts.ts";
+export type { Work } from "./succession.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";

@@ -84,6 +84,11 @@ export const Job = Type.Object(
     name: nullable(Type.String()),
     team: Type.String(),
     created_by: Type.String({ description: "user name" }),
+    home: Type.Optional(
+      Type.String({
+        description: "user in whose namespace short names of datasets lie, where that is not `created_by`",
+      }),
+    ),
     created_at: Timestamp,
     started_at: nullable(Timestamp),
     finished_at: nullable(Timestamp),

@@ -3,6 +3,7 @@ import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, Name, oneOf } from "./schema.ts";
+import { SuccessorQuery } from "./succession.ts";
 import { TeamParams, teamAccess } from "./teams.ts";
 import { Type } from "./type.ts";
 
@@ -13,6 +14,7 @@ export const Member = Type.Object(
     last_name: Type.String(),
     role: oneOf(roles),
     disabled: Type.Boolean(),
+    service_account: Type.Boolean({ description: "of the team: no person, and nobody signs in as it" }),
   },
   { $id: "Member" },
 );
@@ -64,9 +66,10 @@ export const removeMember = defineRoute({
   method: "DELETE",
   path: "/api/teams/{team_name}/members/{username}",
   tag: "Teams",
-  summary: "Remove a member; the last admin of a team stays",
+  summary: "Remove a member, and hand over what runs in their name; the last admin of a team stays",
   access: write,
   params: MemberParams,
+  query: SuccessorQuery,
   response: ActionFeedback,
   errors: ["not_found", "wrong_state"],
 });

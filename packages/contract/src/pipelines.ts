@@ -31,6 +31,7 @@ export const pipelineActions = {
   cancel: ["RUNNING", "PAUSED"],
   rerun: ["FAILED", "CANCELED"],
   "retry-job": ["RUNNING", "FAILED", "CANCELED"],
+  "hand-over": ["RUNNING", "PAUSED", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly PipelineStatus[]>;
 
 export type PipelineAction = keyof typeof pipelineActions;

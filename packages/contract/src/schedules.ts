@@ -2,7 +2,7 @@
 import type { Static } from "typebox";
 import { Pipeline } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** What happens to a tick that comes while the last run is still going. */
@@ -74,6 +74,16 @@ const shownFields = {
   fired: Type.Integer({ description: "how many runs it has started" }),
   last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
   created_by: Creator,
+  owner: Type.Object(
+    { ...Creator.properties, service_account: Type.Boolean() },
+    { description: "whose name its pipelines carry: who made it, or whoever it was handed over to" },
+  ),
+  owner_problem: nullable(
+    Type.String({
+      description:
+        "why no run of it can begin: whoever it runs as is disabled, left the team or may not run jobs there; null: nothing is in the way",
+    }),
+  ),
 };
 
 export const PipelineScheduleItem = Type.Object(shownFields, { $id: "PipelineScheduleItem" });
@@ -102,6 +112,16 @@ const startAfter =
   "ISO 8601, without an offset in the schedule's time zone; alone it runs once, with cron not before it";
 const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";
 
+/** Who owns it, and as whom all its runs run: with that user's rights and credentials. */
+const newOwner = {
+  owner: maybe({
+    ...Name,
+    description:
+      "a new owner, as whom all runs run: you, the team's service account, or anybody where an administrator says so",
+  } as typeof Name),
+  force: maybe(Type.Boolean({ description: "also where the new owner lacks credentials that the runs name" })),
+};
+
 const CreatePipelineScheduleInput = Type.Object(
   {
     team_name: maybe(TeamName),
@@ -117,6 +137,7 @@ const CreatePipelineScheduleInput = Type.Object(
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
     follow: maybe(follow),
+    ...newOwner,
   },
   { $id: "CreatePipelineScheduleInput" },
 );
@@ -155,6 +176,7 @@ const UpdatePipelineScheduleInput = Type.Object(
           "true: it fires no more, and its running pipelines are paused; false: it fires again, from its next tick on, and they go on",
       }),
     ),
+    ...newOwner,
   },
   { $id: "UpdatePipelineScheduleInput" },
 );

@@ -4,6 +4,7 @@ import { type Access, roles } from "./access.ts";
 import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
 import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp } from "./schema.ts";
+import { successor } from "./succession.ts";
 import { Type } from "./type.ts";
 
 /** Not for users and teams: they stand where paths of ours may stand, or read like something else. */
@@ -24,6 +25,7 @@ export const User = Type.Object(
     has_password: Type.Boolean(),
     created_at: Timestamp,
     disabled_at: nullable(Timestamp),
+    service_account: Type.Boolean({ description: "of a team: no person, and nobody signs in as it" }),
     teams: Type.Array(TeamRole),
   },
   { $id: "User" },
@@ -106,6 +108,7 @@ export const updateUser = defineRoute({
     is_admin: maybe(Type.Boolean({ description: "the last enabled administrator stays one" })),
     disabled: maybe(Type.Boolean({ description: "true: tokens, sessions and the password stop working at once" })),
     password: maybe(Password),
+    ...successor,
   }),
   response: User,
   errors: ["not_found", "wrong_state"],

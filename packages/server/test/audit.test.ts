@@ -70,7 +70,7 @@ describe("the audit", () => {
     assert.deepEqual(await leaves(add), ["member.add | ada | viewer | crew"]);
     const promote = () => admin.call(routes.updateMember, { params: member, body: { role: "editor" } });
     assert.deepEqual(await leaves(promote), ["member.update | ada | editor | crew"]);
-    const remove = () => admin.call(routes.removeMember, { params: member });
+    const remove = () => admin.call(routes.removeMember, { params: member, query: {} });
     assert.deepEqual(await leaves(remove), ["member.remove | ada | editor | crew"]);
     const invite = () =>
       admin.call(routes.createInvitation, { params, body: { role: "viewer", email: "new@example.com" } });

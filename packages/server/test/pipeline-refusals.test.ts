@@ -105,7 +105,7 @@ describe("a pipeline is refused", () => {
     const member = { team_name: "main", username };
     await client.call(routes.updateMember, { params: member, body: { role: "viewer" } });
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who may not run jobs`));
-    await client.call(routes.removeMember, { params: member });
+    await client.call(routes.removeMember, { params: member, query: {} });
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who is not in the team any more`));
     await client.call(routes.updateUser, { params: { username }, body: { disabled: true } });
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who is disabled`));
@@ -171,7 +171,7 @@ describe("a pipeline is refused", () => {
     return {
       "may not run jobs in the team any more": () =>
         client.call(routes.updateMember, { params: member, body: { role: "viewer" } }),
-      "is not in the team any more": () => client.call(routes.removeMember, { params: member }),
+      "is not in the team any more": () => client.call(routes.removeMember, { params: member, query: {} }),
       "is disabled": () => client.call(routes.updateUser, { params: { username }, body: { disabled: true } }),
     };
   };

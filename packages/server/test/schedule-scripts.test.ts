@@ -193,4 +193,43 @@ describe("a schedule whose scripts move on", () => {
     await refused(refresh(schedule), "wrong_state", /is other\d+'s and would run with other\d+'s rights/);
     assert.deepEqual(jobsOf(await read(schedule)), jobsOf(schedule));
   });
+
+  const handOver = ({ id }: PipelineSchedule, owner: string) =>
+    client.call(routes.updateSchedule, { body: { schedule_id: id, owner } });
+
+  it("that a person took over takes that person's newer scripts, and nobody else's", async () => {
+    const { make, start } = world();
+    const { schedule } = await start({ follow: "latest" });
+    const heir = await addPerson(server, `heir${count}`, { team: "main" });
+    const other = await addPerson(server, `other${count}`, { team: "main" });
+    await handOver(schedule, heir.username);
+    await make("numbers", "1.0.1", "echo new", [], other.client);
+    const why = /is other\d+'s and would run with the rights and credentials of heir\d+/;
+    await refused(refresh(schedule), "wrong_state", why);
+    const { fired, last_error } = await tick(schedule);
+    assert.equal(fired, 0);
+    assert.match(last_error ?? "", why);
+    const own = await make("numbers", "1.0.2", "echo newer", [], heir.client);
+    assert.equal(jobsOf(await refresh(schedule))[0], own.jobId);
+  });
+
+  it("of the service account takes everybody's newer scripts, also when the maker of the others has left", async () => {
+    const { make, start, full } = world();
+    const maker = await addPerson(server, `maker${count}`, { team: "main" });
+    const other = await addPerson(server, `other${count}`, { team: "main" });
+    await start();
+    const final = await make("final", "1.0.1", "echo by the maker", [], maker.client);
+    const { name } = await trigger(client, [full("final")], true);
+    const body = { schedule_name: full("left"), pipeline_name: name, cron_expression: "0 0 1 1 *" };
+    const { schedule } = await client.call(routes.createSchedule, { body });
+    assert.deepEqual(jobsOf(schedule), [final.jobId]);
+    const account = await client.call(routes.createServiceAccount, { params: { team_name: "main" }, body: {} });
+    await handOver(schedule, account.username);
+    await client.call(routes.updateUser, { params: { username: maker.username }, body: { disabled: true } });
+    const raw = await make("raw", "1.0.0", "echo raw", [], other.client);
+    await recordMade(server.store, final.jobId, full("final"), { version: "1.0.2", needs: [raw] });
+    const after = await refresh(schedule);
+    assert.deepEqual(jobsOf(after), [raw.jobId, final.jobId]);
+    assert.deepEqual([after.owner.username, after.owner_problem], [account.username, null]);
+  });
 });

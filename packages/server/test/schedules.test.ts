@@ -440,7 +440,7 @@ describe("schedules", () => {
       const person = await addPerson(server, "leaver", { team: "main" });
       await makeDataset({ store: server.store, client: person.client }, "leaving", "exit 0");
       const schedule = await create({ cron_expression: "@yearly", pipeline_name: await trigger("leaving") });
-      await client.call(routes.removeMember, { params: { team_name: "main", username: "leaver" } });
+      await client.call(routes.removeMember, { params: { team_name: "main", username: "leaver" }, query: {} });
       const { latest_run, last_error, next_run } = await tick(schedule);
       assert.equal(latest_run?.status, "FAILED");
       assert.match(last_error ?? "", /leaver's, who is not in the team any more/);

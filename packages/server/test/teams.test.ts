@@ -21,7 +21,7 @@ describe("teams", () => {
   const setRole = (team_name: string, username: string, role: Role, as = admin) =>
     as.call(routes.updateMember, { params: { team_name, username }, body: { role } });
   const remove = (team_name: string, username: string, as = admin) =>
-    as.call(routes.removeMember, { params: { team_name, username } });
+    as.call(routes.removeMember, { params: { team_name, username }, query: {} });
   const change = (team_name: string, body: object, as = admin) =>
     as.call(routes.updateTeam, { params: { team_name }, body });
 

@@ -37,6 +37,7 @@ describe("users", () => {
       is_admin: false,
       has_password: true,
       disabled_at: null,
+      service_account: false,
       teams: [],
     });
     assert.ok(Date.parse(created_at) > Date.now() - 60_000);

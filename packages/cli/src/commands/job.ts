@@ -101,6 +101,17 @@ const cancel: Handler<"job cancel"> = async ({ flags, arguments: { ID } }, outpu
   return 0;
 };
 
+const handOver: Handler<"job hand-over"> = async ({ flags, arguments: { ID, USER: owner } }, output) => {
+  const connection = await connect(flags);
+  const params = { job_id: await findJobId(connection, ID) };
+  const { message } = await connection.client.call(routes.handOverTask, {
+    params,
+    body: { owner, force: flags.force },
+  });
+  output.print(message);
+  return 0;
+};
+
 const clusters: Handler<"job clusters"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const list = await client.call(routes.listClusters, { query: {} });
@@ -118,5 +129,6 @@ export const handlers: HandlersOf<"job"> = {
   "job show": show,
   "job usage": usage,
   "job cancel": cancel,
+  "job hand-over": handOver,
   "job clusters": clusters,
 };

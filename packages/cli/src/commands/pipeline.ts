@@ -115,6 +115,13 @@ const settings: Handler<"pipeline settings"> = async (input, output) => {
   return showOutput(await connection.client.call(routes.updatePipelineSettings, { body }), input.flags.json, output);
 };
 
+const handOver: Handler<"pipeline hand-over"> = async ({ flags, arguments: { NAME: name, USER: owner } }, output) => {
+  const { client } = await connect(flags);
+  const body = { name, owner, force: flags.force };
+  output.print((await client.call(routes.handOverPipeline, { body })).message);
+  return 0;
+};
+
 export const handlers: HandlersOf<"pipeline"> = {
   "pipeline create": create,
   "pipeline status": status,
@@ -127,4 +134,5 @@ export const handlers: HandlersOf<"pipeline"> = {
   "pipeline remove-job": removeJob,
   "pipeline retry-job": retryJob,
   "pipeline settings": settings,
+  "pipeline hand-over": handOver,
 };

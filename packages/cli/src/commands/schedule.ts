@@ -38,8 +38,9 @@ const columns: Column<PipelineScheduleItem>[] = [
   { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
-  { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true },
-  { title: "ERROR", full: ({ last_error }) => last_error ?? "", shrinks: true },
+  { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true, short: null },
+  { title: "OWNER", full: ({ owner }) => owner.username, shrinks: true },
+  { title: "ERROR", full: (schedule) => schedule.owner_problem ?? schedule.last_error ?? "", shrinks: true },
   { title: "SCRIPTS", full: scriptsOf, style: (row) => (row.newer_scripts?.length ? "yellow" : "plain") },
 ];
 
@@ -70,6 +71,9 @@ async function readFlags(flags: TimeFlags, command: string) {
   };
 }
 
+const ownerOf = ({ owner, force }: { readonly owner: string | undefined; readonly force: boolean }) =>
+  owner === undefined ? {} : { owner, force };
+
 function readPolicy<P extends string>(flag: string, text: string, policies: readonly P[]): P {
   const found = policies.find((policy) => policy === text.toLowerCase());
   if (found) return found;
@@ -81,7 +85,12 @@ function readPolicy<P extends string>(flag: string, text: string, policies: read
 }
 
 const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PIPELINE } }, output) => {
-  const body = { schedule_name: NAME, pipeline_name: PIPELINE, ...(await readFlags(flags, "schedule create")) };
+  const body = {
+    schedule_name: NAME,
+    pipeline_name: PIPELINE,
+    ...(await readFlags(flags, "schedule create")),
+    ...ownerOf(flags),
+  };
   if (!flags.cron && !flags["start-time"])
     throw usageError("It would never run", {
       why: "--cron, --start-time or both are needed",
@@ -98,6 +107,7 @@ const update: Handler<"schedule update"> = async ({ flags, arguments: { SCHEDULE
     ...(await readFlags(flags, "schedule update")),
     ...(flags.refresh ? { refresh: true } : {}),
     ...(flags.pause || flags.resume ? { pause_pipeline: flags.pause } : {}),
+    ...ownerOf(flags),
   };
   if (Object.keys(changes).length === 0)
     throw usageError("There is nothing to change", { next: "millrace schedule update --help" });
@@ -179,6 +189,8 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["pipeline", schedule.pipeline.name],
   ["datasets", schedule.pipeline.datasets.join("\n")],
   ["by", schedule.created_by.username],
+  ["owner", schedule.owner.username],
+  ["problem", schedule.owner_problem ?? ""],
 ];
 
 /** At its next firing it takes them by itself, or somebody says so. */

@@ -6,6 +6,7 @@ import {
   type Member,
   type Role,
   routes,
+  serviceRoles,
   type Team,
 } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
@@ -14,6 +15,7 @@ import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import type { SettingsFlags } from "../settings.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
+import { tokenColumns } from "./token.ts";
 
 const quotaText = (quota: number | null) => (quota === null ? "default" : String(quota));
 
@@ -30,8 +32,13 @@ const memberColumns: Column<Member>[] = [
   { title: "ROLE", full: (member) => member.role },
   { title: "FIRST NAME", full: (member) => member.first_name, shrinks: true },
   { title: "LAST NAME", full: (member) => member.last_name, shrinks: true },
-  { title: "STATE", full: (member) => (member.disabled ? "disabled" : "enabled") },
+  { title: "STATE", full: memberState },
 ];
+
+function memberState({ disabled, service_account }: Member): string {
+  if (disabled) return "disabled";
+  return service_account ? "service account" : "enabled";
+}
 
 const invitationColumns: Column<Invitation>[] = [
   { title: "ID", full: (invitation) => String(invitation.id) },
@@ -230,7 +237,62 @@ const setRole: Handler<"team set-role"> = async ({ flags, arguments: { USER: use
 
 const removeMember: Handler<"team remove-member"> = async ({ flags, arguments: { USER: username } }, output) => {
   const { client, params } = await inTeam(flags);
-  output.print((await client.call(routes.removeMember, { params: { ...params, username } })).message);
+  const member = { ...params, username };
+  const { agreeToLeave, transferOf } = await import("../team/leaving.ts");
+  const to = flags["transfer-to"];
+  const query = to === undefined ? {} : { transfer_to: to };
+  const work = await client.call(routes.getMemberWork, { params: member, query });
+  if (!(await agreeToLeave(username, work, flags, output))) return 0;
+  output.print((await client.call(routes.removeMember, { params: member, query: transferOf(flags) })).message);
+  return 0;
+};
+
+const addServiceAccount: Handler<"team add-service-account"> = async ({ flags }, output) => {
+  const { name, role } = flags;
+  const found = serviceRoles.find((one) => one === role?.toLowerCase());
+  if (role !== undefined && !found)
+    throw usageError(`A service account cannot be '${role}'`, { why: `There are ${serviceRoles.join(" and ")}` });
+  const { client, params } = await inTeam(flags);
+  const body = { ...(name ? { account_name: name } : {}), ...(found ? { role: found } : {}) };
+  const member = await client.call(routes.createServiceAccount, { params, body });
+  if (flags.json) output.json(member);
+  else {
+    output.print(`Created service account ${member.username} of the team ${params.team_name}`);
+    output.note(`Let a schedule run as it: millrace schedule update NAME --owner ${member.username}`);
+  }
+  return 0;
+};
+
+const serviceTokens: Handler<"team service-tokens"> = async ({ flags }, output) => {
+  const { client, params } = await inTeam(flags);
+  const tokens = await client.call(routes.listServiceTokens, { params });
+  if (flags.json) output.json(tokens);
+  else if (tokens.length === 0) output.note("No tokens found. Make one: millrace team create-service-token NAME");
+  else output.table(tokenColumns, tokens);
+  return 0;
+};
+
+const createServiceToken: Handler<"team create-service-token"> = async (
+  { flags, arguments: { NAME: token_name } },
+  output,
+) => {
+  const { client, params } = await inTeam(flags);
+  const scopes = flags.scopes?.split(",").map((scope) => scope.trim());
+  const days = flags["expires-in"];
+  const body = { token_name, ...(scopes ? { scopes } : {}), ...(days === undefined ? {} : { expires_in_days: days }) };
+  const token = await client.call(routes.createServiceToken, { params, body });
+  if (flags.json) output.json(token);
+  else {
+    output.print(token.access_token);
+    output.note(`Token ${token.id} of ${token.username} is not shown again; it expires ${token.expires_at ?? "never"}`);
+  }
+  return 0;
+};
+
+const revokeServiceToken: Handler<"team revoke-service-token"> = async ({ flags, arguments: { ID } }, output) => {
+  const { client, params } = await inTeam(flags);
+  const answer = await client.call(routes.revokeServiceToken, { params: { ...params, service_token_id: ID } });
+  output.print(answer.message);
   return 0;
 };
 
@@ -313,6 +375,10 @@ export const handlers: HandlersOf<"team"> = {
   "team add-member": addMember,
   "team set-role": setRole,
   "team remove-member": removeMember,
+  "team add-service-account": addServiceAccount,
+  "team service-tokens": serviceTokens,
+  "team create-service-token": createServiceToken,
+  "team revoke-service-token": revokeServiceToken,
   "team invite": invite,
   "team invitations": invitations,
   "team revoke-invitation": revoke,

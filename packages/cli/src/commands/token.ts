@@ -7,7 +7,7 @@ import type { Handler, HandlersOf } from "./handler.ts";
 
 const dayOf = (time: string | null, otherwise: string) => time?.slice(0, 10) ?? otherwise;
 
-const columns: Column<Token>[] = [
+export const tokenColumns: Column<Token>[] = [
   { title: "ID", full: (token) => String(token.id) },
   { title: "NAME", full: (token) => token.name, shrinks: "last", style: ({ current }) => (current ? "bold" : "plain") },
   { title: "USER", full: (token) => token.username },
@@ -46,7 +46,7 @@ const ls: Handler<"token ls"> = async ({ flags }, output) => {
   const tokens = await allPages(client, routes.listTokens, query);
   if (flags.json) output.json(tokens);
   else if (tokens.length === 0) output.note("No tokens found. Make one: millrace token create NAME");
-  else output.table(columns, tokens);
+  else output.table(tokenColumns, tokens);
   return 0;
 };
 

@@ -28,8 +28,9 @@ const columns: Column<User>[] = [
   { title: "TEAMS", full: teamsText, shrinks: true },
 ];
 
-function stateOf({ is_admin, disabled_at }: User): string {
+function stateOf({ is_admin, disabled_at, service_account }: User): string {
   if (disabled_at) return "disabled";
+  if (service_account) return "service account";
   return is_admin ? "administrator" : "enabled";
 }
 
@@ -111,8 +112,13 @@ const set: Handler<"user set"> = async ({ flags, arguments: { USER: username } }
 
 const disable: Handler<"user disable"> = async ({ flags, arguments: { USER: username } }, output) => {
   const { client } = await connect(flags);
-  await client.call(routes.updateUser, { params: { username }, body: { disabled: true } });
-  output.print(`The user ${username} is disabled`);
+  const { agreeToLeave, transferOf } = await import("../team/leaving.ts");
+  const to = flags["transfer-to"];
+  const query = to === undefined ? {} : { transfer_to: to };
+  const work = await client.call(routes.getUserWork, { params: { username }, query });
+  if (!(await agreeToLeave(username, work, flags, output))) return 0;
+  await client.call(routes.updateUser, { params: { username }, body: { disabled: true, ...transferOf(flags) } });
+  output.print(`The user ${username} is disabled${to === undefined ? "" : `; what ran in their name is ${to}'s`}`);
   return 0;
 };
 

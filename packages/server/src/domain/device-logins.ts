@@ -14,7 +14,7 @@ import { findToken } from "../store/tokens.ts";
 import { getUser } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { day, iso } from "./clock.ts";
-import type { Principal } from "./principals.ts";
+import { type Principal, refuseServiceAccount } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
 
@@ -91,6 +91,7 @@ export async function approveLogin(
   userCode: string,
   now: number,
 ): Promise<void> {
+  await refuseServiceAccount(store.db, principal, "approve logins");
   const login = await pendingLogin(store, userCode, now);
   const { via } = principal;
   const elsewhere = login.teamNames?.find((name) => !principal.teams.some((team) => team.name === name));

@@ -21,6 +21,7 @@ export type JobSpecFields = Pick<
   | "id"
   | "name"
   | "created_at"
+  | "home"
   | "query"
   | "query_type"
   | "workers"

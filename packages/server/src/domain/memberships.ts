@@ -9,24 +9,30 @@ import {
   setRole,
 } from "../store/memberships.ts";
 import type { Db, Store } from "../store/store.ts";
+import { getUser } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import type { Team } from "./principals.ts";
+import { type Handover, handOverWork } from "./succession.ts";
 import { existingUser } from "./users.ts";
 
 type MemberRow = Awaited<ReturnType<typeof membersOf>>[number];
 
-const describe = ({ username, first_name, last_name, role, disabled_at }: MemberRow): Member => ({
+const describe = ({ username, first_name, last_name, role, disabled_at, service_team_id }: MemberRow): Member => ({
   username,
   first_name,
   last_name,
   role,
   disabled: disabled_at !== null,
+  service_account: service_team_id !== null,
 });
 
 export const readMembers = async (db: Db, team: Team): Promise<Member[]> =>
   (await membersOf(db, team.id)).map(describe);
 
-async function existingMember(db: Db, team: Team, username: string): Promise<MemberRow> {
+export const readMember = async (db: Db, team: Team, username: string): Promise<Member> =>
+  describe(await memberInTeam(db, team, username));
+
+export async function memberInTeam(db: Db, team: Team, username: string): Promise<MemberRow> {
   const row = await findMember(db, team.id, username);
   if (!row)
     throw new ApiError(
@@ -46,7 +52,7 @@ export async function addMember(
   return store.write(async (db) => {
     const user = await existingUser(db, username);
     await join(db, actor, team, user, role, now);
-    return describe(await existingMember(db, team, username));
+    return describe(await memberInTeam(db, team, username));
   });
 }
 
@@ -59,12 +65,31 @@ export async function join(
   role: Role,
   now: number,
 ): Promise<void> {
+  await checkServiceAccount(db, team, user, role);
   if (!(await insertMembership(db, team.id, user.id, role)))
     throw new ApiError(
       "wrong_state",
       `${user.username} is in the team ${team.name} already. An admin of the team changes the role with \`millrace team set-role\`.`,
     );
   await audit(db, actor, { action: "member.add", team, target: user.username, detail: role }, now);
+}
+
+/** It belongs to one team for good, and administers nothing. */
+async function checkServiceAccount(
+  db: Db,
+  team: Pick<Team, "id" | "name">,
+  { id, username }: { readonly id: number; readonly username: string },
+  role: Role,
+): Promise<void> {
+  const home = (await getUser(db, id))?.service_team_id ?? null;
+  if (home === null) return;
+  if (home !== team.id)
+    throw new ApiError(
+      "wrong_state",
+      `${username} is the service account of another team. The team ${team.name} has one of its own: \`millrace team add-service-account\`.`,
+    );
+  if (role === "admin")
+    throw new ApiError("wrong_state", `${username} is a service account, and can be viewer or editor of its team.`);
 }
 
 export async function changeRole(
@@ -76,7 +101,8 @@ export async function changeRole(
   now: number,
 ): Promise<Member> {
   return store.write(async (db) => {
-    const member = await existingMember(db, team, username);
+    const member = await memberInTeam(db, team, username);
+    await checkServiceAccount(db, team, member, role);
     if (!roleIncludes(role, "admin")) await keepAnAdmin(db, team, member);
     await setRole(db, team.id, member.id, role);
     await audit(db, actor, { action: "member.update", team, target: username, detail: role }, now);
@@ -84,10 +110,19 @@ export async function changeRole(
   });
 }
 
-export async function removeMember(store: Store, actor: Actor, team: Team, username: string, now: number) {
+/** With a handover: all that runs in their name in the team changes hands in the same write. */
+export async function removeMember(
+  store: Store,
+  actor: Actor,
+  team: Team,
+  username: string,
+  now: number,
+  handover?: Handover,
+): Promise<void> {
   await store.write(async (db) => {
-    const member = await existingMember(db, team, username);
+    const member = await memberInTeam(db, team, username);
     await keepAnAdmin(db, team, member);
+    if (handover) await handOverWork(db, handover, member, team.id, now);
     await deleteMembership(db, team.id, member.id);
     await audit(db, actor, { action: "member.remove", team, target: username, detail: member.role }, now);
   });

@@ -13,13 +13,14 @@ import { pipelineName } from "./pipeline-names.ts";
 import { beginDrafts, failPipeline, settle } from "./pipeline-progress.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
 import { whyNot } from "./pipeline-sources.ts";
+import { allInNameOf } from "./run-as.ts";
 
-type Named = Omit<PipelineRow, "name">;
+type Named = Omit<PipelineRow, "name" | "run_as"> & Partial<Pick<PipelineRow, "run_as">>;
 
 /** With a name that nobody in the team has. */
 export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
   for (let tries = 0; ; tries++) {
-    const named = { ...row, name: pipelineName(tries) };
+    const named = { run_as: "", ...row, name: pipelineName(tries) };
     if (await insertPipeline(db, named)) return named;
   }
 }
@@ -102,10 +103,11 @@ export async function runTemplate(db: Db, keys: KeyRing, template: PipelineRow, 
   const nodes = await nodesOf(db, template.id);
   const copy = await copyOf(db, keys, template, now);
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
-  const found = await getShortJobs(
+  const originals = await getShortJobs(
     db,
     nodes.map(({ jobId }) => jobId),
   );
+  const found = await allInNameOf(db, template, originals);
   const jobs = new Map(found.map((job) => [job.id, job]));
   const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
   const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);

@@ -23,7 +23,7 @@ export const waitingStatuses = ["CREATED", "SCHEDULED", "QUEUED"] as const satis
 const begun: readonly JobStatus[] = ["PROVISIONING", "INIT", "RUNNING"];
 const live = ["RUNNING", "PAUSED"] as const satisfies readonly PipelineStatus[];
 
-const isLive = ({ status }: PipelineRow) => (live as readonly PipelineStatus[]).includes(status);
+export const isLive = ({ status }: PipelineRow) => (live as readonly PipelineStatus[]).includes(status);
 export const isComplete = ({ status }: Pick<RunState, "status">) => status === "COMPLETE";
 
 /** A job that has just ended was a run of this pipeline. */

@@ -1,14 +1,13 @@
 /** From datasets as people type them to the jobs that must run again; every reason why that cannot be is told by name. */
-import { ApiError, roleIncludes } from "@millrace/contract";
+import { ApiError } from "@millrace/contract";
 import { findDataset } from "../store/datasets.ts";
 import { filesByIds } from "../store/files.ts";
 import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../store/jobs.ts";
 import { findLiveVersions } from "../store/live-versions.ts";
-import { roleOf } from "../store/memberships.ts";
 import { newestMade } from "../store/newest-made.ts";
 import { nameOfVersion } from "../store/pipeline-sources.ts";
 import type { Db } from "../store/store.ts";
-import { getUser } from "../store/users.ts";
+import { absencesIn } from "./absence.ts";
 import { fullName, type Reference, readReference, writeVersion } from "./dataset-names.ts";
 import { namesakes } from "./dataset-namesakes.ts";
 import { readSpec } from "./job-documents.ts";
@@ -16,6 +15,7 @@ import { mostDraftText } from "./pipeline-drafts.ts";
 import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
 import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
 import type { Team } from "./principals.ts";
+import { allInNameOf, type HandedOver } from "./run-as.ts";
 
 /** Nobody's role matters here: a schedule has none. */
 export type SourceTeam = Pick<Team, "id" | "name">;
@@ -45,6 +45,7 @@ export async function findSources(
   team: SourceTeam,
   username: string,
   datasets: readonly string[],
+  handedOver: HandedOver = { run_as: "" },
 ): Promise<Sources> {
   const references = datasets.map((text) => readReference(text, username, "datasets"));
   const targets = await findTargets(db, team, references);
@@ -66,7 +67,7 @@ export async function findSources(
   }
   if (graph.nodes.length > mostRuns)
     throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
-  const jobs = await findJobs(db, team, graph.nodes);
+  const jobs = await findJobs(db, team, graph.nodes, handedOver);
   const withVersion = ({ name, version }: Target) => `${name}@${version}`;
   return {
     targets: targets.map(withVersion),
@@ -115,7 +116,12 @@ async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string>
 
 const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
 
-async function findJobs(db: Db, team: SourceTeam, nodes: readonly GraphNode[]): Promise<Map<string, ShortJob>> {
+async function findJobs(
+  db: Db,
+  team: SourceTeam,
+  nodes: readonly GraphNode[],
+  handedOver: HandedOver,
+): Promise<Map<string, ShortJob>> {
   const found = await getShortJobs(
     db,
     nodes.map(({ jobId }) => jobId),
@@ -128,7 +134,7 @@ async function findJobs(db: Db, team: SourceTeam, nodes: readonly GraphNode[]): 
     throw refusal(
       `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
     );
-  const why = await whyNot(db, [...jobs.values()]);
+  const why = await whyNot(db, await allInNameOf(db, handedOver, [...jobs.values()]));
   if (why !== undefined) throw refusal(why);
   return jobs;
 }
@@ -144,19 +150,18 @@ function absentText(jobs: readonly ShortJob[]): string | undefined {
   return job && `the script of the job ${nameOfJob(job, job.id)} was removed for its age.`;
 }
 
-/** Runs have the rights of whoever made the original: those must still be there. The reason why not. */
+/** Runs have the rights of whoever made the original, or took it over: those must still be there. The reason why not. */
 export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
-  const firstOf = new Map<number, JobRow>();
-  for (const job of jobs) if (!firstOf.has(job.user_id)) firstOf.set(job.user_id, job);
-  for (const [userId, job] of firstOf) {
-    const user = await getUser(db, userId);
-    const role = await roleOf(db, job.team_id, userId);
-    const whose = `the job ${nameOfJob(job, job.id)} is ${user?.username}'s`;
-    if (!user || user.disabled_at !== null) return `${whose}, who is disabled.`;
-    if (role === undefined) return `${whose}, who is not in the team any more.`;
-    if (!roleIncludes(role, "editor")) return `${whose}, who may not run jobs in the team any more.`;
-  }
-  return undefined;
+  const [first] = jobs;
+  if (!first) return undefined;
+  const absences = await absencesIn(
+    db,
+    first.team_id,
+    jobs.map(({ user_id }) => user_id),
+  );
+  const job = jobs.find(({ user_id }) => absences.has(user_id));
+  const absence = job && absences.get(job.user_id);
+  return absence && `the job ${nameOfJob(job, job.id)} is ${absence.username}'s, who ${absence.why}.`;
 }
 
 /** Files looked up in one statement. */

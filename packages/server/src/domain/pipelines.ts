@@ -43,6 +43,7 @@ import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts"
 import { findSources, type Sources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "./quotas.ts";
+import { allInNameOf } from "./run-as.ts";
 
 /** Who does something in which team. */
 export interface Call {
@@ -234,13 +235,13 @@ export const cancelPipeline = (context: JobsContext, call: Call, input: Pipeline
     return undefined;
   });
 
-async function originalsOf(db: Db, runs: readonly RunState[]): Promise<ShortJob[]> {
+async function originalsOf(db: Db, pipeline: PipelineRow, runs: readonly RunState[]): Promise<ShortJob[]> {
   const ids = runs.map(({ job_id }) => job_id);
   const jobs = await getShortJobs(db, ids);
   const found = new Set(jobs.map(({ id }) => id));
   const gone = ids.find((id) => !found.has(id));
   if (gone) throw new ApiError("wrong_state", `It cannot run again: the job ${gone} is gone.`);
-  return jobs;
+  return allInNameOf(db, pipeline, jobs);
 }
 
 type JobInPipeline = PipelineInput & { readonly job_id: string };
@@ -354,7 +355,7 @@ async function goOnWith(
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
-  const originals = await originalsOf(db, runs);
+  const originals = await originalsOf(db, pipeline, runs);
   const why = await whyNot(db, originals);
   if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);
   const { ids: drafts, added } = await insertDrafts(db, keys, originals, frame, now);

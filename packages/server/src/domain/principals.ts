@@ -6,6 +6,7 @@ import { findSession } from "../store/sessions.ts";
 import type { Db, Store } from "../store/store.ts";
 import { findTeam } from "../store/teams.ts";
 import { findLiveToken, touchToken } from "../store/tokens.ts";
+import { isServiceAccount } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { readJobToken } from "./job-tokens.ts";
 import type { KeyRing } from "./key-ring.ts";
@@ -153,6 +154,16 @@ export function requirePerson({ via }: Principal, what = "do this"): void {
     "forbidden",
     `A job's own token may not ${what}. Use a token of a person: \`millrace auth login\`, or \`millrace token create\`.`,
   );
+}
+
+/** Nobody signs in as a service account, and it gives rights to nobody. */
+export async function refuseServiceAccount(
+  db: Db,
+  { userId, username }: Pick<Principal, "userId" | "username">,
+  what: string,
+): Promise<void> {
+  if (await isServiceAccount(db, userId))
+    throw new ApiError("forbidden", `${username} is a service account, and may not ${what}.`);
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Db, Store } from "../store/store.ts";
 import { getUser, type UserRow, updateUser } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { hashPassword, verifyPassword } from "./passwords.ts";
-import { describeVia, type Principal } from "./principals.ts";
+import { describeVia, type Principal, refuseServiceAccount } from "./principals.ts";
 import { personChanges, setPassword } from "./users.ts";
 
 type ProfileChanges = RouteInput<typeof routes.updateProfile>["body"];
@@ -58,6 +58,7 @@ export async function changePassword(
   { current_password, password }: PasswordChange,
   now: number,
 ): Promise<void> {
+  await refuseServiceAccount(store.db, principal, "have a password");
   const row = await ownRow(store.db, principal);
   if (row.password_hash === null) refuseLimitedToken(principal);
   else if (!(await verifyPassword(current_password ?? "", row.password_hash)))

@@ -4,7 +4,7 @@ import { getShortJobs, type ShortJob } from "../store/jobs.ts";
 import { lockPipeline, type PipelineRow, replaceRuns, runsOf, updatePipeline } from "../store/pipelines.ts";
 import { originsOf } from "../store/schedule-scripts.ts";
 import type { Db } from "../store/store.ts";
-import { usernameOf } from "../store/users.ts";
+import { usernameOf, usersByIds } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { withoutVersion } from "./dataset-names.ts";
 import { graphRows } from "./new-pipeline.ts";
@@ -12,6 +12,7 @@ import { parentsOf } from "./pipeline-documents.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { readSettings } from "./pipeline-settings.ts";
 import { findSources, type SourceTeam } from "./pipeline-sources.ts";
+import { readRunAs, runsAs } from "./run-as.ts";
 
 /** Returns what changed, for the audit; undefined: it has the newest scripts already. */
 export async function refreshTemplate(
@@ -21,7 +22,7 @@ export async function refreshTemplate(
   now: number,
 ): Promise<string | undefined> {
   const template = await lockPipeline(db, templateId);
-  const { targets, nodes, jobs } = await findSources(db, team, "", askedOf(template));
+  const { targets, nodes, jobs } = await findSources(db, team, "", askedOf(template), template);
   const before = await runsOf(db, template.id);
   const own = before.map(({ job_id }) => job_id);
   const fresh = await keepingOwn(db, own, nodes);
@@ -31,6 +32,7 @@ export async function refreshTemplate(
   if (shape(fresh) === shape(own.map((jobId) => ({ jobId, parents: edges.get(jobId) ?? [] })))) return undefined;
   const known = new Map(before.map(({ job_id, name }) => [job_id, name]));
   const added = fresh.filter(({ jobId }) => !known.has(jobId)).flatMap(({ jobId }) => jobs.get(jobId) ?? []);
+  await requireOwnCode(db, template, added);
   await requireNoForeignCode(db, template, own, added);
   const nameOf = (jobId: string) => known.get(jobId) ?? jobs.get(jobId)?.name ?? jobId;
   const rows = graphRows(template.id, fresh, (jobId) => ({ created_job_id: null, name: nameOf(jobId) }));
@@ -63,7 +65,27 @@ async function keepingOwn(db: Db, own: readonly string[], nodes: readonly GraphN
 }
 
 /**
- * What is set on a template was set by whoever made all its jobs. Beside a job of somebody else it would run with that
+ * Whoever took a schedule over lent their rights to the scripts that it had then, not to whatever a colleague makes next.
+ * The service account is nobody's: what a team makes is what it is for.
+ */
+async function requireOwnCode(db: Db, template: PipelineRow, added: readonly ShortJob[]): Promise<void> {
+  const runAs = readRunAs(template);
+  const lent = added.filter(({ user_id }) => runsAs(runAs, user_id) !== user_id);
+  if (lent.length === 0) return;
+  const users = await usersByIds(db, [...new Set(lent.map(({ user_id }) => runsAs(runAs, user_id)))]);
+  const people = new Map(users.filter((user) => user.service_team_id === null).map((user) => [user.id, user.username]));
+  const foreign = lent.find(({ user_id }) => people.has(runsAs(runAs, user_id)));
+  if (!foreign) return;
+  const maker = await usernameOf(db, foreign.user_id);
+  const owner = people.get(runsAs(runAs, foreign.user_id));
+  throw new ApiError(
+    "wrong_state",
+    `The newest ${foreign.name ?? foreign.id} is ${maker}'s and would run with the rights and credentials of ${owner}, whom ${template.name} was handed over to. ${owner} runs it as a job of their own first, or the schedule is handed over to the team's service account.`,
+  );
+}
+
+/**
+ * What is set on a template was set by whoever all its jobs run as. Beside a job of somebody else it would run with that
  * person's rights.
  */
 async function requireNoForeignCode(
@@ -75,10 +97,12 @@ async function requireNoForeignCode(
   const { requirements, repository, files, credentials_names } = readSettings(template);
   if ([requirements, repository, files, credentials_names].every((set) => set === null) && template.environment === "")
     return;
+  const runAs = readRunAs(template);
   const [first] = await getShortJobs(db, own.slice(0, 1));
-  const foreign = added.find(({ user_id }) => user_id !== first?.user_id);
+  const setBy = first && runsAs(runAs, first.user_id);
+  const foreign = added.find(({ user_id }) => runsAs(runAs, user_id) !== setBy);
   if (!foreign) return;
-  const owner = await usernameOf(db, foreign.user_id);
+  const owner = await usernameOf(db, runsAs(runAs, foreign.user_id));
   throw new ApiError(
     "wrong_state",
     `The newest ${foreign.name ?? foreign.id} is ${owner}'s and would run with ${owner}'s rights, with the requirements, repository, environment, files or credentials that were set on ${template.name}. Take those settings back first, or let ${owner} make the schedule.`,

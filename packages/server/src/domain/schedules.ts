@@ -20,9 +20,9 @@ import {
   updateSchedule,
 } from "../store/schedules.ts";
 import type { Db, Store } from "../store/store.ts";
-import { getUser } from "../store/users.ts";
 import { audit } from "./audit.ts";
 import { iso } from "./clock.ts";
+import { giveSchedule } from "./hand-over.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { makeTemplate } from "./new-pipeline.ts";
 import { newerScripts } from "./newer-scripts.ts";
@@ -31,6 +31,7 @@ import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "./quotas.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
+import { type Owned, ownersOf } from "./schedule-owners.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
@@ -48,10 +49,11 @@ const runsTold = 5;
 
 export async function createTeamSchedule(
   context: SchedulesContext,
-  { principal, actor, team }: Call,
+  call: Call,
   input: CreatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
+  const { principal, actor, team } = call;
   const times = readTimes(input, { start_after: null, cron_expression: null, timezone: "UTC" });
   const name = readName(input.schedule_name);
   const row = {
@@ -77,10 +79,22 @@ export async function createTeamSchedule(
     const template = await makeTemplate(db, context.keys, own, id, now);
     await updateSchedule(db, id, { pipeline_id: template });
     await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
+    await giveTo(db, call, await requireSchedule(db, team, id), input, now);
     return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
   });
   context.signals.schedules.wake();
   return schedule;
+}
+
+/** Where a new owner is named. */
+async function giveTo(
+  db: Db,
+  call: Call,
+  row: ScheduleRow,
+  { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
+  now: number,
+): Promise<void> {
+  if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
 }
 
 function readName(text: string): string {
@@ -119,10 +133,11 @@ function refuseUnknown(team: Team, id: number): never {
 
 export async function updateTeamSchedule(
   context: SchedulesContext,
-  { actor, team }: Call,
+  call: Call,
   input: UpdatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
+  const { actor, team } = call;
   const schedule = await context.store.write(async (db) => {
     const row = await holdSchedule(db, team, input.schedule_id);
     const changes = changesOf(row, input, now);
@@ -133,7 +148,8 @@ export async function updateTeamSchedule(
     if (typeof input.pause_pipeline === "boolean")
       await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
     await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input, taken) }, now);
-    return scheduleDocument(db, context, team, { ...row, ...changes, updated_at: iso(now) });
+    await giveTo(db, call, row, input, now);
+    return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id));
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
   return schedule;
@@ -208,22 +224,21 @@ export async function listTeamSchedules(
   const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
   if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
   const rows = await listSchedules(store.db, team.id, after?.name, listPart);
+  const owned = await ownersOf(store.db, team.id, rows);
   const newer = await newerScripts(
     store.db,
     rows.map(({ pipeline_id }) => pipeline_id),
   );
   return {
-    schedules: rows.map(({ username, first_name, last_name, ...row }) =>
-      itemOf(row, newer, { username, first_name, last_name }),
-    ),
+    schedules: rows.map((row) => itemOf(row, owned(row), newer)),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
 
 const itemOf = (
   row: ScheduleRow,
+  owned: Owned,
   newer: Awaited<ReturnType<typeof newerScripts>>,
-  createdBy: PipelineScheduleItem["created_by"],
 ): PipelineScheduleItem => ({
   id: row.id,
   schedule_name: row.name,
@@ -241,7 +256,7 @@ const itemOf = (
   waiting_since: row.waiting_since,
   fired: row.fired,
   last_error: row.last_error,
-  created_by: createdBy,
+  ...owned,
 });
 
 async function scheduleDocument(
@@ -257,10 +272,9 @@ async function scheduleDocument(
   };
   const template = await documentOf(row.pipeline_id);
   if (!template) return refuseUnknown(team, row.id);
-  const creator = await getUser(db, row.user_id);
-  const { username = "", first_name = "", last_name = "" } = creator ?? {};
+  const owned = await ownersOf(db, team.id, [row]);
   return {
-    ...itemOf(row, await newerScripts(db, [row.pipeline_id]), { username, first_name, last_name }),
+    ...itemOf(row, owned(row), await newerScripts(db, [row.pipeline_id])),
     next_runs: runsFrom(row, row.next_run, runsTold),
     latest_run: await documentOf(row.latest_pipeline_id),
     pipeline: template,

@@ -37,6 +37,7 @@ export async function createSignInLink(store: Store, username: string, now: numb
   const user = await findUser(store.db, username);
   if (!user) throw new Error(`There is no user ${username}.`);
   if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
+  if (user.service_team_id !== null) throw new Error(`${username} is a service account: nobody signs in as it.`);
   const secret = newSecret();
   await store.write(async (db) => {
     await insertSignInLink(db, hashSecret(secret), user.id, iso(now + linkHours * 3_600_000));
@@ -52,7 +53,7 @@ export async function beginSession(store: Store, linkSecret: string, entrance: E
   return store.write(async (db) => {
     const link = await useSignInLink(db, hash, iso(now));
     const user = link && (await getUser(db, link.user_id));
-    if (!user || user.disabled_at) throw badLink();
+    if (!user || user.disabled_at || user.service_team_id !== null) throw badLink();
     return openSession(db, user, { via: "sign-in link", ...entrance }, now);
   });
 }

@@ -14,6 +14,7 @@ import { fireTask } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import { noteAbsence, taskOwner } from "./task-owners.ts";
 import { nextTick } from "./ticks.ts";
 
 export interface TaskFiringContext {
@@ -40,15 +41,19 @@ export async function fireTaskTick(
   if (!task) return undefined;
   const { cron_expression: cron } = readSpec(task);
   const next = cron ? nextTick(cron, "UTC", now) : undefined;
-  const why = await refusal(db, task.team_id, id, quotas);
+  const owner = await taskOwner(db, task);
+  const why = owner.absent ?? (await refusal(db, task.team_id, id, quotas));
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
-    return (await postponeTask(db, id, tick, later)) ? refused : undefined;
+    if (!(await postponeTask(db, id, tick, later))) return undefined;
+    await noteAbsence(db, task, owner, now);
+    return refused;
   }
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return undefined;
-  await fireTask(db, keys, task, now);
+  await noteAbsence(db, task, owner, now);
+  await fireTask(db, keys, owner.original, now);
   if (next === undefined)
     await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
   return { outcome: "fired" };

@@ -17,7 +17,7 @@ import { findToken, insertToken, listTokens, revokeToken, type TokenRow } from "
 import { findUser } from "../store/users.ts";
 import { type Actor, audit, operator } from "./audit.ts";
 import { day, iso } from "./clock.ts";
-import { type Principal, requireScope } from "./principals.ts";
+import { type Principal, refuseServiceAccount, requireScope } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 import { existingUser } from "./users.ts";
 
@@ -32,7 +32,7 @@ interface Grant {
 }
 
 /** Inside a write: writes the token's hash and returns the token, the only time that it is seen. */
-export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number) {
+export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number, team?: { readonly id: number }) {
   const secret = newSecret("isat_");
   const id = await insertToken(db, {
     user_id: grant.userId,
@@ -46,7 +46,7 @@ export async function mintToken(db: Db, actor: Actor, grant: Grant, now: number)
     revoked_at: null,
   });
   const detail = `for ${grant.username}: ${grant.scopes.join(" ")}`;
-  await audit(db, actor, { action: "token.create", target: `${id} ${grant.name}`, detail }, now);
+  await audit(db, actor, { action: "token.create", team, target: `${id} ${grant.name}`, detail }, now);
   return { id, secret };
 }
 
@@ -101,6 +101,7 @@ export async function createToken(
   wishes: TokenWishes,
   now: number,
 ): Promise<NewToken> {
+  await refuseServiceAccount(store.db, principal, "make tokens: an admin of its team does");
   const grant: Grant = {
     userId: principal.userId,
     username: principal.username,
@@ -112,13 +113,13 @@ export async function createToken(
   return store.write(async (db) => {
     const { id, secret } = await mintToken(db, actor, grant, now);
     const row = await findToken(db, id, iso(now));
-    const [token] = row ? await describe(db, [row], principal) : [];
+    const [token] = row ? await describeTokens(db, [row], principal) : [];
     if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");
     return { ...token, access_token: secret };
   });
 }
 
-function scopesWithin({ scopes }: Principal, texts: readonly string[]): Scope[] {
+export function scopesWithin({ scopes }: Principal, texts: readonly string[]): Scope[] {
   if (texts.length === 0) return [...scopes];
   const asked = readScopes(texts);
   const beyond = asked.filter((scope) => !permits(scopes, scope));
@@ -144,7 +145,7 @@ export function teamsWithin({ teams, via }: Principal, names: readonly string[])
 }
 
 /** The earlier of what is asked and the end of the token in use. */
-function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
+export function endWithin({ via }: Principal, days: number | undefined, now: number): string | null {
   const own = via.kind === "token" ? via.expiresAt : null;
   if (days === undefined) return own;
   const asked = iso(now + days * day);
@@ -173,7 +174,7 @@ export async function readTokens(
     limit: listPart,
   });
   return {
-    tokens: await describe(db, rows, principal),
+    tokens: await describeTokens(db, rows, principal),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
@@ -188,7 +189,7 @@ async function whoseTokens(db: Db, principal: Principal, query: TokenQuery): Pro
   return query.username === undefined ? undefined : (await existingUser(db, query.username)).id;
 }
 
-async function describe(db: Db, rows: readonly TokenRow[], { via }: Principal): Promise<Token[]> {
+export async function describeTokens(db: Db, rows: readonly TokenRow[], { via }: Principal): Promise<Token[]> {
   const reach = new Map(
     rows.map((row) => [row.id, row.team_ids === null ? null : (JSON.parse(row.team_ids) as number[])]),
   );

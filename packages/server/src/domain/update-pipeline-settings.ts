@@ -1,10 +1,10 @@
 /** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
-import { ApiError, invalid, type Pipeline, type UpdatePipelineSettingsInput } from "@millrace/contract";
+import { ApiError, invalid, type Pipeline, roleIncludes, type UpdatePipelineSettingsInput } from "@millrace/contract";
 import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../store/jobs.ts";
 import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../store/pipelines.ts";
 import { requeueAs } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
-import { usernameOf } from "../store/users.ts";
+import { serviceAccountOf, usernameOf } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { resolveCluster } from "./clusters.ts";
 import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryption.ts";
@@ -23,9 +23,10 @@ import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 import { requirePerson } from "./principals.ts";
 import { requireRoomForTexts } from "./quotas.ts";
+import { allInNameOf } from "./run-as.ts";
 
 /** A run, the job that it repeats, and how it stands. */
-interface Repeated {
+export interface Repeated {
   readonly run: RunState;
   readonly original: ShortJob;
 }
@@ -74,13 +75,15 @@ const changedFields = ({
     .filter(([, value]) => value != null)
     .map(([name]) => name);
 
-async function runsWithOriginals(db: Db, { id }: PipelineRow): Promise<Repeated[]> {
-  const runs = await runsOf(db, id);
+/** The originals as they are repeated. */
+export async function runsWithOriginals(db: Db, pipeline: PipelineRow): Promise<Repeated[]> {
+  const runs = await runsOf(db, pipeline.id);
   const originals = await getShortJobs(
     db,
     runs.map(({ job_id }) => job_id),
   );
-  const byId = new Map(originals.map((original) => [original.id, original]));
+  const repeated = await allInNameOf(db, pipeline, originals);
+  const byId = new Map(repeated.map((original) => [original.id, original]));
   return runs.flatMap((run) => {
     const original = byId.get(run.job_id);
     return original ? { run, original } : [];
@@ -170,9 +173,16 @@ const bringsCode = (input: UpdatePipelineSettingsInput) =>
     (value) => value != null,
   );
 
-/** A run has all rights of whoever made its original, through the token that it is given: nobody else may put code beside it. */
-async function requireOwnRuns(db: Db, { principal }: Call, repeated: readonly Repeated[]): Promise<void> {
-  const other = repeated.find(({ original }) => original.user_id !== principal.userId);
+/**
+ * A run has all rights of whoever made its original, or took it over, through the token that it is given: nobody else may
+ * put code beside it. Admins of the team, and no job of theirs, act for its service account.
+ */
+async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: readonly Repeated[]): Promise<void> {
+  const isAdmin = roleIncludes(team.role, "admin") && principal.via.kind !== "job";
+  const service = isAdmin ? await serviceAccountOf(db, team.id) : undefined;
+  const other = repeated.find(
+    ({ original }) => original.user_id !== principal.userId && original.user_id !== service?.id,
+  );
   if (!other) return;
   const owner = await usernameOf(db, other.original.user_id);
   throw new ApiError(

@@ -8,6 +8,7 @@ import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { checkName } from "./names.ts";
 import { hashPassword } from "./passwords.ts";
+import { type Handover, handOverWork } from "./succession.ts";
 
 type NewUser = RouteInput<typeof routes.createUser>["body"];
 type UserChanges = RouteInput<typeof routes.updateUser>["body"];
@@ -41,6 +42,7 @@ async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {
     has_password: row.password_hash !== null,
     created_at: row.created_at,
     disabled_at: row.disabled_at,
+    service_account: row.service_team_id !== null,
     teams: teams.filter(({ user_id }) => user_id === row.id).map(({ name, role }) => ({ name, role })),
   }));
 }
@@ -89,9 +91,10 @@ export async function addUser(db: Db, actor: Actor, user: Addition, now: number)
   return id;
 }
 
+/** With a handover: all that runs in their name changes hands in the same write. */
 export async function changeUser(
   store: Store,
-  actor: Actor,
+  { actor, principal }: Omit<Handover, "to" | "force">,
   username: string,
   input: UserChanges,
   now: number,
@@ -100,12 +103,27 @@ export async function changeUser(
   const passwordHash = input.password ? await hashPassword(input.password, await owner()) : undefined;
   return store.write(async (db) => {
     const row = await existingUser(db, username);
+    if (row.service_team_id !== null) refusePerson(row, input);
+    if (typeof input.transfer_to === "string")
+      await handOverWork(
+        db,
+        { actor, principal, to: input.transfer_to, force: input.force === true },
+        row,
+        undefined,
+        now,
+      );
     if (input.is_admin === false || input.disabled === true) await keepAnAdministrator(db, row);
     await changeFields(db, actor, row, input, now);
     if (input.disabled !== undefined && input.disabled !== null) await setDisabled(db, actor, row, input.disabled, now);
     if (passwordHash) await setPassword(db, actor, row, passwordHash, now);
     return readUser(db, username);
   });
+}
+
+/** Nobody signs in as a service account, so it administers nothing. */
+function refusePerson({ username }: UserRow, { is_admin, password }: UserChanges): void {
+  if (is_admin || password)
+    throw new ApiError("wrong_state", `${username} is a service account: it has no password, and administers nothing.`);
 }
 
 async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at }: UserRow): Promise<void> {
@@ -151,6 +169,8 @@ export async function setPassword(
 
 /** For whoever may open the store itself. */
 export async function setAdminPassword(store: Store, actor: Actor, username: string, password: string, now: number) {
-  const passwordHash = await hashPassword(password, await existingUser(store.db, username));
+  const user = await existingUser(store.db, username);
+  refusePerson(user, user.service_team_id === null ? {} : { password });
+  const passwordHash = await hashPassword(password, user);
   await store.write(async (db) => setPassword(db, actor, await existingUser(db, username), passwordHash, now));
 }

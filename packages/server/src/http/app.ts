@@ -41,7 +41,9 @@ import { profileRoutes } from "./profile.ts";
 import { isTrusted } from "./proxies.ts";
 import { answerAndClose } from "./raw-answers.ts";
 import { scheduleRoutes } from "./schedules.ts";
+import { serviceAccountRoutes } from "./service-accounts.ts";
 import { sourceRoutes } from "./sources.ts";
+import { successionRoutes } from "./succession.ts";
 import { systemRoutes } from "./system.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
@@ -98,6 +100,8 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   teamRoutes(app, context);
   datasetCopyRoutes(app, context);
   membershipRoutes(app, context);
+  serviceAccountRoutes(app, context);
+  successionRoutes(app, context);
   invitationRoutes(app, context);
   auditRoutes(app, context);
   systemRoutes(app, context);

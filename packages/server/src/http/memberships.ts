@@ -16,8 +16,10 @@ export function membershipRoutes(app: FastifyInstance, context: HttpContext): vo
     changeRole(store, actor, team, params.username, body.role, clock.now()),
   );
 
-  register(app, context, routes.removeMember, async ({ actor, team, params }) => {
-    await removeMember(store, actor, team, params.username, clock.now());
+  register(app, context, routes.removeMember, async ({ actor, principal, team, params, query }) => {
+    const { transfer_to: to, force = false } = query;
+    const handover = to === undefined ? undefined : { actor, principal, to, force };
+    await removeMember(store, actor, team, params.username, clock.now(), handover);
     return { message: `${params.username} is no longer in the team ${team.name}.` };
   });
 }

@@ -14,7 +14,7 @@ export function userRoutes(app: FastifyInstance, context: HttpContext): void {
 
   register(app, context, routes.getUser, ({ params }) => readUser(store.db, params.username));
 
-  register(app, context, routes.updateUser, ({ actor, params, body }) =>
-    changeUser(store, actor, params.username, body, clock.now()),
+  register(app, context, routes.updateUser, ({ actor, principal, params, body }) =>
+    changeUser(store, { actor, principal }, params.username, body, clock.now()),
   );
 }

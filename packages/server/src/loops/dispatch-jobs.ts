@@ -294,7 +294,7 @@ const whoseStore = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =
 
 const storeUse = ({ teamStores }: DispatchContext, job: JobRow, spec: JobSpecFields, username: string): StoreUse => ({
   ...teamStores.use(job.team_id),
-  home: homeOf(username),
+  home: homeOf(spec.home ?? username),
   createdAt: spec.created_at,
   workers: spec.workers,
   runGroupId: spec.run_group_id ?? job.id,

@@ -56,5 +56,5 @@ function report({ log, metrics, signals }: TasksContext, job: string, fired: Tas
   }
   const { team, why, next } = fired;
   metrics.ticksSkipped.add({ team: String(team) });
-  log.warn({ job, team, why, next }, "the task did not fire: a quota of its team is used up");
+  log.warn({ job, team, why, next }, "the task did not fire");
 }

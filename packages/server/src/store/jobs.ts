@@ -310,6 +310,17 @@ export async function rewriteJob(
   return putJobTexts(db, [{ job, split }]);
 }
 
+/** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */
+export async function reassignJob(
+  db: Db,
+  id: string,
+  changes: Pick<JobRow, "user_id" | "scopes" | "spec">,
+  states: readonly JobStatus[],
+): Promise<boolean> {
+  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}
+
 export async function newestJobId(db: Db): Promise<string | undefined> {
   const row = await db.selectFrom("jobs").select("id").orderBy("id", "desc").limit(1).executeTakeFirst();
   return row?.id;

@@ -26,7 +26,7 @@ const members = (db: Db, teamId: number) =>
     .selectFrom("memberships")
     .innerJoin("users", "users.id", "memberships.user_id")
     .select(["users.id", "users.username", "users.first_name", "users.last_name", "users.disabled_at"])
-    .select("memberships.role")
+    .select(["memberships.role", "users.service_team_id"])
     .where("memberships.team_id", "=", teamId);
 
 export const membersOf = (db: Db, teamId: number) => members(db, teamId).orderBy("users.username").execute();
@@ -63,10 +63,4 @@ export async function hasOtherAdmin(db: Db, teamId: number, userId: number): Pro
     .where("memberships.user_id", "!=", userId)
     .where("users.disabled_at", "is", null);
   return (await others.limit(1).executeTakeFirst()) !== undefined;
-}
-
-/** Undefined: not in the team. */
-export async function roleOf(db: Db, teamId: number, userId: number): Promise<Role | undefined> {
-  const query = db.selectFrom("memberships").select("role").where("team_id", "=", teamId);
-  return (await query.where("user_id", "=", userId).executeTakeFirst())?.role;
 }

@@ -25,6 +25,7 @@ const migrations: readonly Migration[] = [
   taskQuotas,
   roomQuotas,
   scriptsThatMove,
+  serviceAccounts,
 ];
 
 /** The version of the schema that this program writes. */
@@ -249,6 +250,18 @@ async function scriptsThatMove(db: Kysely<Tables>): Promise<void> {
   await run(db, [
     `update dataset_versions set origin_job_id = (select coalesce(origin_id, id) from jobs where jobs.id = coalesce(dataset_versions.job_id, ${creator}) and jobs.team_id = dataset_versions.team_id)`,
     `create index dataset_versions_by_origin on dataset_versions (dataset_id, origin_job_id) where origin_job_id is not null`,
+  ]);
+}
+
+/** Accounts that are nobody's; and as whom tasks and pipelines run that were handed over. */
+async function serviceAccounts(db: Kysely<Tables>): Promise<void> {
+  await run(db, [
+    `alter table users add column service_team_id integer`,
+    `create unique index users_by_service_team on users (service_team_id) where service_team_id is not null`,
+    `alter table pipelines add column run_as text not null default ''`,
+    `alter table tasks add column run_as text not null default ''`,
+    `alter table schedules add column created_by integer`,
+    `create index pipelines_unfinished on pipelines (team_id, id) where status in ('RUNNING', 'PAUSED')`,
   ]);
 }
 

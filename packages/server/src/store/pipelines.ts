@@ -214,7 +214,7 @@ export function listPipelines(
   let query = db
     .selectFrom("pipelines")
     .select(["id", "team_id", "user_id", "name", "status", "is_template", "schedule_id", "triggered_from"])
-    .select(["open_runs", "created_at", "updated_at", "finished_at"])
+    .select(["open_runs", "run_as", "created_at", "updated_at", "finished_at"])
     .select([
       ifShort("environment", 2 * answerLimits.listed).as("environment"),
       ifShort("datasets").as("datasets"),

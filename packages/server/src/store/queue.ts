@@ -2,7 +2,7 @@
 import type { Insertable } from "kysely";
 import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
-import type { Db } from "./store.ts";
+import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
 type NewRow = Insertable<Tables["queue"]>;
@@ -49,6 +49,12 @@ export async function headOfQueueWithout(db: Db, clusterId: number, limit: numbe
     .flatMap(({ rows }) => rows)
     .sort((a, b) => a.priority - b.priority || (a.job_id < b.job_id ? -1 : 1))
     .slice(0, limit);
+}
+
+/** Until the end of the write nobody starts it. False: it does not wait any more. */
+export async function holdQueued(db: Db, jobId: string): Promise<boolean> {
+  const query = db.selectFrom("queue").select("job_id").where("job_id", "=", jobId);
+  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst()) !== undefined;
 }
 
 const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>

@@ -32,14 +32,17 @@ export const findSchedule = (db: Db, teamId: number, id: number): Promise<Schedu
 export const findScheduleByName = (db: Db, teamId: number, name: string): Promise<ScheduleRow | undefined> =>
   db.selectFrom("schedules").selectAll().where("team_id", "=", teamId).where("name", "=", name).executeTakeFirst();
 
-/** The first ones by name, after this one, each with who made it. */
-export function listSchedules(db: Db, teamId: number, after: string | undefined, limit: number) {
+/** The first ones by name, after this one. */
+export function listSchedules(
+  db: Db,
+  teamId: number,
+  after: string | undefined,
+  limit: number,
+): Promise<ScheduleRow[]> {
   const query = db
     .selectFrom("schedules")
-    .innerJoin("users", "users.id", "schedules.user_id")
     .selectAll("schedules")
     .select(beginning<string | null>("last_error").as("last_error"))
-    .select(["users.username", "users.first_name", "users.last_name"])
     .where("schedules.team_id", "=", teamId)
     .orderBy("schedules.name")
     .limit(limit);

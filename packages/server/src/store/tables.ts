@@ -39,7 +39,7 @@ export interface Tables {
   queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
   /** Jobs that fire others: when next. */
-  tasks: { job_id: string; team_id: number; next_run: string; fired: number };
+  tasks: { job_id: string; team_id: number; next_run: string; fired: number; run_as: Generated<string> };
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
   /** Tags of jobs, for finding them; the job's own list is in its spec. */
   job_tags: { team_id: number; tag: string; job_id: string };
@@ -83,6 +83,8 @@ interface UsersTable {
   created_at: string;
   /** From then on no token, session or password of this user works. */
   disabled_at: string | null;
+  /** The team whose service account this is; null: a person. */
+  service_team_id: Generated<number | null>;
 }
 
 interface TeamsTable {
@@ -396,6 +398,8 @@ interface PipelinesTable {
   error_stack: string | null;
   /** Runs whose jobs have not ended: at 0 it is over. Kept, so that the end of a job need not count them. */
   open_runs: number;
+  /** As whom its runs run, where that is not who made the originals: domain/run-as.ts. Empty: nobody else. */
+  run_as: Generated<string>;
   created_at: string;
   updated_at: string;
   finished_at: string | null;
@@ -417,7 +421,10 @@ interface PipelineRunsTable {
 interface SchedulesTable {
   id: Generated<number>;
   team_id: number;
+  /** Its owner. */
   user_id: number;
+  /** Who made it, where the owner is somebody else now. */
+  created_by: Generated<number | null>;
   name: string;
   /** Its template. */
   pipeline_id: string;

@@ -1,7 +1,7 @@
 /** Tasks: jobs that fire others at their time. */
 import type { JobRow } from "./jobs.ts";
 import { prepared } from "./prepared.ts";
-import type { Db } from "./store.ts";
+import { type Db, isPostgres } from "./store.ts";
 
 export const insertTask = (db: Db, { id, team_id }: Pick<JobRow, "id" | "team_id">, nextRun: string) =>
   db.insertInto("tasks").values({ job_id: id, team_id, next_run: nextRun, fired: 0 }).execute();
@@ -18,6 +18,22 @@ const next = prepared<{ jobId: string }>()((db, value) =>
 );
 export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =>
   (await next(db, { jobId })).rows[0]?.next_run ?? null;
+
+/** As whom it fires; empty: as who made it. Nobody changes that until the end of the write. Undefined: it is no task any more. */
+export const lockTaskRunAs = async (db: Db, jobId: string): Promise<string | undefined> => {
+  const query = db.selectFrom("tasks").select("run_as").where("job_id", "=", jobId);
+  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.run_as;
+};
+
+/** Why it does not fire, shown with its job. */
+export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
+  db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
+
+/** False: it is no task any more. */
+export async function setTaskRunAs(db: Db, jobId: string, runAs: string): Promise<boolean> {
+  const query = db.updateTable("tasks").set({ run_as: runAs }).where("job_id", "=", jobId);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}
 
 const teamsWithDue = prepared<{ now: string }>()((db, value) =>
   db

@@ -47,9 +47,11 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     ...(await makePipeline(server, client, job.id, name)),
   };
   const scheduled = await makeSchedule(client, made.pipeline_name);
+  const service = await makeServiceAccount(client, team);
   const knownToStrangers: Known = {
     ...made,
     ...scheduled,
+    ...service,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -60,6 +62,7 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     invitation_id: "1",
     name,
     values: { SETTING: mark },
+    query: "true",
     query_type: "SHELL",
     password,
     code: "not-a-code",
@@ -120,6 +123,14 @@ async function makeSchedule(client: Client, pipeline_name: string) {
   const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
   const { schedule } = await client.call(routes.createSchedule, { body });
   return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
+}
+
+/** To whom things can be handed over, with a token. */
+async function makeServiceAccount(client: Client, team_name: string) {
+  const params = { team_name };
+  const { username } = await client.call(routes.createServiceAccount, { params, body: {} });
+  const token = await client.call(routes.createServiceToken, { params, body: { token_name: `${mark} service` } });
+  return { owner: username, service_token_id: String(token.id) };
 }
 
 async function secretsOf(client: Client, team_name: string) {

@@ -1,0 +1,48 @@
+/** The unmodified library in jobs that were handed over: datasets keep their names, whoever the jobs run as. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { createClient, routes } from "@millrace/contract";
+import { ClientSuite } from "./support/client-suite.ts";
+import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
+import { python, readJob, runJob } from "./support/jobs.ts";
+import { until } from "./support/millrace.ts";
+
+describe("scripts of somebody who left", { skip: await whyNoDatachain() }, () => {
+  const suite = ClientSuite.use(withLibrary);
+
+  test("go on reading and saving short names where they lay, as the team's service account", async () => {
+    const { api, server } = suite;
+    const team = { team_name: "main" };
+    await api.call(routes.createServiceAccount, { params: team, body: {} });
+    await api.call(routes.createUser, { body: { username: "ann" } });
+    await api.call(routes.addMember, { params: team, body: { username: "ann", role: "editor" } });
+    const ann = createClient({ url: server.url, token: await server.token("--user", "ann"), team: "main" });
+    await runJob(ann, python("import datachain as dc\ndc.read_values(n=[1, 2, 3]).save('source')\n"));
+    const last = "import datachain as dc\ndc.read_dataset('source').map(m=lambda n: n + 1, output=int).save('final')\n";
+    assert.equal((await runJob(ann, python(last))).job.status, "COMPLETE");
+
+    const body = { datasets: ["final"], review: true };
+    const { pipeline } = await ann.call(routes.triggerPipeline, { body });
+    const times = { schedule_name: "nightly", pipeline_name: pipeline.name, cron_expression: "@yearly" };
+    const { schedule } = await ann.call(routes.createSchedule, { body: times });
+    await ann.call(routes.cancelPipeline, { body: { name: pipeline.name } });
+    const leave = { disabled: true, transfer_to: "main-service" };
+    await api.call(routes.updateUser, { params: { username: "ann" }, body: leave });
+    const now = { schedule_id: schedule.id, cron_expression: "", start_after: "2020-01-01T00:00:00Z" };
+    await api.call(routes.updateSchedule, { body: now });
+
+    const { latest_run } = await until("its run", async () => {
+      const found = await api.call(routes.getSchedule, { query: { schedule_id: schedule.id } });
+      return found.latest_run && found.latest_run.status !== "RUNNING" ? found : undefined;
+    });
+    assert.deepEqual([latest_run?.status, latest_run?.error_message], ["COMPLETED", null]);
+    const made: string[] = [];
+    for (const { created_job_id } of latest_run?.job_runs ?? []) {
+      const job_id = created_job_id ?? "";
+      assert.equal((await readJob(api, job_id)).created_by, "main-service");
+      const { dataset_versions } = await api.call(routes.datasetJobVersions, { query: { job_id } });
+      made.push(...dataset_versions.map(({ dataset_name, version }) => `${dataset_name}@${version}`));
+    }
+    assert.deepEqual(made, ["@ann.default.source@1.0.1", "@ann.default.final@1.0.1"]);
+  });
+});

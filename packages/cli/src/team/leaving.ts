@@ -1,0 +1,77 @@
+/** Somebody is disabled or leaves a team: what runs in their name is said first, and what becomes of it. */
+import type { Work } from "@millrace/contract";
+import { CliError } from "../errors.ts";
+import type { Output } from "../output.ts";
+
+export interface LeavingFlags {
+  readonly "transfer-to": string | undefined;
+  readonly "dry-run": boolean;
+  readonly yes: boolean;
+}
+
+/** What the request says of a new owner. Whoever said yes has read which credentials are missing. */
+export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
+  to === undefined ? {} : { transfer_to: to, force: true };
+
+/** Says what will stop or change hands, and asks where there is such. False: it was only to be looked at. */
+export async function agreeToLeave(
+  username: string,
+  work: Work,
+  flags: LeavingFlags,
+  output: Output,
+): Promise<boolean> {
+  const to = flags["transfer-to"];
+  if (work.transfer_refused !== null) throw new CliError(work.transfer_refused);
+  const said = [...whatRuns(username, work), ...whatBecomes(work, to)].join("\n");
+  if (flags["dry-run"]) {
+    output.print(said === "" ? `Nothing runs in the name of ${username}` : said);
+    return false;
+  }
+  const changes = work.tasks.length + work.pipelines.length + stoppable(work).length > 0;
+  if (flags.yes || !changes) {
+    if (said !== "") output.note(said);
+    return true;
+  }
+  const { askToProceed } = await import("../prompt.ts");
+  await askToProceed(said, { hasDryRun: true });
+  return true;
+}
+
+const stoppable = ({ schedules }: Work) => schedules.filter(({ runs }) => runs > 0);
+const count = (runs: number) => (runs === 1 ? "one run" : `${runs} runs`);
+
+/** A line for each thing that runs as this person. */
+function whatRuns(username: string, work: Work): string[] {
+  const lines = [
+    ...work.schedules.map(({ team, name, next_run, runs }) => {
+      const what = runs === 0 ? "owned, runs as others" : `${count(runs)} as ${username}`;
+      return `  schedule ${name} (team ${team}, next ${next_run ?? "never"}): ${what}`;
+    }),
+    ...work.tasks.map(
+      ({ team, id, name, cron_expression, next_run }) =>
+        `  task ${name ?? id} (team ${team}, ${cron_expression ?? "once"}, next ${next_run})`,
+    ),
+    ...work.pipelines.map(
+      ({ team, name, status, runs }) => `  pipeline ${name} (team ${team}, ${status}): ${count(runs)} not begun`,
+    ),
+    ...work.jobs.map(({ team, id, name, status }) => `  job ${name ?? id} (team ${team}, ${status}): goes on`),
+    ...work.tokens.map(({ id, name, last_used_at }) => `  token ${id} '${name}', last used ${last_used_at ?? "never"}`),
+  ];
+  return lines.length === 0 ? [] : [`In the name of ${username}:`, ...lines];
+}
+
+function whatBecomes(work: Work, to: string | undefined): string[] {
+  const sets = work.credentials.map(({ name, team, replaced_by: then }) => {
+    const whose = { own: `${to}'s own will be used`, team: "the team's will be used", missing: `${to} has none` };
+    const after =
+      then === null ? "" : `: ${whose[then]}${then === "missing" ? ", so runs that name it will fail" : ""}`;
+    return `Own credentials ${name} (team ${team})${after}.`;
+  });
+  const changes = work.tasks.length + work.pipelines.length + work.schedules.length;
+  if (changes === 0) return sets;
+  if (to !== undefined) return [...sets, `Schedules, tasks and pipelines of these will be ${to}'s.`];
+  const stops = work.tasks.length + work.pipelines.length + stoppable(work).length > 0;
+  return stops
+    ? [...sets, "Schedules, tasks and pipelines of these will stop, and say why. Hand them over: --transfer-to USER."]
+    : sets;
+}

@@ -1,0 +1,75 @@
+/** Service accounts: a user of a team that is no person, so that nobody's leaving stops what runs at night. */
+import { fieldLimits } from "./limits.ts";
+import { Member } from "./memberships.ts";
+import { defineRoute } from "./routes.ts";
+import { ActionFeedback, Days, maybe, Name, oneOf } from "./schema.ts";
+import { TeamParams, teamAccess } from "./teams.ts";
+import { NewToken, Token } from "./tokens.ts";
+import { Type } from "./type.ts";
+
+const write = { ...teamAccess("write", "admin"), people: true } as const;
+
+/** It signs in nowhere, so it administers nothing. */
+export const serviceRoles = ["viewer", "editor"] as const;
+
+export const createServiceAccount = defineRoute({
+  id: "createServiceAccount",
+  method: "POST",
+  path: "/api/teams/{team_name}/service-account",
+  tag: "Teams",
+  summary: "Make the service account of a team: no password, no sign-in, its tokens are made by the team's admins",
+  access: write,
+  params: TeamParams,
+  body: Type.Object({
+    account_name: maybe({ ...Name, description: "its user name; default: TEAM-service" } as typeof Name),
+    role: maybe(oneOf(serviceRoles, { description: "default: editor" })),
+  }),
+  response: Member,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const listServiceTokens = defineRoute({
+  id: "listServiceTokens",
+  method: "GET",
+  path: "/api/teams/{team_name}/service-account/tokens",
+  tag: "Teams",
+  summary: "List the tokens of a team's service account that work, the newest thousand",
+  access: { ...teamAccess("read", "admin"), people: true },
+  params: TeamParams,
+  response: Type.Array(Token),
+  errors: ["not_found"],
+});
+
+export const createServiceToken = defineRoute({
+  id: "createServiceToken",
+  method: "POST",
+  path: "/api/teams/{team_name}/service-account/tokens",
+  tag: "Teams",
+  summary: "Make a token of a team's service account; it reaches no further than the caller's, and never has ADMIN",
+  access: write,
+  params: TeamParams,
+  body: Type.Object({
+    token_name: Type.String({ minLength: 1, maxLength: 255 }),
+    scopes: maybe(
+      Type.Array(Type.String({ maxLength: fieldLimits.name }), {
+        maxItems: 50,
+        description: "default: those of the caller, without ADMIN",
+      }),
+    ),
+    expires_in_days: maybe(Days),
+  }),
+  response: NewToken,
+  errors: ["not_found"],
+});
+
+export const revokeServiceToken = defineRoute({
+  id: "revokeServiceToken",
+  method: "DELETE",
+  path: "/api/teams/{team_name}/service-account/tokens/{service_token_id}",
+  tag: "Teams",
+  summary: "Revoke a token of a team's service account",
+  access: write,
+  params: Type.Object({ ...TeamParams.properties, service_token_id: Type.String({ pattern: "^\\d{1,9}$" }) }),
+  response: ActionFeedback,
+  errors: ["not_found"],
+});

@@ -1,0 +1,36 @@
+/** As whom a task fires, and what is written down where that user cannot run jobs any more. */
+import type { ShortJob } from "../store/jobs.ts";
+import type { Db } from "../store/store.ts";
+import { lockTaskRunAs, setTaskError } from "../store/tasks.ts";
+import { usernameOf } from "../store/users.ts";
+import { audit } from "./audit.ts";
+import { absentCreator } from "./pipeline-sources.ts";
+import { inNameOf } from "./run-as.ts";
+
+interface TaskOwner {
+  /** The task as its next job is made from it. */
+  readonly original: ShortJob;
+  /** Why it cannot fire; null: nothing is in the way. */
+  readonly absent: string | null;
+}
+
+/** Until the end of the write nobody hands it over. */
+export async function taskOwner(db: Db, task: ShortJob): Promise<TaskOwner> {
+  const original = await inNameOf(db, { run_as: (await lockTaskRunAs(db, task.id)) ?? "" }, task);
+  const absent = await absentCreator(db, [original]);
+  return {
+    original: { ...original, error_message: null },
+    absent: absent === undefined ? null : `It cannot fire: ${absent} Hand it over with \`millrace job hand-over\`.`,
+  };
+}
+
+/** Shown with the task, and once in the audit of its team; gone again once it can fire. */
+export async function noteAbsence(db: Db, task: ShortJob, { original, absent }: TaskOwner, now: number): Promise<void> {
+  const { id, name, team_id, error_message } = task;
+  if (absent === error_message) return;
+  await setTaskError(db, id, absent);
+  if (absent === null) return;
+  const userId = original.user_id;
+  const actor = { userId, username: await usernameOf(db, userId), via: `task ${name ?? id}`, address: "" };
+  await audit(db, actor, { action: "task.fail", team: { id: team_id }, target: name ?? id, detail: absent }, now);
+}
