@@ -1,5 +1,6 @@
 /** Schedules: pipelines that are run again at their times. */
 import type { Static } from "typebox";
+import { healthFields, mostFirings, ScheduleFiring } from "./firings.ts";
 import { Pipeline } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
@@ -46,6 +47,7 @@ const shownFields = {
   waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
   fired: Type.Integer({ description: "how many runs it has started" }),
   last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
+  ...healthFields,
   created_by: Creator,
 };
 
@@ -56,6 +58,7 @@ export const PipelineSchedule = Type.Object(
   {
     ...shownFields,
     next_runs: Type.Array(Timestamp, { description: "the next five at most" }),
+    firings: Type.Array(ScheduleFiring, { description: `newest first, the last ${mostFirings} at most` }),
     latest_run: nullable(Pipeline),
     pipeline: { ...Pipeline, description: "the template: what every run is a copy of" },
   },

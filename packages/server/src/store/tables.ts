@@ -1,5 +1,13 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { CatchUpPolicy, ExportStatus, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type {
+  CatchUpPolicy,
+  ExportStatus,
+  FiringOutcome,
+  JobStatus,
+  OverlapPolicy,
+  PipelineStatus,
+  Role,
+} from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -30,8 +38,7 @@ export interface Tables {
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
   queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
-  /** Jobs that fire others: when next. */
-  tasks: { job_id: string; team_id: number; next_run: string; fired: number };
+  tasks: TasksTable;
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
   /** Tags of jobs, for finding them; the job's own list is in its spec. */
   job_tags: { team_id: number; tag: string; job_id: string };
@@ -60,6 +67,7 @@ export interface Tables {
   /** Edges of a pipeline's graph, by the original jobs' ids. */
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
+  firings: FiringsTable;
 }
 
 interface UsersTable {
@@ -264,6 +272,18 @@ interface AttemptsTable {
   store_peak: Generated<number | null>;
 }
 
+/** Jobs that fire others: when next. */
+interface TasksTable {
+  job_id: string;
+  team_id: number;
+  /** Null: paused. */
+  next_run: string | null;
+  fired: number;
+  /** Ticks that fired nothing; why the newest tick did not, null once one did again. */
+  skips: Generated<number>;
+  last_error: Generated<string | null>;
+}
+
 interface NamespacesTable {
   id: Generated<number>;
   team_id: number;
@@ -424,4 +444,23 @@ interface SchedulesTable {
   last_error: string | null;
   created_at: string;
   updated_at: string;
+  /** Ticks that came to nothing, of all times, and since the last that began; and why the newest of those did. */
+  skips: Generated<number>;
+  skips_in_row: Generated<number>;
+  skip_reason: Generated<string | null>;
+  /** Runs that failed and ticks that could not run, since the last run that completed; and why the newest of them did. */
+  failures_in_row: Generated<number>;
+  failure_reason: Generated<string | null>;
+}
+
+/** What became of a tick of a schedule, or of several. The newest of each schedule are kept. */
+interface FiringsTable {
+  id: Generated<number>;
+  schedule_id: number;
+  tick: string;
+  ticks: number;
+  at: string;
+  outcome: FiringOutcome;
+  reason: string | null;
+  pipeline_id: string | null;
 }

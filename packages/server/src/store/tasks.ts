@@ -65,6 +65,7 @@ export const tasksAfter = (db: Db, time: string, afterId: string, limit: number)
     .where("job_id", ">", afterId)
     .orderBy("job_id")
     .limit(limit)
+    .$narrowType<{ next_run: string }>()
     .execute();
 
 /** Moves a task on without having fired. False: another server took this tick. */
