@@ -781,9 +781,13 @@ export const commands = {
     arguments: scheduleName,
     flags: { yes: yesOnTerminal, ...connection, json },
   },
-  "schedule ls": { summary: "List schedules by name", arguments: {}, flags: { ...connection, json } },
+  "schedule ls": {
+    summary: "List schedules by name, with their health",
+    arguments: {},
+    flags: { ...connection, json },
+  },
   "schedule show": {
-    summary: "Show a schedule: its next five runs, its newest run, its copy of the pipeline",
+    summary: "Show a schedule: its health, its next and last firings, its newest run, its copy of the pipeline",
     arguments: scheduleName,
     flags: { ...connection, json },
   },

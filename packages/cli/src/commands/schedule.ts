@@ -12,6 +12,7 @@ import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
+import { firingsText, healthStyle, healthText } from "../schedule/firings.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) => {
@@ -27,10 +28,12 @@ const columns: Column<PipelineScheduleItem>[] = [
   { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
   { title: "TIME ZONE", full: ({ timezone }) => timezone },
   { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
+  { title: "HEALTH", full: ({ health }) => health, style: healthStyle },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
   { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true },
-  { title: "ERROR", full: ({ last_error }) => last_error ?? "", shrinks: true },
+  { title: "SKIPPED", full: ({ skipped }) => String(skipped), short: null },
+  { title: "WHY", full: ({ health_reason }) => health_reason ?? "", shrinks: true },
 ];
 
 interface TimeFlags {
@@ -151,6 +154,7 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["id", String(schedule.id)],
   ["name", schedule.schedule_name],
   ["state", stateOf(schedule)],
+  ["health", healthText(schedule)],
   ["cron", schedule.cron_expression ?? ""],
   ["start after", schedule.start_after ?? ""],
   ["time zone", schedule.timezone],
@@ -159,6 +163,8 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],
   ["newest run", schedule.latest_run ? runText(schedule.latest_run) : ""],
   ["runs so far", String(schedule.fired)],
+  ["skipped ticks", String(schedule.skipped)],
+  ["last firings", firingsText(schedule.firings)],
   ["last error", schedule.last_error ?? ""],
   ["pipeline", schedule.pipeline.name],
   ["datasets", schedule.pipeline.datasets.join("\n")],
