@@ -17,8 +17,10 @@ import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
 import * as sources from "./sources.ts";
 import * as system from "./system.ts";
+import * as tasks from "./tasks.ts";
 import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
+import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
 
 /** Every route of the API, by id: what the server registers, the client calls and OpenAPI describes. */
@@ -96,6 +98,10 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  listTasks: tasks.listTasks,
+  getTask: tasks.getTask,
+  updateTask: tasks.updateTask,
+  listUpcoming: upcoming.listUpcoming,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -161,6 +167,8 @@ export {
   type UpdatePipelineScheduleInput,
 } from "./schedules.ts";
 export type { ActionFeedback } from "./schema.ts";
+export type { Task, TaskItem, UpdateTaskInput } from "./tasks.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
+export type { Upcoming } from "./upcoming.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";

@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import { healthFields, mostFirings, ScheduleFiring } from "./firings.ts";
 import { Pipeline } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** What happens to a tick that comes while the last run is still going. */
@@ -24,7 +24,6 @@ const overlap = oneOf(overlapPolicies, {
 const catchUp = oneOf(catchUpPolicies, {
   description: `ticks that were missed because no server ran: \`one\` run for all of them, \`none\`, or \`all\`, at most the newest ${mostCaughtUp}`,
 });
-const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 
 const Creator = Type.Object({
   username: Type.String(),

@@ -13,6 +13,7 @@ import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import { firingsText, healthStyle, healthText } from "../schedule/firings.ts";
+import { whenText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) => {
@@ -172,17 +173,6 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
 ];
 
 const runText = ({ name, status, created_at }: PipelineSchedule["pipeline"]) => `${name} ${status} ${created_at}`;
-
-/** As the API writes it, and what the clock on the wall shows then. */
-function whenText(moment: string, timezone: string): string {
-  if (timezone === "UTC") return moment;
-  const shown = new Intl.DateTimeFormat("sv-SE", {
-    timeZone: timezone,
-    dateStyle: "short",
-    timeStyle: "short",
-  }).format(new Date(moment));
-  return `${moment} (${shown} ${timezone})`;
-}
 
 export const handlers: HandlersOf<"schedule"> = {
   "schedule create": create,

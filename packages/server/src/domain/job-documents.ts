@@ -34,6 +34,7 @@ export type JobSpecFields = Pick<
   | "credentials_names"
   | "start_after"
   | "cron_expression"
+  | "timezone"
   | "reset"
   | "params"
   | "parent_job_id"

@@ -5,7 +5,7 @@
 import { ApiError } from "@millrace/contract";
 import { getJob, getShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
-import { advanceTask, type DueTask, deleteTask, postponeTask } from "../store/tasks.ts";
+import { advanceTask, type DueTask, deleteTask, lockTask, refuseTask } from "../store/tasks.ts";
 import { teamNameOf } from "../store/teams.ts";
 import { iso } from "./clock.ts";
 import { endJob } from "./end-job.ts";
@@ -14,6 +14,7 @@ import { fireTask } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import { taskTimes } from "./tasks.ts";
 import { nextTick } from "./ticks.ts";
 
 export interface TaskFiringContext {
@@ -36,15 +37,17 @@ export async function fireTaskTick(
   { job_id: id, next_run: tick }: DueTask,
   now: number,
 ): Promise<TaskFiring | undefined> {
+  // Held while it is read: somebody may be changing or pausing it.
+  if ((await lockTask(db, id))?.next_run !== tick) return undefined;
   const task = await getShortJob(db, id);
   if (!task) return undefined;
-  const { cron_expression: cron } = readSpec(task);
-  const next = cron ? nextTick(cron, "UTC", now) : undefined;
+  const { cron_expression: cron, timezone } = taskTimes(task);
+  const next = cron ? nextTick(cron, timezone, now) : undefined;
   const why = await refusal(db, task.team_id, id, quotas);
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
-    return (await postponeTask(db, id, tick, later)) ? refused : undefined;
+    return (await refuseTask(db, id, tick, later, why)) ? refused : undefined;
   }
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return undefined;

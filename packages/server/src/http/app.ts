@@ -43,6 +43,7 @@ import { answerAndClose } from "./raw-answers.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { sourceRoutes } from "./sources.ts";
 import { systemRoutes } from "./system.ts";
+import { taskRoutes } from "./tasks.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { dropRest } from "./unread-bodies.ts";
@@ -91,6 +92,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   sourceRoutes(app, context);
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
+  taskRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

@@ -132,6 +132,20 @@ export const dueSchedules = async (
   (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit }))
     .rows as DueSchedule[];
 
+/** Those that fire next, after this one. */
+export const nextSchedules = (db: Db, teamId: number, after: DueSchedule, limit: number) =>
+  db
+    .selectFrom("schedules")
+    .select(["id", "name", "next_run", "start_after", "cron_expression", "timezone"])
+    .where("team_id", "=", teamId)
+    .where("next_run", "is not", null)
+    .where((eb) => eb(eb.refTuple("next_run", "id"), ">", eb.tuple(after.next_run, after.id)))
+    .orderBy("next_run")
+    .orderBy("id")
+    .limit(limit)
+    .$narrowType<{ next_run: string }>()
+    .execute();
+
 /** Those that fire after this time, by id. */
 export const schedulesAfter = (db: Db, time: string, afterId: number, limit: number): Promise<ScheduleRow[]> =>
   db

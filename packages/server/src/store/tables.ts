@@ -83,6 +83,8 @@ interface UsersTable {
   created_at: string;
   /** From then on no token, session or password of this user works. */
   disabled_at: string | null;
+  /** IANA name, in which times are shown; null: none was said. */
+  timezone: Generated<string | null>;
 }
 
 interface TeamsTable {

@@ -5,6 +5,8 @@ import type {
   JobInput,
   PipelineSchedule,
   PipelineScheduleItem,
+  Task,
+  UpdateTaskInput,
 } from "@millrace/contract";
 import { pino } from "pino";
 import { Disk } from "../../src/disk.ts";
@@ -12,7 +14,7 @@ import { operator } from "../../src/domain/audit.ts";
 import { iso } from "../../src/domain/clock.ts";
 import { endJob } from "../../src/domain/end-job.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
-import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
+import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs.ts";
 import { cancelPipeline, triggerPipeline } from "../../src/domain/pipelines.ts";
 import type { Principal, Team } from "../../src/domain/principals.ts";
 import {
@@ -23,6 +25,7 @@ import {
   updateTeamSchedule,
 } from "../../src/domain/schedules.ts";
 import { Signals } from "../../src/domain/signals.ts";
+import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/tasks.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import type { Loop } from "../../src/loops/loop.ts";
@@ -91,6 +94,16 @@ export class FiringGround {
 
   tasks = (team: Team, count: number, rest: Partial<JobInput> = {}): Promise<Job[]> =>
     Promise.all([...Array(count)].map(() => this.job(team, { cron_expression: "* * * * *", ...rest })));
+
+  updateTask = (team: Team, { id }: { readonly id: string }, changes: UpdateTaskInput): Promise<Task> =>
+    updateTeamTask(this.#context, this.#call(team), id, changes, this.now);
+
+  readTask = (team: Team, { id }: { readonly id: string }): Promise<Task> => readTeamTask(this.#context, team, id);
+
+  listTasks = (team: Team, asked: { cursor?: string; limit?: number }) => listTeamTasks(this.#context, team, asked);
+
+  cancelTask = (team: Team, { id }: { readonly id: string }): Promise<string> =>
+    cancelJob(this.#context, operator, team, id, this.now);
 
   /** The name of a pipeline that schedules can be made from. */
   async pipeline(team: Team): Promise<string> {

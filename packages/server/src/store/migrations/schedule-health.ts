@@ -1,6 +1,7 @@
 /**
  * What became of the ticks of schedules, and how each schedule fares by them. Tasks can be paused, and say why they did
- * not fire: their table is made anew, since SQLite cannot let a column be null that could not before.
+ * not fire: their table is made anew, since SQLite cannot let a column be null that could not before. People have a time
+ * zone.
  */
 import { type Kysely, sql } from "kysely";
 import type { Tables } from "../tables.ts";
@@ -20,7 +21,9 @@ export async function scheduleHealth(db: Kysely<Tables>, { identity }: { readonl
     `drop table tasks`,
     `alter table tasks_anew rename to tasks`,
     `create index tasks_by_time on tasks (next_run) where next_run is not null`,
-    `create index tasks_by_team on tasks (team_id, next_run, job_id)`,
+    `create index tasks_by_team on tasks (team_id, next_run, job_id) where next_run is not null`,
+    `create index tasks_of_team on tasks (team_id, job_id)`,
+    `alter table users add column timezone text`,
   ];
   for (const statement of statements) await sql.raw(statement).execute(db);
 }
