@@ -11,6 +11,7 @@ import { usernameOf } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { missedTicks } from "./missed-ticks.ts";
 import { runTemplate } from "./new-pipeline.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import { type Meant, recordBegun, recordMissed, recordRefused, recordSkip, recordWait } from "./schedule-record.ts";
@@ -37,11 +38,12 @@ export async function fireTick(
 ): Promise<Firing | undefined> {
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
-  const { due, ticks, dropped, next } = planTick(row, tick, now);
-  if (!(await advanceSchedule(db, id, tick, next))) return undefined;
+  const plan = planTick(row, tick, now);
+  if (!(await advanceSchedule(db, id, tick, plan.next))) return undefined;
+  const { first, ticks, dropped } = missedTicks(row, tick, plan, now);
   if (dropped > 0) await recordMissed(db, row, { tick, ticks: dropped }, now);
-  if (due === undefined) return { outcome: "missed", team: row.team_id };
-  const meant = { tick: due, ticks };
+  if (!plan.isDue) return { outcome: "missed", team: row.team_id };
+  const meant = { tick: first, ticks };
   const obstacle = row.overlap === "allow" ? undefined : await runUnderWay(db, row);
   if (row.overlap === "wait" && (row.waiting_since || obstacle)) return wait(db, row, meant, obstacle, now);
   if (obstacle) return skip(db, row, meant, `the run ${obstacle.name} is still going (overlap is skip).`, now);

@@ -2,6 +2,7 @@
 import type { ScheduleHealth } from "@millrace/contract";
 import type { ScheduleRow } from "../store/schedules.ts";
 import { day } from "./clock.ts";
+import { punctual } from "./schedule-times.ts";
 
 export type HealthFacts = Pick<
   ScheduleRow,
@@ -13,9 +14,6 @@ export interface Health {
   /** In plain words; null: it is ok. */
   readonly reason: string | null;
 }
-
-/** A tick is on time for so many milliseconds: as long as the next one is away at least. */
-export const punctual = 60_000;
 
 /** What keeps it from running comes first: a schedule that does not fire at all cannot recover either. */
 export function healthOf(facts: HealthFacts, now: number): Health {

@@ -7,8 +7,7 @@ import {
 } from "@millrace/contract";
 import type { ScheduleRow } from "../store/schedules.ts";
 import { iso } from "./clock.ts";
-import { punctual } from "./schedule-health.ts";
-import { checkCron, countTicks, newestTicks, nextTick, readTime } from "./ticks.ts";
+import { checkCron, newestTicks, nextTick, readTime } from "./ticks.ts";
 import { checkTimezone } from "./time-zones.ts";
 
 export type ScheduleTimes = Pick<ScheduleRow, "start_after" | "cron_expression" | "timezone">;
@@ -58,13 +57,14 @@ export function runsFrom(times: ScheduleTimes, first: string | null, count: numb
   return runs;
 }
 
-interface Plan {
-  /** The tick that a run is due for, the first of several; undefined: none is. */
-  readonly due: string | undefined;
-  /** How many ticks that run stands for. Counted up to a hundred, as those are that are dropped. */
-  readonly ticks: number;
-  /** How many ticks from the first on get no run. */
-  readonly dropped: number;
+/** A tick is on time for so many milliseconds: as long as the next one is away at least. */
+export const punctual = 60_000;
+
+export interface Plan {
+  /** Whether a run is due for the tick, or for those that it stands for. */
+  readonly isDue: boolean;
+  /** Which tick that is: of several that one run stands for, the newest. */
+  readonly moment: string;
   readonly next: string | null;
 }
 
@@ -72,19 +72,15 @@ interface Plan {
 export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
   const next = runAfter(row, now);
   const from = Date.parse(tick);
-  if (now - from < punctual) return { due: tick, ticks: 1, dropped: 0, next };
-  const { cron_expression: cron, timezone, catch_up } = row;
-  const newest = (count: number) => (cron ? newestTicks(cron, timezone, { from, to: now }, count) : []);
-  const countTo = (to: number) => (cron ? countTicks(cron, timezone, { from, to }, mostCaughtUp) : 1);
-  if (catch_up === "one") return { due: tick, ticks: Math.max(1, countTo(now)), dropped: 0, next };
-  if (catch_up === "none") {
-    const last = newest(1)[0] ?? from;
-    if (now - last >= punctual) return { due: undefined, ticks: 0, dropped: Math.max(1, countTo(now)), next };
-    return { due: iso(last), ticks: 1, dropped: countTo(last - 1), next };
-  }
-  const [first = from, second] = newest(mostCaughtUp);
-  const dropped = first > from ? countTo(first - 1) : 0;
-  return { due: iso(first), ticks: 1, dropped, next: second === undefined ? next : iso(second) };
+  const isPunctual = now - from < punctual;
+  // What runs once may have been put off: its moment is the one that was asked for.
+  if (!row.cron_expression)
+    return { isDue: isPunctual || row.catch_up !== "none", moment: row.start_after ?? tick, next };
+  if (isPunctual) return { isDue: true, moment: tick, next };
+  const count = row.catch_up === "all" ? mostCaughtUp : 1;
+  const [first = from, second] = newestTicks(row.cron_expression, row.timezone, { from, to: now }, count);
+  const isDue = row.catch_up !== "none" || now - first < punctual;
+  return { isDue, moment: iso(first), next: second === undefined ? next : iso(second) };
 }
 
 /** A clock that is set back by less than this only repeats ticks, and none of them fires twice. */

@@ -101,11 +101,8 @@ export function newestTicks(expression: string, timezone: string, span: Span, co
   return firstTicks(expression, timezone, newer, Number.POSITIVE_INFINITY).slice(-count);
 }
 
-/** How many ticks a span of time has, neither end left out; counts no further than this. */
-export const countTicks = (expression: string, timezone: string, span: Span, most: number): number =>
-  firstTicks(expression, timezone, span, most).length;
-
-function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
+/** The oldest ticks of a span of time, at most so many. */
+export function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
   const ticks: number[] = [];
   let tick = nextTick(expression, timezone, from - 1);
   while (tick !== undefined && tick <= to && ticks.length < count) {
