@@ -25,6 +25,7 @@ import {
   updateTeamSchedule,
 } from "../../src/domain/schedules.ts";
 import { Signals } from "../../src/domain/signals.ts";
+import { fireTaskTick, type TaskFiring } from "../../src/domain/task-firings.ts";
 import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/tasks.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
@@ -101,6 +102,10 @@ export class FiringGround {
   readTask = (team: Team, { id }: { readonly id: string }): Promise<Task> => readTeamTask(this.#context, team, id);
 
   listTasks = (team: Team, asked: { cursor?: string; limit?: number }) => listTeamTasks(this.#context, team, asked);
+
+  /** As a server does that has seen this tick of the task, and comes to it only now. */
+  fireTick = ({ id }: { readonly id: string }, tick: string): Promise<TaskFiring | undefined> =>
+    this.store.write((db) => fireTaskTick(db, this.#ground(this.store), { job_id: id, next_run: tick }, this.now));
 
   cancelTask = (team: Team, { id }: { readonly id: string }): Promise<string> =>
     cancelJob(this.#context, operator, team, id, this.now);
