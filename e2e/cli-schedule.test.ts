@@ -48,6 +48,9 @@ describe("millrace schedule", () => {
     const said = await cli.print("schedule", "show", "once");
     assert.match(said, new RegExp(`^newest run\t${done.latest_run?.name} COMPLETED `, "m"));
     assert.match(said, /^state\tover$/m);
+    assert.match(said, /^health\tok$/m);
+    const late = `${done.latest_run?.name} COMPLETED, \\d+d \\d+h late`;
+    assert.match(said, new RegExp(`^last firings\t2020-01-01T00:00:00.000Z fired ${late}$`, "m"));
     assert.match(await cli.print("pipeline", "list"), new RegExp(`^${done.latest_run?.name}\tCOMPLETED`, "m"));
   });
 
@@ -107,6 +110,23 @@ describe("millrace schedule", () => {
     await cli.print("schedule", "update", "nightly", "--follow", "latest");
     assert.equal(await scripts(), "latest");
     assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /no policy 'last'/);
+  });
+
+  test("ls and show tell that runs fail, and why, until one completes", async () => {
+    await lineage.make("broken", shell("echo 'no such table' >&2; exit 3", { query_name: "broken.sh" }));
+    const broken = (await cli.json<Pipeline>("pipeline", "create", "broken")).name;
+    await cli.json("schedule", "create", "failing", broken, "--start-time", "2020-01-01T00:00Z");
+    const why = await until("its run", async () => {
+      const { health, health_reason } = await show("failing");
+      return health === "failing" ? health_reason : undefined;
+    });
+    assert.match(why ?? "", /^The last run failed: .*broken\.sh/);
+    const listed = (await cli.print("schedule", "ls")).split("\n").find((row) => row.includes("\tfailing\t")) ?? "";
+    assert.equal(listed.split("\t").at(-2), why);
+    const said = await cli.print("schedule", "show", "failing");
+    assert.match(said, /^health\tfailing: The last run failed: /m);
+    assert.match(said, /^last firings\t2020-01-01T00:00:00.000Z fired \S+ FAILED, /m);
+    await cli.print("schedule", "delete", "failing");
   });
 
   test("delete removes it, and says what is not there", async () => {

@@ -48,6 +48,7 @@ export const groups = {
   team: "Show and change teams: members, roles, invitations, quotas",
   token: "Make, list and revoke tokens",
   job: "Run jobs, follow their logs, list and cancel them",
+  task: "Show, change, pause and remove tasks: jobs with a cron expression or a start time",
   dataset: "Show datasets, their versions and where they come from; change and remove them",
   pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
   schedule: "Run pipelines again and again, at their times",
@@ -85,6 +86,7 @@ const person = {
   "first-name": { kind: "text", value: "NAME", help: "First name" },
   "last-name": { kind: "text", value: "NAME", help: "Last name" },
   email: { kind: "text", value: "ADDRESS", help: "E-mail address; --email= removes it" },
+  timezone: { kind: "text", value: "ZONE", help: "Time zone in which times are shown; --timezone= removes it" },
 } as const satisfies Record<string, Flag>;
 const quotas = {
   "max-running": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs at once; 0: the server's default" },
@@ -181,6 +183,7 @@ const pipelineJob = {
   },
 } as const;
 
+const taskName = { TASK: { help: "Name or id of the task, or the beginning or end of the id" } } as const;
 const scheduleName = { SCHEDULE: { help: "Name or id of the schedule" } } as const;
 const overlapWords = ["skip", "wait", "allow"] as const satisfies readonly OverlapPolicy[];
 const catchUpWords = ["one", "none", "all"] as const satisfies readonly CatchUpPolicy[];
@@ -368,7 +371,7 @@ export const commands = {
     flags: { url, json },
   },
   "user set": {
-    summary: "Change your names and e-mail address, or those of another user",
+    summary: "Change your names, e-mail address and time zone, or those of another user",
     arguments: { USER: { optional: true, help: "User name (default: you)" } },
     flags: {
       ...person,
@@ -615,6 +618,7 @@ export const commands = {
         help: "When to start: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am', 'monday 18:30'",
       },
       cron: { kind: "text", value: "EXPRESSION", help: "Start again and again: five fields, or @hourly, @daily, ..." },
+      timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
@@ -698,6 +702,60 @@ export const commands = {
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
+  },
+  "task ls": {
+    summary: "List tasks, newest first, with their next run",
+    arguments: {},
+    flags: { ...connection, json },
+  },
+  "task show": {
+    summary: "Show a task: when it fires, what it has fired, why it did not",
+    details: "The jobs that it has started: millrace job ls --parent ID",
+    arguments: taskName,
+    flags: { ...connection, json },
+  },
+  "task pause": { summary: "Pause a task: it fires no more", arguments: taskName, flags: { ...connection, json } },
+  "task resume": {
+    summary: "Let a task fire again, from its next tick on",
+    arguments: taskName,
+    flags: { ...connection, json },
+  },
+  "task update": {
+    summary: "Change when a task fires, or its name",
+    details: "What is not named stays as it is; --cron= and --start-time= take one of the two away.",
+    arguments: taskName,
+    flags: {
+      name: { kind: "text", value: "NAME", help: "New name, also of the jobs that it starts" },
+      cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
+      "start-time": {
+        kind: "text",
+        value: "TIME",
+        help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+      },
+      timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression; --timezone=: UTC" },
+      ...connection,
+      json,
+    },
+    examples: ["millrace task update nightly.sh --cron '0 4 * * *' --timezone Europe/Berlin"],
+  },
+  "task rm": {
+    summary: "Remove a task; jobs that it has started go on",
+    details: "On a terminal you are asked first.",
+    arguments: taskName,
+    flags: { yes: yesOnTerminal, ...connection, json },
+  },
+  upcoming: {
+    summary: "Show what fires next, schedules and tasks together, by time",
+    details:
+      "Times are shown in the time zone of --tz, of your profile (millrace user set --timezone), or of this machine.",
+    arguments: {},
+    flags: {
+      limit: { kind: "integer", value: "N", min: 1, max: 200, help: "At most so many (default: 20)" },
+      tz: { kind: "text", value: "ZONE", help: "Time zone to show times in, such as Europe/Berlin" },
+      ...connection,
+      json,
+    },
+    examples: ["millrace upcoming", "millrace upcoming --tz Asia/Tokyo --limit 50"],
   },
   "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
   "dataset ls": {
@@ -881,9 +939,13 @@ export const commands = {
     arguments: scheduleName,
     flags: { yes: yesOnTerminal, ...connection, json },
   },
-  "schedule ls": { summary: "List schedules by name", arguments: {}, flags: { ...connection, json } },
+  "schedule ls": {
+    summary: "List schedules by name, with their health",
+    arguments: {},
+    flags: { ...connection, json },
+  },
   "schedule show": {
-    summary: "Show a schedule: its next five runs, its newest run, its copy of the pipeline",
+    summary: "Show a schedule: its health, its next and last firings, its newest run, its copy of the pipeline",
     arguments: scheduleName,
     flags: { ...connection, json },
   },

@@ -18,6 +18,7 @@ const takesNothing = [
   ...["dataset ls", "dataset show", "dataset lineage", "dataset edit"],
   ...["pipeline create", "pipeline status", "pipeline list", "pipeline ls", "pipeline pause", "pipeline resume"],
   ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],
+  ...["task ls", "task show", "task pause", "task resume", "task update", "upcoming"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
   ...["credentials ls", "credentials default"],
   ...["storage ls", "storage cat", "storage du", "storage stat", "storage explain"],

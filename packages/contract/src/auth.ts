@@ -93,6 +93,7 @@ export const WhoAmI = Type.Object(
     first_name: Type.String(),
     last_name: Type.String(),
     email: nullable(Type.String()),
+    timezone: nullable(Type.String({ description: "in which times are shown" })),
     has_password: Type.Boolean(),
     is_admin: Type.Boolean({ description: "of the whole server; false for a token that is limited to teams" }),
     teams: Type.Array(TeamRole),

@@ -19,8 +19,10 @@ import * as serviceAccounts from "./service-accounts.ts";
 import * as sources from "./sources.ts";
 import * as succession from "./succession.ts";
 import * as system from "./system.ts";
+import * as tasks from "./tasks.ts";
 import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
+import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
 
 /** Every route of the API, by id: what the server registers, the client calls and OpenAPI describes. */
@@ -106,6 +108,10 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  listTasks: tasks.listTasks,
+  getTask: tasks.getTask,
+  updateTask: tasks.updateTask,
+  listUpcoming: upcoming.listUpcoming,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -126,6 +132,7 @@ export { ApiError, errorCodes, invalid } from "./errors.ts";
 export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
 export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";
+export { type FiringOutcome, mostFirings, type ScheduleFiring, type ScheduleHealth } from "./firings.ts";
 export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
 export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
 export {
@@ -176,6 +183,8 @@ export {
 export type { ActionFeedback } from "./schema.ts";
 export { serviceRoles } from "./service-accounts.ts";
 export type { Work } from "./succession.ts";
+export type { Task, TaskItem, UpdateTaskInput } from "./tasks.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
+export type { Upcoming } from "./upcoming.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";

@@ -14,6 +14,7 @@ import {
   oneOf,
   TeamName,
   Timestamp,
+  Timezone,
   Uuid,
 } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -121,6 +122,10 @@ export const Job = Type.Object(
     ),
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
+    timezone: Type.Optional({
+      ...Timezone,
+      description: "of a task's cron expression; absent: UTC",
+    } as typeof Timezone),
     next_run: nullable(Timestamp),
     reset: Type.Boolean(),
     exit_code: nullable(Type.Integer()),
@@ -216,7 +221,10 @@ export const JobInput = Type.Object(
       Type.Integer({ minimum: 0, maximum: 2_147_483_647, description: "not together with compute_cluster_name" }),
     ),
     start_after: maybe(
-      Type.String({ maxLength: 64, description: "ISO 8601; without an offset in the server's time zone" }),
+      Type.String({
+        maxLength: 64,
+        description: "ISO 8601; without an offset in `timezone`, or else in the server's time zone",
+      }),
     ),
     cron_expression: maybe(
       Type.String({
@@ -224,6 +232,10 @@ export const JobInput = Type.Object(
         description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually",
       }),
     ),
+    timezone: maybe({
+      ...Timezone,
+      description: "of `cron_expression` and `start_after`: an IANA name such as Europe/Berlin; default UTC for cron",
+    }),
     credentials_name: maybe(
       Type.String({
         maxLength: 255,

@@ -1,8 +1,9 @@
 /** Schedules: pipelines that are run again at their times. */
 import type { Static } from "typebox";
+import { healthFields, mostFirings, ScheduleFiring } from "./firings.ts";
 import { Pipeline } from "./pipelines.ts";
 import { access, defineRoute } from "./routes.ts";
-import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { maybe, Name, nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
 
 /** What happens to a tick that comes while the last run is still going. */
@@ -43,7 +44,6 @@ const NewerScript = Type.Object(
   { $id: "NewerScript" },
 );
 export type NewerScript = Static<typeof NewerScript>;
-const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 
 const Creator = Type.Object({
   username: Type.String(),
@@ -73,6 +73,7 @@ const shownFields = {
   waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
   fired: Type.Integer({ description: "how many runs it has started" }),
   last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
+  ...healthFields,
   created_by: Creator,
   owner: Type.Object(
     { ...Creator.properties, service_account: Type.Boolean() },
@@ -93,6 +94,7 @@ export const PipelineSchedule = Type.Object(
   {
     ...shownFields,
     next_runs: Type.Array(Timestamp, { description: "the next five at most" }),
+    firings: Type.Array(ScheduleFiring, { description: `newest first, the last ${mostFirings} at most` }),
     latest_run: nullable(Pipeline),
     pipeline: { ...Pipeline, description: "the template: what every run is a copy of" },
   },

@@ -23,6 +23,7 @@ export const Uuid = Type.String({
   description: "a UUID",
 });
 export const Timestamp = Type.String({ format: "date-time", description: "ISO 8601 date-time, UTC" });
+export const Timezone = Type.String({ maxLength: 64, description: "an IANA name such as Europe/Berlin" });
 export const TeamName = Type.String({
   maxLength: 64,
   description: "the team; may be left out, or empty, when the token belongs to one team only",

@@ -33,7 +33,7 @@ export const Work = Type.Object(
         id: Uuid,
         name: nullable(Type.String()),
         cron_expression: nullable(Type.String()),
-        next_run: Timestamp,
+        next_run: nullable(Timestamp),
       }),
     ),
     schedules: Type.Array(

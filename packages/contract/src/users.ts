@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import { type Access, roles } from "./access.ts";
 import { fieldLimits } from "./limits.ts";
 import { defineRoute } from "./routes.ts";
-import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp } from "./schema.ts";
+import { Email, maybe, Name, nullable, oneOf, secretText, Timestamp, Timezone } from "./schema.ts";
 import { successor } from "./succession.ts";
 import { Type } from "./type.ts";
 
@@ -21,6 +21,7 @@ export const User = Type.Object(
     first_name: Type.String(),
     last_name: Type.String(),
     email: nullable(Type.String()),
+    timezone: nullable(Type.String({ description: "in which times are shown" })),
     is_admin: Type.Boolean({ description: "administers the whole server" }),
     has_password: Type.Boolean(),
     created_at: Timestamp,
@@ -37,6 +38,7 @@ export const personFields = {
   first_name: maybe(Type.String({ maxLength: 100 })),
   last_name: maybe(Type.String({ maxLength: 100 })),
   email: maybe(Email),
+  timezone: maybe({ ...Timezone, description: "in which times are shown: an IANA name; empty: none" }),
 };
 
 export const shortestPassword = 10;

@@ -9,6 +9,7 @@ import { pino } from "pino";
 import { readLog, waitForEnd } from "../../../e2e/support/jobs.ts";
 import { startPostgres, type TestPostgres } from "../../../e2e/support/postgres.ts";
 import { readConfig } from "../src/config.ts";
+import { healthOf } from "../src/domain/schedule-health.ts";
 import { createAdminToken } from "../src/domain/tokens.ts";
 import { backup, restore } from "../src/main.ts";
 import { startServer } from "../src/server.ts";
@@ -163,6 +164,50 @@ describe("a store of the first version", () => {
       const origins = (await query.execute()).map(({ origin_job_id }) => origin_job_id);
       await upgraded.close();
       assert.deepEqual(origins, [id(20), id(20), id(20), ids.task]);
+    });
+
+  for (const kind of ["SQLite", "PostgreSQL"])
+    it(`on ${kind} with a schedule that could not run says that it is failing; a task can be paused`, async () => {
+      const dataDir = join(root, `${kind}-schedules`);
+      const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
+      await makeFirst(dataDir, databaseUrl);
+      const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 10));
+      await store.write(async (db) => {
+        const insert = inserter(db);
+        const made = { team_id: 1, user_id: 1, created_at: time, updated_at: time };
+        const texts = { triggered_from: "", datasets: "[]", settings: "{}", environment: "", scopes: "[]" };
+        await insert("pipelines", {
+          ...made,
+          ...texts,
+          id: "p",
+          name: "p",
+          status: "PENDING",
+          is_template: 1,
+          open_runs: 0,
+        });
+        const times = { cron_expression: "@yearly", timezone: "UTC", next_run: nextRun };
+        const policies = { overlap: "skip", catch_up: "one", is_paused: 0, fired: 2 };
+        for (const [name, last_error] of Object.entries({ refused: "The queue is full.", fine: null }))
+          await insert("schedules", { ...made, ...times, ...policies, name, pipeline_id: "p", last_error });
+      });
+      await store.close();
+      const upgraded = await openStore({ dataDir, databaseUrl });
+      try {
+        const { db } = upgraded;
+        const rows = await db.selectFrom("schedules").selectAll().orderBy("id").execute();
+        assert.deepEqual(
+          rows.map((row) => healthOf(row, Date.now())),
+          [
+            { health: "failing", reason: "The last run failed: The queue is full." },
+            { health: "ok", reason: null },
+          ],
+        );
+        await upgraded.write((write) => write.updateTable("tasks").set({ next_run: null }).execute());
+        const tasks = await db.selectFrom("tasks").select(["job_id", "next_run", "fired", "skips"]).execute();
+        assert.deepEqual(tasks, [{ job_id: ids.task, next_run: null, fired: 0, skips: 0 }]);
+      } finally {
+        await upgraded.close();
+      }
     });
 
   async function assertUpgraded(dataDir: string, databaseUrl: string): Promise<void> {

@@ -34,6 +34,7 @@ describe("users", () => {
       first_name: "Ada",
       last_name: "L",
       email: "ada@example.com",
+      timezone: null,
       is_admin: false,
       has_password: true,
       disabled_at: null,

@@ -14,6 +14,8 @@ import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
+import { firingsText, healthStyle, healthText } from "../schedule/firings.ts";
+import { whenText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) => {
@@ -36,11 +38,13 @@ const columns: Column<PipelineScheduleItem>[] = [
   { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
   { title: "TIME ZONE", full: ({ timezone }) => timezone },
   { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
+  { title: "HEALTH", full: ({ health }) => health, style: healthStyle },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
   { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true, short: null },
   { title: "OWNER", full: ({ owner }) => owner.username, shrinks: true },
-  { title: "ERROR", full: (schedule) => schedule.owner_problem ?? schedule.last_error ?? "", shrinks: true },
+  { title: "SKIPPED", full: ({ skipped }) => String(skipped), short: null },
+  { title: "WHY", full: ({ health_reason }) => health_reason ?? "", shrinks: true },
   { title: "SCRIPTS", full: scriptsOf, style: (row) => (row.newer_scripts?.length ? "yellow" : "plain") },
 ];
 
@@ -174,6 +178,7 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["id", String(schedule.id)],
   ["name", schedule.schedule_name],
   ["state", stateOf(schedule)],
+  ["health", healthText(schedule)],
   ["cron", schedule.cron_expression ?? ""],
   ["start after", schedule.start_after ?? ""],
   ["time zone", schedule.timezone],
@@ -185,6 +190,8 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],
   ["newest run", schedule.latest_run ? runText(schedule.latest_run) : ""],
   ["runs so far", String(schedule.fired)],
+  ["skipped ticks", String(schedule.skipped)],
+  ["last firings", firingsText(schedule.firings)],
   ["last error", schedule.last_error ?? ""],
   ["pipeline", schedule.pipeline.name],
   ["datasets", schedule.pipeline.datasets.join("\n")],
@@ -200,17 +207,6 @@ const newerText = ({ dataset, name, job_id, created_at, created_by }: NewerScrip
   `${dataset}: ${name ?? "a job"} of ${created_at} by ${created_by} (job ${job_id})`;
 
 const runText = ({ name, status, created_at }: PipelineSchedule["pipeline"]) => `${name} ${status} ${created_at}`;
-
-/** As the API writes it, and what the clock on the wall shows then. */
-function whenText(moment: string, timezone: string): string {
-  if (timezone === "UTC") return moment;
-  const shown = new Intl.DateTimeFormat("sv-SE", {
-    timeZone: timezone,
-    dateStyle: "short",
-    timeStyle: "short",
-  }).format(new Date(moment));
-  return `${moment} (${shown} ${timezone})`;
-}
 
 export const handlers: HandlersOf<"schedule"> = {
   "schedule create": create,

@@ -9,12 +9,14 @@ interface PersonFlags {
   readonly "first-name": string | undefined;
   readonly "last-name": string | undefined;
   readonly email: string | undefined;
+  readonly timezone: string | undefined;
 }
 
 const personOf = (flags: PersonFlags) => ({
   ...(flags["first-name"] === undefined ? {} : { first_name: flags["first-name"] }),
   ...(flags["last-name"] === undefined ? {} : { last_name: flags["last-name"] }),
   ...(flags.email === undefined ? {} : { email: flags.email }),
+  ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
 });
 
 const teamsText = ({ teams }: Pick<User, "teams">) => teams.map(({ name, role }) => `${name} (${role})`).join(", ");
@@ -42,6 +44,7 @@ function show(user: User | WhoAmI, json: boolean, output: Output): number {
       ["first_name", user.first_name],
       ["last_name", user.last_name],
       ["email", user.email ?? ""],
+      ["timezone", user.timezone ?? ""],
       ["administrator", user.is_admin ? "yes" : "no"],
       ["password", user.has_password ? "set" : "none"],
       ["teams", teamsText(user)],

@@ -20,6 +20,7 @@ export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run"
     ...credentials(flags["credentials-name"]),
     start_after: flags["start-time"] === undefined ? null : parseStartTime(flags["start-time"]),
     cron_expression: flags.cron ?? null,
+    ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
     reset: flags["ignore-checkpoints"],
     ...(flags.params.length > 0 ? { params: readParams(flags.params) } : {}),
   };

@@ -49,7 +49,7 @@ function whatRuns(username: string, work: Work): string[] {
     }),
     ...work.tasks.map(
       ({ team, id, name, cron_expression, next_run }) =>
-        `  task ${name ?? id} (team ${team}, ${cron_expression ?? "once"}, next ${next_run})`,
+        `  task ${name ?? id} (team ${team}, ${cron_expression ?? "once"}, ${next_run ? `next ${next_run}` : "paused"})`,
     ),
     ...work.pipelines.map(
       ({ team, name, status, runs }) => `  pipeline ${name} (team ${team}, ${status}): ${count(runs)} not begun`,

@@ -37,6 +37,7 @@ export type JobSpecFields = Pick<
   | "credentials_names"
   | "start_after"
   | "cron_expression"
+  | "timezone"
   | "reset"
   | "params"
   | "parent_job_id"

@@ -18,6 +18,7 @@ import { checkLibrary } from "./library.ts";
 import { type Principal, requirePerson, type Team } from "./principals.ts";
 import { readScriptMetadata } from "./script-metadata.ts";
 import { checkCron, readTime } from "./ticks.ts";
+import { checkTimezone } from "./time-zones.ts";
 
 export interface JobInputContext {
   readonly store: Store;
@@ -46,7 +47,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
   const found = input.query_type === "PYTHON" ? readScriptMetadata(query) : {};
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
   const cluster = await resolveCluster(context.store.db, input, workers);
-  const { startAfter, cron } = readTimes(input, context.timezone);
+  const { startAfter, cron, timezone } = readTimes(input, context.timezone);
   if (startAfter || cron)
     requirePerson(principal, "create a job that begins later or repeats: it would outlive this job");
   const id = newJobId(now);
@@ -69,6 +70,7 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     ...(await resolveCredentials(context.store.db, holder, input)),
     start_after: startAfter,
     cron_expression: cron,
+    ...(timezone && (startAfter || cron) ? { timezone } : {}),
     reset: input.reset ?? false,
     params: checkParams({ ...found.params, ...input.params }),
     parent_job_id: null,
@@ -118,10 +120,11 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   log_bytes: null,
 });
 
-function readTimes(input: JobInput, timezone: string) {
-  const startAfter = input.start_after ? readTime(input.start_after, timezone, "start_after") : null;
+function readTimes(input: JobInput, serverTimezone: string) {
+  const timezone = input.timezone?.trim() ? checkTimezone(input.timezone) : undefined;
+  const startAfter = input.start_after ? readTime(input.start_after, timezone ?? serverTimezone, "start_after") : null;
   const cron = input.cron_expression?.trim() ? checkCron(input.cron_expression) : null;
-  return { startAfter, cron };
+  return { startAfter, cron, timezone };
 }
 
 /** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */

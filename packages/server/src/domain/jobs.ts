@@ -103,14 +103,15 @@ const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = 
 function firstFiring(spec: JobSpecFields, now: number): string {
   const start = spec.start_after ? Date.parse(spec.start_after) : now;
   if (!spec.cron_expression) return iso(start);
-  return iso(nextTick(spec.cron_expression, "UTC", Math.max(start - 1, now)) ?? start);
+  return iso(nextTick(spec.cron_expression, spec.timezone ?? "UTC", Math.max(start - 1, now)) ?? start);
 }
 
 /** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
 export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, now: number): Promise<void> {
   const id = newJobId(now);
+  const { timezone: _, ...same } = readSpec(task);
   const spec: JobSpecFields = {
-    ...readSpec(task),
+    ...same,
     id,
     created_at: iso(now),
     start_after: null,

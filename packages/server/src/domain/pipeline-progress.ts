@@ -17,6 +17,7 @@ import { dequeue, enqueueAll } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
 import { queueRow } from "./job-queue.ts";
+import { recordEnd } from "./schedule-record.ts";
 
 /** States of jobs that wait for slots: their row in the queue decides whether they begin. */
 export const waitingStatuses = ["CREATED", "SCHEDULED", "QUEUED"] as const satisfies readonly JobStatus[];
@@ -57,7 +58,8 @@ export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void>
 }
 
 /** Once nothing is left to end: complete, unless something was not. */
-export async function settle(db: Db, { id, status, open_runs }: PipelineRow, now: number): Promise<void> {
+export async function settle(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
+  const { id, status, open_runs } = pipeline;
   if (open_runs > 0 || !(live as readonly PipelineStatus[]).includes(status)) return;
   const runs = await runsOf(db, id);
   const left = runs.filter((run) => !isComplete(run));
@@ -66,30 +68,28 @@ export async function settle(db: Db, { id, status, open_runs }: PipelineRow, now
     ? `${left.length} of ${runs.length} runs are not complete, the first is ${first.name}: it is ${first.status}.`
     : null;
   const changes = { error_message, error_stack: null, updated_at: iso(now), finished_at: iso(now) };
-  await movePipeline(db, { id, from: live, to: first ? "FAILED" : "COMPLETED", changes });
+  if (await movePipeline(db, { id, from: live, to: first ? "FAILED" : "COMPLETED", changes }))
+    await recordEnd(db, pipeline, error_message);
 }
 
 /** Runs that have not begun never will; those under way finish. */
 export async function failPipeline(
   db: Db,
-  { id, open_runs }: PipelineRow,
+  pipeline: PipelineRow,
   error_message: string,
   error_stack: string | null,
   now: number,
 ): Promise<void> {
+  const { id, open_runs } = pipeline;
   const canceled = await cancelWaiting(db, await runsOf(db, id), now);
-  await movePipeline(db, {
-    id,
-    from: live,
-    to: "FAILED",
-    changes: {
-      error_message,
-      error_stack,
-      open_runs: open_runs - canceled,
-      updated_at: iso(now),
-      finished_at: iso(now),
-    },
-  });
+  const changes = {
+    error_message,
+    error_stack,
+    open_runs: open_runs - canceled,
+    updated_at: iso(now),
+    finished_at: iso(now),
+  };
+  if (await movePipeline(db, { id, from: live, to: "FAILED", changes })) await recordEnd(db, pipeline, error_message);
 }
 
 /** What has not begun. Returns how many. */

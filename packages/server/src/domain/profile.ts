@@ -17,6 +17,7 @@ export async function describePrincipal(db: Db, principal: Principal): Promise<W
     first_name: row.first_name,
     last_name: row.last_name,
     email: row.email,
+    timezone: row.timezone,
     has_password: row.password_hash !== null,
     is_admin: principal.isAdmin,
     teams: principal.teams.map(({ name, role }) => ({ name, role })),

@@ -2,7 +2,7 @@
  * How a schedule fires. All of it happens in the write that moves the schedule to its next tick: whoever makes that move
  * has the tick, and whoever dies before the commit leaves it to the next one.
  */
-import { isUnfinished } from "@millrace/contract";
+import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import { getPipeline, type PipelineRow } from "../store/pipelines.ts";
 import { advanceSchedule, lockSchedule, type ScheduleRow, updateSchedule } from "../store/schedules.ts";
 import type { Db } from "../store/store.ts";
@@ -11,10 +11,12 @@ import { usernameOf } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
+import { missedTicks } from "./missed-ticks.ts";
 import { runTemplate } from "./new-pipeline.ts";
 import type { SourceTeam } from "./pipeline-sources.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
+import { type Meant, recordBegun, recordMissed, recordRefused, recordSkip, recordWait } from "./schedule-record.ts";
 import { planTick } from "./schedule-times.ts";
 
 export interface FiringContext {
@@ -24,7 +26,7 @@ export interface FiringContext {
 
 /** What became of a tick. */
 export interface Firing {
-  readonly outcome: "fired" | "skipped" | "waits" | "missed" | "failed";
+  readonly outcome: FiringOutcome;
   readonly team: number;
 }
 
@@ -38,16 +40,16 @@ export async function fireTick(
 ): Promise<Firing | undefined> {
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
-  const { isDue, next } = planTick(row, tick, now);
-  if (!(await advanceSchedule(db, id, tick, next))) return undefined;
-  const team = row.team_id;
-  if (!isDue) return { outcome: "missed", team };
-  if (row.overlap === "skip" && (await isBusy(db, row))) return { outcome: "skipped", team };
-  if (row.overlap === "wait" && (row.waiting_since || (await isBusy(db, row)))) {
-    await updateSchedule(db, id, { waiting_since: row.waiting_since ?? tick });
-    return { outcome: "waits", team };
-  }
-  return run(db, context, row, now);
+  const plan = planTick(row, tick, now);
+  if (!(await advanceSchedule(db, id, tick, plan.next))) return undefined;
+  const { first, ticks, dropped } = missedTicks(row, tick, plan, now);
+  if (dropped > 0) await recordMissed(db, row, { tick, ticks: dropped }, now);
+  if (!plan.isDue) return { outcome: "missed", team: row.team_id };
+  const meant = { tick: first, ticks };
+  const obstacle = row.overlap === "allow" ? undefined : await runUnderWay(db, row);
+  if (row.overlap === "wait" && (row.waiting_since || obstacle)) return wait(db, row, meant, obstacle, now);
+  if (obstacle) return skip(db, row, meant, `the run ${obstacle.name} is still going (overlap is skip).`, now);
+  return run(db, context, row, meant, now);
 }
 
 /** The tick that waited for the newest run, which has ended. */
@@ -58,16 +60,43 @@ export async function fireWaiting(
   now: number,
 ): Promise<Firing | undefined> {
   const row = await lockSchedule(db, id);
-  if (!row?.waiting_since || (await isBusy(db, row))) return undefined;
-  return run(db, context, row, now);
+  if (!row?.waiting_since || (await runUnderWay(db, row))) return undefined;
+  return run(db, context, row, undefined, now);
 }
 
-async function isBusy(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<boolean> {
+async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
   const latest = id === null ? undefined : await getPipeline(db, id);
-  return latest !== undefined && isUnfinished(latest.status);
+  return latest && isUnfinished(latest.status) ? latest : undefined;
 }
 
-async function run(db: Db, { keys, quotas }: FiringContext, row: ScheduleRow, now: number): Promise<Firing> {
+async function skip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<Firing> {
+  await recordSkip(db, row, meant, reason, now);
+  return { outcome: "skipped", team: row.team_id };
+}
+
+/** At most one waits. */
+async function wait(
+  db: Db,
+  row: ScheduleRow,
+  meant: Meant,
+  obstacle: PipelineRow | undefined,
+  now: number,
+): Promise<Firing> {
+  const { waiting_since: earlier, id, team_id: team } = row;
+  if (earlier) return skip(db, row, meant, `the tick of ${earlier} waits already (overlap is wait).`, now);
+  await updateSchedule(db, id, { waiting_since: meant.tick });
+  await recordWait(db, row, meant, `the run ${obstacle?.name} is still going (overlap is wait).`, now);
+  return { outcome: "waits", team };
+}
+
+/** Without a tick it is the one that waited. */
+async function run(
+  db: Db,
+  { keys, quotas }: FiringContext,
+  row: ScheduleRow,
+  meant: Meant | undefined,
+  now: number,
+): Promise<Firing> {
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
@@ -77,7 +106,9 @@ async function run(db: Db, { keys, quotas }: FiringContext, row: ScheduleRow, no
   const started = await getPipeline(db, pipelineId);
   const fired = { latest_pipeline_id: pipelineId, fired: row.fired + 1, waiting_since: null };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
-  return { outcome: started?.status === "FAILED" ? "failed" : "fired", team: row.team_id };
+  const outcome = started?.status === "FAILED" ? "failed" : "fired";
+  await recordBegun(db, row, meant, { outcome, pipelineId, reason: started?.error_message ?? null }, now);
+  return { outcome, team: row.team_id };
 }
 
 /** What cannot be taken fires nothing: old scripts in the place of new ones would go unnoticed. */
@@ -104,6 +135,7 @@ export async function recordFailure(
   const next = tick && (row.cron_expression ? planTick(row, tick, now).next : iso(now + patience));
   if (tick ? !(await advanceSchedule(db, id, tick, next ?? null)) : !row.waiting_since) return undefined;
   await updateSchedule(db, id, { waiting_since: null, last_error: why });
+  await recordRefused(db, row, tick ? { tick, ticks: 1 } : undefined, why, now);
   // A schedule that fails at every tick says so once.
   if (why !== row.last_error)
     await audit(

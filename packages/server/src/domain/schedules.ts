@@ -8,6 +8,7 @@ import {
   roleIncludes,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
+import { firingsOf } from "../store/firings.ts";
 import { deleteTemplate, findPipeline, getPipeline, type PipelineRow } from "../store/pipelines.ts";
 import {
   deleteSchedule,
@@ -31,8 +32,10 @@ import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "./quotas.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
+import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
+import { dropWaiting, firingDocument } from "./schedule-record.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
 import { requireRoomForSchedule, type TaskQuotas } from "./task-quotas.ts";
@@ -80,7 +83,7 @@ export async function createTeamSchedule(
     await updateSchedule(db, id, { pipeline_id: template });
     await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
     await giveTo(db, call, await requireSchedule(db, team, id), input, now);
-    return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
+    return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
   });
   context.signals.schedules.wake();
   return schedule;
@@ -144,12 +147,19 @@ export async function updateTeamSchedule(
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
     await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
+    if (row.waiting_since && !changes.waiting_since)
+      await dropWaiting(
+        db,
+        row,
+        changes.is_paused === 1 ? "the schedule was paused." : "overlap is no longer wait.",
+        now,
+      );
     const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
     if (typeof input.pause_pipeline === "boolean")
       await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
     await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input, taken) }, now);
     await giveTo(db, call, row, input, now);
-    return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id));
+    return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id), now);
   });
   for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
   return schedule;
@@ -202,9 +212,14 @@ export async function deleteTeamSchedule(
   });
 }
 
-export async function readTeamSchedule(context: SchedulesContext, team: Team, id: number): Promise<PipelineSchedule> {
+export async function readTeamSchedule(
+  context: SchedulesContext,
+  team: Team,
+  id: number,
+  now: number,
+): Promise<PipelineSchedule> {
   const { db } = context.store;
-  return scheduleDocument(db, context, team, await requireSchedule(db, team, id));
+  return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
 }
 
 /** Schedules of one answer. */
@@ -220,6 +235,7 @@ export async function listTeamSchedules(
   { store }: SchedulesContext,
   team: Team,
   cursor: number | undefined,
+  now: number,
 ): Promise<ScheduleItems> {
   const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
   if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
@@ -230,40 +246,48 @@ export async function listTeamSchedules(
     rows.map(({ pipeline_id }) => pipeline_id),
   );
   return {
-    schedules: rows.map((row) => itemOf(row, owned(row), newer)),
+    schedules: rows.map((row) => itemOf(row, owned(row), newer, now)),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
 
-const itemOf = (
+function itemOf(
   row: ScheduleRow,
   owned: Owned,
   newer: Awaited<ReturnType<typeof newerScripts>>,
-): PipelineScheduleItem => ({
-  id: row.id,
-  schedule_name: row.name,
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-  start_after: row.start_after,
-  cron_expression: row.cron_expression,
-  timezone: row.timezone,
-  overlap: row.overlap,
-  catch_up: row.catch_up,
-  follow: row.follow,
-  newer_scripts: newer(row.pipeline_id),
-  is_paused: row.is_paused === 1,
-  next_run: row.next_run,
-  waiting_since: row.waiting_since,
-  fired: row.fired,
-  last_error: row.last_error,
-  ...owned,
-});
+  now: number,
+): PipelineScheduleItem {
+  const { health, reason } = healthOf(row, now, owned.owner_problem);
+  return {
+    id: row.id,
+    schedule_name: row.name,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    start_after: row.start_after,
+    cron_expression: row.cron_expression,
+    timezone: row.timezone,
+    overlap: row.overlap,
+    catch_up: row.catch_up,
+    follow: row.follow,
+    newer_scripts: newer(row.pipeline_id),
+    is_paused: row.is_paused === 1,
+    next_run: row.next_run,
+    waiting_since: row.waiting_since,
+    fired: row.fired,
+    last_error: row.last_error,
+    health,
+    health_reason: reason,
+    skipped: row.skips,
+    ...owned,
+  };
+}
 
 async function scheduleDocument(
   db: Db,
   { keys }: SchedulesContext,
   team: Team,
   row: ScheduleRow,
+  now: number,
 ): Promise<PipelineSchedule> {
   const frame = { keys, showsValues: roleIncludes(team.role, "editor") };
   const documentOf = async (id: string | null) => {
@@ -274,8 +298,9 @@ async function scheduleDocument(
   if (!template) return refuseUnknown(team, row.id);
   const owned = await ownersOf(db, team.id, [row]);
   return {
-    ...itemOf(row, owned(row), await newerScripts(db, [row.pipeline_id])),
+    ...itemOf(row, owned(row), await newerScripts(db, [row.pipeline_id]), now),
     next_runs: runsFrom(row, row.next_run, runsTold),
+    firings: (await firingsOf(db, row.id)).map(firingDocument),
     latest_run: await documentOf(row.latest_pipeline_id),
     pipeline: template,
   };

@@ -5,7 +5,7 @@
 import { ApiError } from "@millrace/contract";
 import { getJob, getShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
-import { advanceTask, type DueTask, deleteTask, postponeTask } from "../store/tasks.ts";
+import { advanceTask, type DueTask, deleteTask, lockTask, refuseTask } from "../store/tasks.ts";
 import { teamNameOf } from "../store/teams.ts";
 import { iso } from "./clock.ts";
 import { endJob } from "./end-job.ts";
@@ -15,6 +15,7 @@ import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import { noteAbsence, taskOwner } from "./task-owners.ts";
+import { taskTimes } from "./tasks.ts";
 import { nextTick } from "./ticks.ts";
 
 export interface TaskFiringContext {
@@ -37,16 +38,19 @@ export async function fireTaskTick(
   { job_id: id, next_run: tick }: DueTask,
   now: number,
 ): Promise<TaskFiring | undefined> {
+  // Held while it is read: somebody may be changing or pausing it.
+  const held = await lockTask(db, id);
+  if (held?.next_run !== tick) return undefined;
   const task = await getShortJob(db, id);
   if (!task) return undefined;
-  const { cron_expression: cron } = readSpec(task);
-  const next = cron ? nextTick(cron, "UTC", now) : undefined;
-  const owner = await taskOwner(db, task);
+  const { cron_expression: cron, timezone } = taskTimes(task);
+  const next = cron ? nextTick(cron, timezone, now) : undefined;
+  const owner = await taskOwner(db, task, held);
   const why = owner.absent ?? (await refusal(db, task.team_id, id, quotas));
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
-    if (!(await postponeTask(db, id, tick, later))) return undefined;
+    if (!(await refuseTask(db, id, tick, later, why))) return undefined;
     await noteAbsence(db, task, owner, now);
     return refused;
   }

@@ -1,11 +1,11 @@
 /** As whom a task fires, and what is written down where that user cannot run jobs any more. */
 import type { ShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
-import { lockTaskRunAs, setTaskError } from "../store/tasks.ts";
+import { setTaskError } from "../store/tasks.ts";
 import { usernameOf } from "../store/users.ts";
 import { audit } from "./audit.ts";
 import { absentCreator } from "./pipeline-sources.ts";
-import { inNameOf } from "./run-as.ts";
+import { type HandedOver, inNameOf } from "./run-as.ts";
 
 interface TaskOwner {
   /** The task as its next job is made from it. */
@@ -14,9 +14,9 @@ interface TaskOwner {
   readonly absent: string | null;
 }
 
-/** Until the end of the write nobody hands it over. */
-export async function taskOwner(db: Db, task: ShortJob): Promise<TaskOwner> {
-  const original = await inNameOf(db, { run_as: (await lockTaskRunAs(db, task.id)) ?? "" }, task);
+/** Of a task that is held: until the end of the write nobody hands it over. */
+export async function taskOwner(db: Db, task: ShortJob, held: HandedOver): Promise<TaskOwner> {
+  const original = await inNameOf(db, held, task);
   const absent = await absentCreator(db, [original]);
   return {
     original: { ...original, error_message: null },

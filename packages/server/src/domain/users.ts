@@ -9,10 +9,11 @@ import { iso } from "./clock.ts";
 import { checkName } from "./names.ts";
 import { hashPassword } from "./passwords.ts";
 import { type Handover, handOverWork } from "./succession.ts";
+import { checkTimezone } from "./time-zones.ts";
 
 type NewUser = RouteInput<typeof routes.createUser>["body"];
 type UserChanges = RouteInput<typeof routes.updateUser>["body"];
-type Person = Pick<NewUser, "first_name" | "last_name" | "email">;
+type Person = Pick<NewUser, "first_name" | "last_name" | "email" | "timezone">;
 
 export async function readUsers(db: Db, after = "", limit = 100): Promise<User[]> {
   return describe(db, await listUsers(db, after, limit));
@@ -38,6 +39,7 @@ async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {
     first_name: row.first_name,
     last_name: row.last_name,
     email: row.email,
+    timezone: row.timezone,
     is_admin: row.is_admin === 1,
     has_password: row.password_hash !== null,
     created_at: row.created_at,
@@ -47,12 +49,13 @@ async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {
   }));
 }
 
-/** What was given of a person's own fields; an empty e-mail address is none. */
-export function personChanges({ first_name, last_name, email }: Person) {
+/** What was given of a person's own fields; an empty e-mail address or time zone is none. */
+export function personChanges({ first_name, last_name, email, timezone }: Person) {
   return {
     ...(typeof first_name === "string" ? { first_name: first_name.trim() } : {}),
     ...(typeof last_name === "string" ? { last_name: last_name.trim() } : {}),
     ...(typeof email === "string" ? { email: email || null } : {}),
+    ...(typeof timezone === "string" ? { timezone: timezone.trim() === "" ? null : checkTimezone(timezone) } : {}),
   };
 }
 

@@ -45,6 +45,7 @@ import { serviceAccountRoutes } from "./service-accounts.ts";
 import { sourceRoutes } from "./sources.ts";
 import { successionRoutes } from "./succession.ts";
 import { systemRoutes } from "./system.ts";
+import { taskRoutes } from "./tasks.ts";
 import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { dropRest } from "./unread-bodies.ts";
@@ -93,6 +94,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   sourceRoutes(app, context);
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
+  taskRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

@@ -29,10 +29,12 @@ export function scheduleRoutes(app: FastifyInstance, context: HttpContext): void
     return { ok: true };
   });
 
-  register(app, context, routes.getSchedule, ({ team, query }) => readTeamSchedule(context, team, query.schedule_id));
+  register(app, context, routes.getSchedule, ({ team, query }) =>
+    readTeamSchedule(context, team, query.schedule_id, clock.now()),
+  );
 
   register(app, context, routes.listSchedules, async ({ team, query, reply }) => {
-    const { schedules, next } = await listTeamSchedules(context, team, query.cursor);
+    const { schedules, next } = await listTeamSchedules(context, team, query.cursor, clock.now());
     if (next !== undefined) reply.header("x-next-cursor", String(next));
     return [...schedules];
   });

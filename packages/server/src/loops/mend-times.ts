@@ -1,7 +1,7 @@
 /** Brings back schedules and tasks that wait for a time far away, because a clock that was wrong moved them there. */
 import { iso } from "../domain/clock.ts";
-import { readSpec } from "../domain/job-documents.ts";
 import { doubtfulFrom, mendedRun } from "../domain/schedule-times.ts";
+import { taskTimes } from "../domain/tasks.ts";
 import { getJob } from "../store/jobs.ts";
 import { advanceSchedule, schedulesAfter } from "../store/schedules.ts";
 import { postponeTask, tasksAfter } from "../store/tasks.ts";
@@ -29,7 +29,7 @@ export async function mendTasks({ store, clock, log }: MendContext, now = clock.
     const rows = await tasksAfter(store.db, iso(doubtfulFrom(now)), last, page);
     for (const { job_id: id, next_run } of rows) {
       const task = await getJob(store.db, id);
-      const next = task && mendedRun({ ...readSpec(task), timezone: "UTC" }, next_run, now);
+      const next = task && mendedRun(taskTimes(task), next_run, now);
       if (!next || !(await store.write((db) => postponeTask(db, id, next_run, next)))) continue;
       log.warn({ job: id, from: next_run, to: next }, "the task waited for a time of a wrong clock");
     }

@@ -1,6 +1,7 @@
 /** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
+import { scheduleHealth } from "./migrations/schedule-health.ts";
 import type { Tables } from "./tables.ts";
 
 interface Dialect {
@@ -26,6 +27,7 @@ const migrations: readonly Migration[] = [
   roomQuotas,
   scriptsThatMove,
   serviceAccounts,
+  scheduleHealth,
 ];
 
 /** The version of the schema that this program writes. */

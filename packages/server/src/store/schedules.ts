@@ -1,6 +1,7 @@
 /** Schedules in the store: when they fire next, what waits, and who takes a tick. */
 import { isUnfinished, pipelineStatuses } from "@millrace/contract";
 import type { Insertable, Selectable, Updateable } from "kysely";
+import { deleteFirings } from "./firings.ts";
 import { prepared } from "./prepared.ts";
 import { beginning } from "./short-texts.ts";
 import { type Db, isPostgres } from "./store.ts";
@@ -58,7 +59,38 @@ export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefine
 export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
   db.updateTable("schedules").set(changes).where("id", "=", id).execute();
 
-export const deleteSchedule = (db: Db, id: number) => db.deleteFrom("schedules").where("id", "=", id).execute();
+/** Ticks that came to nothing. */
+export const countSkips = (db: Db, id: number, count: number, skip_reason: string) =>
+  db
+    .updateTable("schedules")
+    .set((eb) => ({ skips: eb("skips", "+", count), skips_in_row: eb("skips_in_row", "+", count), skip_reason }))
+    .where("id", "=", id)
+    .execute();
+
+/** One has begun. */
+export const forgetSkips = (db: Db, id: number) => updateSchedule(db, id, { skips_in_row: 0, skip_reason: null });
+
+/** A run that failed, or a tick that could not run. */
+export const countFailure = (db: Db, id: number, failure_reason: string) =>
+  db
+    .updateTable("schedules")
+    .set((eb) => ({ failures_in_row: eb("failures_in_row", "+", 1), failure_reason }))
+    .where("id", "=", id)
+    .execute();
+
+/** A run has completed. */
+export const forgetFailures = (db: Db, id: number) =>
+  db
+    .updateTable("schedules")
+    .set({ failures_in_row: 0, failure_reason: null })
+    .where("id", "=", id)
+    .where("failures_in_row", ">", 0)
+    .execute();
+
+export async function deleteSchedule(db: Db, id: number): Promise<void> {
+  await deleteFirings(db, id);
+  await db.deleteFrom("schedules").where("id", "=", id).execute();
+}
 
 const teamsWithDue = prepared<{ now: string }>()((db, value) =>
   db
@@ -102,6 +134,20 @@ export const dueSchedules = async (
 ) =>
   (await due(db, { teamId, now, afterRun: after?.next_run ?? "", afterId: after?.id ?? 0, limit }))
     .rows as DueSchedule[];
+
+/** Those that fire next, after this one. */
+export const nextSchedules = (db: Db, teamId: number, after: DueSchedule, limit: number) =>
+  db
+    .selectFrom("schedules")
+    .select(["id", "name", "next_run", "start_after", "cron_expression", "timezone"])
+    .where("team_id", "=", teamId)
+    .where("next_run", "is not", null)
+    .where((eb) => eb(eb.refTuple("next_run", "id"), ">", eb.tuple(after.next_run, after.id)))
+    .orderBy("next_run")
+    .orderBy("id")
+    .limit(limit)
+    .$narrowType<{ next_run: string }>()
+    .execute();
 
 /** Those that fire after this time, by id. */
 export const schedulesAfter = (db: Db, time: string, afterId: number, limit: number): Promise<ScheduleRow[]> =>

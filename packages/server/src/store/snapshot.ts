@@ -44,6 +44,7 @@ const tables = {
   pipeline_runs: "kept",
   pipeline_edges: "kept",
   schedules: "kept",
+  firings: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;
 
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
@@ -64,6 +65,7 @@ const counted: readonly KeptTable[] = [
   "datasets",
   "dataset_versions",
   "schedules",
+  "firings",
 ];
 
 export type Row = Record<string, string | number | null>;

@@ -2,6 +2,7 @@
 import type {
   CatchUpPolicy,
   ExportStatus,
+  FiringOutcome,
   FollowPolicy,
   JobStatus,
   OverlapPolicy,
@@ -38,8 +39,7 @@ export interface Tables {
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
   queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
   attempts: AttemptsTable;
-  /** Jobs that fire others: when next. */
-  tasks: { job_id: string; team_id: number; next_run: string; fired: number; run_as: Generated<string> };
+  tasks: TasksTable;
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
   /** Tags of jobs, for finding them; the job's own list is in its spec. */
   job_tags: { team_id: number; tag: string; job_id: string };
@@ -68,6 +68,7 @@ export interface Tables {
   /** Edges of a pipeline's graph, by the original jobs' ids. */
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
+  firings: FiringsTable;
 }
 
 interface UsersTable {
@@ -85,6 +86,8 @@ interface UsersTable {
   disabled_at: string | null;
   /** The team whose service account this is; null: a person. */
   service_team_id: Generated<number | null>;
+  /** IANA name, in which times are shown; null: none was said. */
+  timezone: Generated<string | null>;
 }
 
 interface TeamsTable {
@@ -276,6 +279,20 @@ interface AttemptsTable {
   store_peak: Generated<number | null>;
 }
 
+/** Jobs that fire others: when next. */
+interface TasksTable {
+  job_id: string;
+  team_id: number;
+  /** Null: paused. */
+  next_run: string | null;
+  fired: number;
+  /** Ticks that fired nothing; why the newest tick did not, null once one did again. */
+  skips: Generated<number>;
+  last_error: Generated<string | null>;
+  /** As whom it fires: domain/run-as.ts. */
+  run_as: Generated<string>;
+}
+
 interface NamespacesTable {
   id: Generated<number>;
   team_id: number;
@@ -447,4 +464,23 @@ interface SchedulesTable {
   last_error: string | null;
   created_at: string;
   updated_at: string;
+  /** Ticks that came to nothing, of all times, and since the last that began; and why the newest of those did. */
+  skips: Generated<number>;
+  skips_in_row: Generated<number>;
+  skip_reason: Generated<string | null>;
+  /** Runs that failed and ticks that could not run, since the last run that completed; and why the newest of them did. */
+  failures_in_row: Generated<number>;
+  failure_reason: Generated<string | null>;
+}
+
+/** What became of a tick of a schedule, or of several. The newest of each schedule are kept. */
+interface FiringsTable {
+  id: Generated<number>;
+  schedule_id: number;
+  tick: string;
+  ticks: number;
+  at: string;
+  outcome: FiringOutcome;
+  reason: string | null;
+  pipeline_id: string | null;
 }

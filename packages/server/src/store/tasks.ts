@@ -19,12 +19,6 @@ const next = prepared<{ jobId: string }>()((db, value) =>
 export const nextRunOf = async (db: Db, jobId: string): Promise<string | null> =>
   (await next(db, { jobId })).rows[0]?.next_run ?? null;
 
-/** As whom it fires; empty: as who made it. Nobody changes that until the end of the write. Undefined: it is no task any more. */
-export const lockTaskRunAs = async (db: Db, jobId: string): Promise<string | undefined> => {
-  const query = db.selectFrom("tasks").select("run_as").where("job_id", "=", jobId);
-  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.run_as;
-};
-
 /** Why it does not fire, shown with its job. */
 export const setTaskError = (db: Db, jobId: string, error_message: string | null) =>
   db.updateTable("jobs").set({ error_message }).where("id", "=", jobId).where("status", "=", "TASK").execute();
@@ -81,6 +75,7 @@ export const tasksAfter = (db: Db, time: string, afterId: string, limit: number)
     .where("job_id", ">", afterId)
     .orderBy("job_id")
     .limit(limit)
+    .$narrowType<{ next_run: string }>()
     .execute();
 
 /** Moves a task on without having fired. False: another server took this tick. */
@@ -94,11 +89,22 @@ export async function postponeTask(db: Db, jobId: string, from: string, to: stri
   return numUpdatedRows === 1n;
 }
 
+/** Moves a task on that could not fire, and says why. False: another server took this tick. */
+export async function refuseTask(db: Db, jobId: string, from: string, to: string, why: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("tasks")
+    .set((eb) => ({ next_run: to, skips: eb("skips", "+", 1), last_error: why }))
+    .where("job_id", "=", jobId)
+    .where("next_run", "=", from)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
 /** Moves a task from one tick to the next. False: another server took this tick. */
 export async function advanceTask(db: Db, jobId: string, from: string, to: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable("tasks")
-    .set((eb) => ({ next_run: to, fired: eb("fired", "+", 1) }))
+    .set((eb) => ({ next_run: to, fired: eb("fired", "+", 1), last_error: null }))
     .where("job_id", "=", jobId)
     .where("next_run", "=", from)
     .executeTakeFirst();
@@ -108,4 +114,59 @@ export async function advanceTask(db: Db, jobId: string, from: string, to: strin
 export async function deleteTask(db: Db, jobId: string): Promise<boolean> {
   const { numDeletedRows } = await db.deleteFrom("tasks").where("job_id", "=", jobId).executeTakeFirst();
   return numDeletedRows === 1n;
+}
+
+const held = {
+  plain: prepared<{ jobId: string }>()((db, value) =>
+    db.selectFrom("tasks").selectAll().where("job_id", "=", value("jobId")),
+  ),
+  locked: prepared<{ jobId: string }>()((db, value) =>
+    db.selectFrom("tasks").selectAll().where("job_id", "=", value("jobId")).forUpdate(),
+  ),
+};
+/** The task as it is now, and until the end of the write nobody else changes or fires it. SQLite has one writer anyway. */
+export const lockTask = async (db: Db, jobId: string) =>
+  (await (isPostgres(db) ? held.locked : held.plain)(db, { jobId })).rows[0];
+
+/** A task with what lists show of its job. */
+const shown = (db: Db, teamId: number) =>
+  db
+    .selectFrom("tasks")
+    .innerJoin("jobs", "jobs.id", "tasks.job_id")
+    .innerJoin("users", "users.id", "jobs.user_id")
+    .selectAll("tasks")
+    .select(["jobs.name", "jobs.spec", "jobs.created_at", "users.username"])
+    .where("tasks.team_id", "=", teamId);
+export type ShownTask = Awaited<ReturnType<typeof listTasks>>[number];
+
+/** Newest first, before this one. */
+export function listTasks(db: Db, teamId: number, before: string | undefined, limit: number) {
+  const query = shown(db, teamId).orderBy("tasks.job_id", "desc").limit(limit);
+  return (before === undefined ? query : query.where("tasks.job_id", "<", before)).execute();
+}
+
+export const findTask = (db: Db, teamId: number, id: string): Promise<ShownTask | undefined> =>
+  shown(db, teamId).where("tasks.job_id", "=", id).executeTakeFirst();
+
+/** Those that fire next, after this one. */
+export const nextTasks = (db: Db, teamId: number, after: DueTask, limit: number) =>
+  shown(db, teamId)
+    .where("tasks.next_run", "is not", null)
+    .where((eb) => eb(eb.refTuple("tasks.next_run", "tasks.job_id"), ">", eb.tuple(after.next_run, after.job_id)))
+    .orderBy("tasks.next_run")
+    .orderBy("tasks.job_id")
+    .limit(limit)
+    .$narrowType<{ next_run: string }>()
+    .execute();
+
+export interface TaskChanges {
+  readonly name: string | null;
+  readonly spec: string;
+  readonly next_run: string | null;
+}
+
+/** What is long of the job stays as it is. Ask under `lockTask`. */
+export async function updateTask(db: Db, id: string, { name, spec, next_run }: TaskChanges): Promise<void> {
+  await db.updateTable("jobs").set({ name, spec }).where("id", "=", id).where("status", "=", "TASK").execute();
+  await db.updateTable("tasks").set({ next_run }).where("job_id", "=", id).execute();
 }

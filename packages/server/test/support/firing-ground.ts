@@ -1,20 +1,39 @@
 /** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
-import type { Job, JobInput, PipelineSchedule } from "@millrace/contract";
+import type {
+  CreatePipelineScheduleInput,
+  Job,
+  JobInput,
+  PipelineSchedule,
+  PipelineScheduleItem,
+  Task,
+  UpdateTaskInput,
+} from "@millrace/contract";
 import { pino } from "pino";
 import { Disk } from "../../src/disk.ts";
 import { operator } from "../../src/domain/audit.ts";
 import { iso } from "../../src/domain/clock.ts";
+import { endJob } from "../../src/domain/end-job.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
-import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
-import { triggerPipeline } from "../../src/domain/pipelines.ts";
+import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs.ts";
+import { cancelPipeline, triggerPipeline } from "../../src/domain/pipelines.ts";
 import type { Principal, Team } from "../../src/domain/principals.ts";
-import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules.ts";
+import {
+  createTeamSchedule,
+  deleteTeamSchedule,
+  listTeamSchedules,
+  readTeamSchedule,
+  updateTeamSchedule,
+} from "../../src/domain/schedules.ts";
 import { Signals } from "../../src/domain/signals.ts";
+import { fireTaskTick, type TaskFiring } from "../../src/domain/task-firings.ts";
+import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/tasks.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import type { Loop } from "../../src/loops/loop.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
+import { moveJob } from "../../src/store/jobs.ts";
 import { insertMembership } from "../../src/store/memberships.ts";
+import { dequeue } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { setDatasetBytes } from "../../src/store/team-usage.ts";
 import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/teams.ts";
@@ -77,6 +96,20 @@ export class FiringGround {
   tasks = (team: Team, count: number, rest: Partial<JobInput> = {}): Promise<Job[]> =>
     Promise.all([...Array(count)].map(() => this.job(team, { cron_expression: "* * * * *", ...rest })));
 
+  updateTask = (team: Team, { id }: { readonly id: string }, changes: UpdateTaskInput): Promise<Task> =>
+    updateTeamTask(this.#context, this.#call(team), id, changes, this.now);
+
+  readTask = (team: Team, { id }: { readonly id: string }): Promise<Task> => readTeamTask(this.#context, team, id);
+
+  listTasks = (team: Team, asked: { cursor?: string; limit?: number }) => listTeamTasks(this.#context, team, asked);
+
+  /** As a server does that has seen this tick of the task, and comes to it only now. */
+  fireTick = ({ id }: { readonly id: string }, tick: string): Promise<TaskFiring | undefined> =>
+    this.store.write((db) => fireTaskTick(db, this.#ground(this.store), { job_id: id, next_run: tick }, this.now));
+
+  cancelTask = (team: Team, { id }: { readonly id: string }): Promise<string> =>
+    cancelJob(this.#context, operator, team, id, this.now);
+
   /** The name of a pipeline that schedules can be made from. */
   async pipeline(team: Team): Promise<string> {
     const made = await this.job(team, { start_after: "2099-01-01T00:00:00Z" });
@@ -85,16 +118,44 @@ export class FiringGround {
     return (await triggerPipeline(this.#context, this.#call(team), asked, this.now)).name;
   }
 
-  schedule = (team: Team, pipeline_name: string, schedule_name: string): Promise<PipelineSchedule> =>
+  schedule = (
+    team: Team,
+    pipeline_name: string,
+    schedule_name: string,
+    rest: Partial<CreatePipelineScheduleInput> = {},
+  ): Promise<PipelineSchedule> =>
     createTeamSchedule(
       this.#context,
       this.#call(team),
-      { schedule_name, pipeline_name, cron_expression: "* * * * *" },
+      { schedule_name, pipeline_name, cron_expression: "* * * * *", ...rest },
       this.now,
     );
 
   pauseSchedule = (team: Team, schedule_id: number, pause_pipeline: boolean): Promise<PipelineSchedule> =>
     updateTeamSchedule(this.#context, this.#call(team), { schedule_id, pause_pipeline }, this.now);
+
+  deleteSchedule = (team: Team, id: number): Promise<void> =>
+    deleteTeamSchedule(this.#context, this.#call(team), id, this.now);
+
+  readSchedule = (team: Team, id: number): Promise<PipelineSchedule> =>
+    readTeamSchedule(this.#context, team, id, this.now);
+
+  listSchedules = async (team: Team, store: Store = this.store): Promise<readonly PipelineScheduleItem[]> =>
+    (await listTeamSchedules({ ...this.#context, store }, team, undefined, this.now)).schedules;
+
+  /** Ends the jobs of the newest run of a schedule that have not ended, as an engine would. */
+  async endRun({ latest_run }: PipelineSchedule, to: "COMPLETE" | "FAILED", error_message?: string): Promise<void> {
+    for (const { created_job_id: id } of latest_run?.job_runs ?? [])
+      await this.store.write(async (db) => {
+        if (id === null || !(await dequeue(db, id))) return;
+        await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "INIT" });
+        const changes = { finished_at: iso(this.now), error_message: error_message ?? null };
+        await endJob(db, { id, from: ["INIT"], to, changes }, this.now);
+      });
+  }
+
+  cancelRun = ({ latest_run }: PipelineSchedule, team: Team) =>
+    cancelPipeline(this.#context, this.#call(team), { name: latest_run?.name ?? "" }, this.now);
 
   /** A server's loop that has just started. */
   loop(of: "tasks" | "schedules", store: Store = this.store): Loop {

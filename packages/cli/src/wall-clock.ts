@@ -1,0 +1,33 @@
+/** What the clock on the wall shows at a moment. */
+import { usageError } from "./errors.ts";
+
+/** In this form years, days and minutes stand as in the times that the API writes. */
+const locale = "sv-SE";
+
+export const wallText = (moment: string, timezone: string): string =>
+  new Intl.DateTimeFormat(locale, { timeZone: timezone, dateStyle: "short", timeStyle: "short" }).format(
+    new Date(moment),
+  );
+
+/** As the API writes it, and by the clock on the wall. */
+export const whenText = (moment: string, timezone: string): string =>
+  timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;
+
+/** ISO 8601 with the offset of that moment. */
+export function localTime(moment: string, timezone: string): string {
+  const date = new Date(moment);
+  const wall = new Intl.DateTimeFormat(locale, { timeZone: timezone, dateStyle: "short", timeStyle: "medium" });
+  const parts = new Intl.DateTimeFormat("en-US", { timeZone: timezone, timeZoneName: "longOffset" }).formatToParts(
+    date,
+  );
+  const offset = parts.find(({ type }) => type === "timeZoneName")?.value.slice("GMT".length) || "+00:00";
+  return `${wall.format(date).replace(" ", "T")}${offset}`;
+}
+
+export function checkZone(text: string): string {
+  try {
+    return new Intl.DateTimeFormat(locale, { timeZone: text }).resolvedOptions().timeZone;
+  } catch {
+    throw usageError(`--tz: there is no time zone '${text}'`, { why: "Expected an IANA name such as Europe/Berlin" });
+  }
+}

@@ -1,0 +1,99 @@
+/** Tasks: jobs that wait for their time, once or again and again, and then start others. */
+import type { Static } from "typebox";
+import { JobParams } from "./jobs.ts";
+import { fieldLimits } from "./limits.ts";
+import { access, defineRoute } from "./routes.ts";
+import { maybe, nextCursor, nullable, TeamName, Timestamp, Timezone, Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
+
+const shownFields = {
+  id: { ...Uuid, description: "the job that it is" },
+  name: nullable(Type.String()),
+  created_by: Type.String({ description: "user name" }),
+  created_at: Timestamp,
+  cron_expression: nullable(Type.String({ description: "null: it fires once" })),
+  start_after: nullable(Timestamp),
+  timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
+  is_paused: Type.Boolean({ description: "true: it does not fire" }),
+  next_run: nullable({ ...Timestamp, description: "null: it is paused" }),
+  fired: Type.Integer({ description: "how many jobs it has started" }),
+  skipped: Type.Integer({ description: "how many times it could not start one" }),
+  last_error: nullable(Type.String({ description: "why the newest tick started nothing; null once one did again" })),
+};
+
+export const TaskItem = Type.Object(shownFields, { $id: "TaskItem" });
+export type TaskItem = Static<typeof TaskItem>;
+
+export const Task = Type.Object(
+  { ...shownFields, next_runs: Type.Array(Timestamp, { description: "the next five at most" }) },
+  { $id: "Task" },
+);
+export type Task = Static<typeof Task>;
+
+export const listTasks = defineRoute({
+  id: "listTasks",
+  method: "GET",
+  path: "/api/datachain/tasks",
+  tag: "Tasks",
+  summary: "List the tasks of a team, newest first",
+  access: access("JOB", "read", "viewer"),
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 100 })),
+    cursor: Type.Optional(Uuid),
+  }),
+  response: Type.Array(TaskItem),
+  responseHeaders: nextCursor,
+});
+
+export const getTask = defineRoute({
+  id: "getTask",
+  method: "GET",
+  path: "/api/datachain/tasks/{job_id}",
+  tag: "Tasks",
+  summary: "Read one task",
+  access: access("JOB", "read", "viewer"),
+  params: JobParams,
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  response: Task,
+  errors: ["not_found"],
+});
+
+const UpdateTaskInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    name: maybe(Type.String({ maxLength: fieldLimits.name, description: "a new name; empty: none" })),
+    cron_expression: maybe(
+      Type.String({
+        maxLength: 255,
+        description: "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually; empty: none",
+      }),
+    ),
+    start_after: maybe(
+      Type.String({
+        maxLength: 64,
+        description: "ISO 8601, without an offset in the task's time zone; empty: none",
+      }),
+    ),
+    timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
+    is_paused: maybe(
+      Type.Boolean({ description: "true: it fires no more; false: it fires again, from its next tick on" }),
+    ),
+  },
+  { $id: "UpdateTaskInput" },
+);
+export type UpdateTaskInput = Static<typeof UpdateTaskInput>;
+
+export const updateTask = defineRoute({
+  id: "updateTask",
+  method: "PATCH",
+  path: "/api/datachain/tasks/{job_id}",
+  tag: "Tasks",
+  summary: "Change a task, pause it or let it go on; null and absent change nothing. Cancelling its job removes it",
+  // It outlives whoever changes it: that is not a job's to do.
+  access: { ...access("JOB", "write", "editor"), people: true },
+  params: JobParams,
+  body: UpdateTaskInput,
+  response: Task,
+  errors: ["not_found", "wrong_state"],
+});

@@ -1,0 +1,35 @@
+/** What fires next: schedules and tasks together. */
+import type { Static } from "typebox";
+import { access, defineRoute } from "./routes.ts";
+import { nextCursor, nullable, oneOf, TeamName, Timestamp, Timezone } from "./schema.ts";
+import { Type } from "./type.ts";
+
+export const Upcoming = Type.Object(
+  {
+    at: { ...Timestamp, description: "when it fires next; a time that has passed: it is overdue" },
+    following: nullable({ ...Timestamp, description: "and when after that; null: it fires once" }),
+    kind: oneOf(["schedule", "task"]),
+    id: Type.String({ description: "of the schedule, or of the task" }),
+    name: nullable(Type.String()),
+    cron_expression: nullable(Type.String({ description: "null: it fires once" })),
+    timezone: { ...Timezone, description: "the IANA time zone of its cron expression" },
+  },
+  { $id: "Upcoming" },
+);
+export type Upcoming = Static<typeof Upcoming>;
+
+export const listUpcoming = defineRoute({
+  id: "listUpcoming",
+  method: "GET",
+  path: "/api/datachain/upcoming",
+  tag: "Tasks",
+  summary: "List what fires next, by time: each task, and with the scope PIPELINES each schedule",
+  access: access("JOB", "read", "viewer"),
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200, default: 20 })),
+    cursor: Type.Optional(Type.String({ maxLength: 100, description: "from x-next-cursor" })),
+  }),
+  response: Type.Array(Upcoming),
+  responseHeaders: nextCursor,
+});
