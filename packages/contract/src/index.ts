@@ -106,6 +106,7 @@ export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
 export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scopeNames } from "./access.ts";
 export type { AuditEntry } from "./audit.ts";
 export type { DeviceLogin, WhoAmI } from "./auth.ts";
+export type { BackfillFailurePolicy, BackfillStatus } from "./backfills.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";

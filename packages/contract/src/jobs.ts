@@ -111,6 +111,13 @@ export const Job = Type.Object(
     start_after: nullable(Timestamp),
     cron_expression: nullable(Type.String()),
     next_run: nullable(Timestamp),
+    scheduled_at: Type.Optional({
+      ...Timestamp,
+      description: "the moment that the run is for: the tick of its task or schedule, however late it began",
+    } as typeof Timestamp),
+    scheduled_timezone: Type.Optional(
+      Type.String({ description: "where that moment has its date: an IANA name; both absent: asked for by hand" }),
+    ),
     reset: Type.Boolean(),
     exit_code: nullable(Type.Integer()),
     error_message: nullable(Type.String({ description: "why the job failed, and what helps where that is known" })),

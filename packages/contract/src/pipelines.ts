@@ -75,6 +75,11 @@ export const Pipeline = Type.Object(
     finished_at: nullable(Timestamp),
     is_template: Type.Boolean(),
     schedule_name: nullable(Type.String({ description: "the schedule that it belongs to, or that fired it" })),
+    scheduled_at: nullable({
+      ...Timestamp,
+      description: "the moment that its runs are for, however late they begin; null: it was asked for by hand",
+    }),
+    scheduled_timezone: nullable(Type.String({ description: "where that moment has its date: an IANA name" })),
     python_version: nullable(Type.String({ description: given })),
     requirements: nullable(Type.String({ description: given })),
     repository: nullable(Type.String({ description: given })),

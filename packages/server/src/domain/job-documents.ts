@@ -34,6 +34,8 @@ export type JobSpecFields = Pick<
   | "credentials_names"
   | "start_after"
   | "cron_expression"
+  | "scheduled_at"
+  | "scheduled_timezone"
   | "reset"
   | "params"
   | "parent_job_id"

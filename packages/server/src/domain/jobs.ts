@@ -40,6 +40,7 @@ import {
   requireRoomForTexts,
   requireRoomInQueue,
 } from "./quotas.ts";
+import { type Moment, withMoment } from "./scheduled-moments.ts";
 import type { Signals } from "./signals.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 import { nextTick, readTime } from "./ticks.ts";
@@ -106,10 +107,10 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, now: number): Promise<void> {
+export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Moment, now: number): Promise<void> {
   const id = newJobId(now);
   const spec: JobSpecFields = {
-    ...readSpec(task),
+    ...withMoment(readSpec(task), moment),
     id,
     created_at: iso(now),
     start_after: null,

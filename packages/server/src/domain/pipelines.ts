@@ -33,13 +33,13 @@ import { BoundedList } from "./bounded-list.ts";
 import { iso } from "./clock.ts";
 import { newJobId } from "./job-ids.ts";
 import type { JobsContext } from "./jobs.ts";
-import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
+import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
 import { beginDrafts, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
-import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts";
+import { noSettings } from "./pipeline-settings.ts";
 import { findSources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "./quotas.ts";
@@ -89,6 +89,9 @@ const newRow = ({ team, principal }: Call, targets: readonly string[], now: numb
   user_id: principal.userId,
   is_template: 0,
   schedule_id: null,
+  scheduled_at: null,
+  scheduled_timezone: null,
+  chain: null,
   triggered_from: targets[0] ?? "",
   datasets: JSON.stringify(targets),
   settings: JSON.stringify(noSettings),
@@ -352,7 +355,7 @@ async function goOnWith(
   const { keys, quotas } = context;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
-  const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
+  const frame = draftFrame(keys, pipeline);
   const originals = await originalsOf(db, runs);
   const why = await whyNot(db, originals);
   if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);

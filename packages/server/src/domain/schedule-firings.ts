@@ -36,16 +36,16 @@ export async function fireTick(
 ): Promise<Firing | undefined> {
   const row = await lockSchedule(db, id);
   if (!row) return undefined;
-  const { isDue, next } = planTick(row, tick, now);
+  const { isDue, moment, next } = planTick(row, tick, now);
   if (!(await advanceSchedule(db, id, tick, next))) return undefined;
   const team = row.team_id;
   if (!isDue) return { outcome: "missed", team };
   if (row.overlap === "skip" && (await isBusy(db, row))) return { outcome: "skipped", team };
   if (row.overlap === "wait" && (row.waiting_since || (await isBusy(db, row)))) {
-    await updateSchedule(db, id, { waiting_since: row.waiting_since ?? tick });
+    await updateSchedule(db, id, { waiting_since: row.waiting_since ?? moment });
     return { outcome: "waits", team };
   }
-  return run(db, context, row, now);
+  return run(db, context, row, moment, now);
 }
 
 /** The tick that waited for the newest run, which has ended. */
@@ -57,7 +57,7 @@ export async function fireWaiting(
 ): Promise<Firing | undefined> {
   const row = await lockSchedule(db, id);
   if (!row?.waiting_since || (await isBusy(db, row))) return undefined;
-  return run(db, context, row, now);
+  return run(db, context, row, row.waiting_since, now);
 }
 
 async function isBusy(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<boolean> {
@@ -65,12 +65,18 @@ async function isBusy(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<
   return latest !== undefined && isUnfinished(latest.status);
 }
 
-async function run(db: Db, { keys, quotas }: FiringContext, row: ScheduleRow, now: number): Promise<Firing> {
+async function run(
+  db: Db,
+  { keys, quotas }: FiringContext,
+  row: ScheduleRow,
+  scheduled_at: string,
+  now: number,
+): Promise<Firing> {
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
-  const pipelineId = await runTemplate(db, keys, template, now);
+  const pipelineId = await runTemplate(db, keys, template, now, { scheduled_at, scheduled_timezone: row.timezone });
   const started = await getPipeline(db, pipelineId);
   const fired = { latest_pipeline_id: pipelineId, fired: row.fired + 1, waiting_since: null };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });

@@ -63,19 +63,24 @@ const punctual = 60_000;
 interface Plan {
   /** Whether a run is due for the tick, or for those that it stands for. */
   readonly isDue: boolean;
+  /** Which tick that is: of several that one run stands for, the newest. */
+  readonly moment: string;
   readonly next: string | null;
 }
 
 /** What becomes of a tick that has come, or that went by long ago, perhaps with others after it. */
 export function planTick(row: ScheduleTimes & Pick<ScheduleRow, "catch_up">, tick: string, now: number): Plan {
   const next = runAfter(row, now);
-  const missed = { from: Date.parse(tick), to: now };
-  if (row.catch_up === "one" || now - missed.from < punctual) return { isDue: true, next };
-  const newest = (count: number) =>
-    row.cron_expression ? newestTicks(row.cron_expression, row.timezone, missed, count) : [];
-  if (row.catch_up === "none") return { isDue: now - (newest(1)[0] ?? missed.from) < punctual, next };
-  const [, second] = newest(mostCaughtUp);
-  return { isDue: true, next: second === undefined ? next : iso(second) };
+  const from = Date.parse(tick);
+  const isPunctual = now - from < punctual;
+  // What runs once may have been put off: its moment is the one that was asked for.
+  if (!row.cron_expression)
+    return { isDue: isPunctual || row.catch_up !== "none", moment: row.start_after ?? tick, next };
+  if (isPunctual) return { isDue: true, moment: tick, next };
+  const count = row.catch_up === "all" ? mostCaughtUp : 1;
+  const [first = from, second] = newestTicks(row.cron_expression, row.timezone, { from, to: now }, count);
+  const isDue = row.catch_up !== "none" || now - first < punctual;
+  return { isDue, moment: iso(first), next: second === undefined ? next : iso(second) };
 }
 
 /** A clock that is set back by less than this only repeats ticks, and none of them fires twice. */

@@ -14,7 +14,7 @@ import { fireTask } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
-import { nextTick } from "./ticks.ts";
+import { newestTicks, nextTick } from "./ticks.ts";
 
 export interface TaskFiringContext {
   readonly keys: KeyRing;
@@ -38,7 +38,7 @@ export async function fireTaskTick(
 ): Promise<TaskFiring | undefined> {
   const task = await getShortJob(db, id);
   if (!task) return undefined;
-  const { cron_expression: cron } = readSpec(task);
+  const { cron_expression: cron, start_after } = readSpec(task);
   const next = cron ? nextTick(cron, "UTC", now) : undefined;
   const why = await refusal(db, task.team_id, id, quotas);
   if (why !== undefined) {
@@ -48,7 +48,10 @@ export async function fireTaskTick(
   }
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return undefined;
-  await fireTask(db, keys, task, now);
+  // Of several ticks that one job stands for, the newest; what fires once may have been put off.
+  const [newest] = cron ? newestTicks(cron, "UTC", { from: Date.parse(tick), to: now }, 1) : [];
+  const scheduled_at = newest === undefined ? ((cron ? null : start_after) ?? tick) : iso(newest);
+  await fireTask(db, keys, task, { scheduled_at, scheduled_timezone: "UTC" }, now);
   if (next === undefined)
     await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
   return { outcome: "fired" };

@@ -22,6 +22,7 @@ import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 import { requirePerson } from "./principals.ts";
 import { requireRoomForTexts } from "./quotas.ts";
+import { momentOfPipeline } from "./scheduled-moments.ts";
 
 /** A run, the job that it repeats, and how it stands. */
 interface Repeated {
@@ -50,7 +51,8 @@ export function updateSettings(
     if (input.environment != null || input.credentials_names != null)
       await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
     requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
-    const frame = { pipelineId: pipeline.id, settings, variables: parseEnvironment(environment) };
+    const variables = parseEnvironment(environment);
+    const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
     let added = 0;
     for (const one of repeated) added += await rewriteDraft(db, context, one, frame);
     await requireRoomForTexts(db, call.team, added, context.quotas);

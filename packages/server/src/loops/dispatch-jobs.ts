@@ -13,6 +13,7 @@ import { usesLibrary, withLibrary } from "../domain/library.ts";
 import { secretsOfEnvironment } from "../domain/log-secrets.ts";
 import { absentCreator } from "../domain/pipeline-sources.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
+import { momentTold } from "../domain/scheduled-moments.ts";
 import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
@@ -263,6 +264,7 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
   const uses = usesLibrary(spec);
   const { library_version, username } = await whoseStore(context.store.db, job, uses);
   const own = ownEnvironment(context, job);
+  const told = momentTold(spec);
   return {
     key,
     jobId: job.id,
@@ -271,8 +273,8 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
     name: job.name,
     query: spec.query,
     queryType: spec.query_type,
-    environment: await environmentOf(context, claimed, own.variables),
-    params: spec.params,
+    environment: { ...(await environmentOf(context, claimed, own.variables)), ...told.variables },
+    params: { ...spec.params, ...told.params },
     pythonVersion: spec.python_version,
     requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
     repository: spec.repository,

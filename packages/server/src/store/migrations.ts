@@ -1,6 +1,7 @@
 /** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
+import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import type { Tables } from "./tables.ts";
 
 interface Dialect {
@@ -24,6 +25,7 @@ const migrations: readonly Migration[] = [
   sharedTexts,
   taskQuotas,
   roomQuotas,
+  momentsAndTriggers,
 ];
 
 /** The version of the schema that this program writes. */

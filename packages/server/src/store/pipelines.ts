@@ -1,6 +1,6 @@
 /** Pipelines in the store: how they stand, their runs, and the edges between them. */
 import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
-import { type Selectable, sql, type Updateable } from "kysely";
+import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
@@ -12,7 +12,7 @@ export type RunRow = Selectable<Tables["pipeline_runs"]>;
 export type EdgeRow = Selectable<Tables["pipeline_edges"]>;
 
 /** False: the name is taken. */
-export async function insertPipeline(db: Db, row: PipelineRow): Promise<boolean> {
+export async function insertPipeline(db: Db, row: Insertable<Tables["pipelines"]>): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("pipelines")
     .values(row)
@@ -200,7 +200,7 @@ export interface PipelineFilter {
 }
 
 /** A pipeline as lists read it. Null: too long for one; of settings that are, the requirements are left out. */
-export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "scopes"> & {
+export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "scopes" | "chain"> & {
   readonly environment: string | null;
   readonly datasets: string | null;
   readonly requirements_cut: number;
@@ -214,7 +214,7 @@ export function listPipelines(
   let query = db
     .selectFrom("pipelines")
     .select(["id", "team_id", "user_id", "name", "status", "is_template", "schedule_id", "triggered_from"])
-    .select(["open_runs", "created_at", "updated_at", "finished_at"])
+    .select(["open_runs", "created_at", "updated_at", "finished_at", "scheduled_at", "scheduled_timezone"])
     .select([
       ifShort("environment", 2 * answerLimits.listed).as("environment"),
       ifShort("datasets").as("datasets"),

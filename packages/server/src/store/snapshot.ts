@@ -44,6 +44,9 @@ const tables = {
   pipeline_runs: "kept",
   pipeline_edges: "kept",
   schedules: "kept",
+  schedule_notices: "kept",
+  backfills: "kept",
+  backfill_moments: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;
 
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
@@ -64,6 +67,7 @@ const counted: readonly KeptTable[] = [
   "datasets",
   "dataset_versions",
   "schedules",
+  "backfills",
 ];
 
 export type Row = Record<string, string | number | null>;

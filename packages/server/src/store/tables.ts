@@ -1,5 +1,14 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
-import type { CatchUpPolicy, ExportStatus, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type {
+  BackfillFailurePolicy,
+  BackfillStatus,
+  CatchUpPolicy,
+  ExportStatus,
+  JobStatus,
+  OverlapPolicy,
+  PipelineStatus,
+  Role,
+} from "@millrace/contract";
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -60,6 +69,10 @@ export interface Tables {
   /** Edges of a pipeline's graph, by the original jobs' ids. */
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
+  schedule_notices: ScheduleNoticesTable;
+  backfills: BackfillsTable;
+  /** The moments of a backfill in their order, each with the pipeline that was started for it; null: none yet. */
+  backfill_moments: { backfill_id: number; position: number; moment: string; pipeline_id: string | null };
 }
 
 interface UsersTable {
@@ -368,6 +381,11 @@ interface PipelinesTable {
   is_template: number;
   /** For a template its schedule, for a firing the schedule that fired it. */
   schedule_id: number | null;
+  /** The moment that it is for, and the time zone in which that has its date; null: it was asked for by hand. */
+  scheduled_at: string | null;
+  scheduled_timezone: string | null;
+  /** JSON array of the schedules whose runs led to this one, itself included: what it makes fires none of them. */
+  chain: string | null;
   /** The first target, in full with its version. */
   triggered_from: string;
   /** JSON array of all targets, in full with their versions. */
@@ -422,6 +440,47 @@ interface SchedulesTable {
   fired: number;
   /** Why the newest tick fired nothing, where it should have. */
   last_error: string | null;
+  /** New versions of it fire the schedule, once nothing has come for so long. */
+  trigger_dataset_id: number | null;
+  quiet_seconds: Generated<number>;
   created_at: string;
   updated_at: string;
+}
+
+/** A schedule's dataset has a new version: written with it, taken by the firing. One for all versions that came since. */
+interface ScheduleNoticesTable {
+  schedule_id: number;
+  team_id: number;
+  /** The newest, in full. */
+  version: string;
+  /** JSON array, as of a pipeline: of all versions that came. */
+  chain: string;
+  noticed_at: string;
+  /** When it has been quiet for long enough, if nothing else comes. */
+  due_at: string;
+}
+
+interface BackfillsTable {
+  id: Generated<number>;
+  team_id: number;
+  user_id: number;
+  /** Its template. */
+  pipeline_id: string;
+  /** The pipeline that was copied. */
+  source_name: string;
+  cron_expression: string;
+  /** IANA name. */
+  timezone: string;
+  from_moment: string;
+  to_moment: string;
+  /** How many runs may go side by side. */
+  parallel: number;
+  on_failure: BackfillFailurePolicy;
+  status: BackfillStatus;
+  total: number;
+  /** Why the next moment could not begin, where it should have. */
+  last_error: string | null;
+  created_at: string;
+  updated_at: string;
+  finished_at: string | null;
 }
