@@ -4,7 +4,14 @@
  * have the same names and meanings here.
  */
 
-import type { CatchUpPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type {
+  BackfillFailurePolicy,
+  CatchUpPolicy,
+  JobStatus,
+  OverlapPolicy,
+  PipelineStatus,
+  Role,
+} from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -185,6 +192,10 @@ const scheduleFlags = {
     help: "After an outage: one run for all missed ones (default), none, or all",
   },
 } as const satisfies Record<string, Flag>;
+
+const backfillId = { ID: { help: "Number of the backfill, as `millrace backfill ls` shows it" } } as const;
+const failureWords = ["stop", "continue"] as const satisfies readonly BackfillFailurePolicy[];
+const everyWords = ["hour", "day", "week", "month"] as const;
 
 const serverFlags = {
   host: { kind: "text", value: "ADDRESS", help: "Address to listen on (default: 127.0.0.1)" },
@@ -748,6 +759,61 @@ export const commands = {
     summary: "Run again one run that failed or was canceled, and nothing else",
     arguments: pipelineJob,
     flags: { ...connection, watch: watchFlag, json },
+  },
+  "pipeline backfill": {
+    summary: "Run a copy of a pipeline for past moments",
+    details:
+      "Each run is told its moment (MILLRACE_SCHEDULED_AT, MILLRACE_SCHEDULED_DATE). They go on by themselves, also after a\n" +
+      "restart of the server: millrace backfill show tells how far they are. At most 1000 moments.",
+    arguments: pipelineName,
+    flags: {
+      from: { kind: "text", value: "TIME", help: "First moment: 2026-01-01 or 2026-01-01T06:00" },
+      to: { kind: "text", value: "TIME", help: "Last moment, included where it is one; it has passed" },
+      every: {
+        kind: "text",
+        value: "PERIOD",
+        complete: everyWords,
+        help: "hour, day (default), week, month, or a cron expression",
+      },
+      timezone: { kind: "text", value: "ZONE", help: "Time zone of the times and of the period (default: UTC)" },
+      parallel: { kind: "integer", value: "N", min: 1, max: 100, help: "Runs side by side (default: 1, in order)" },
+      "on-failure": {
+        kind: "text",
+        value: "POLICY",
+        complete: failureWords,
+        help: "When a run fails: stop (default), or continue with the other moments",
+      },
+      ...connection,
+      json,
+    },
+    examples: [
+      "millrace pipeline backfill river-mill --from 2026-01-01 --to 2026-01-31 --every day",
+      "millrace pipeline backfill river-mill --from 2026-01-01 --to 2026-02-01 --every '30 2 * * 1-5' --parallel 4",
+    ],
+  },
+  "backfill ls": {
+    summary: "List backfills, newest first",
+    arguments: {},
+    flags: {
+      ...connection,
+      limit: { kind: "integer", short: "l", value: "N", min: 1, max: 1000, help: "At most so many (default: 20)" },
+      json,
+    },
+  },
+  "backfill show": {
+    summary: "Show a backfill and how each of its moments fares",
+    arguments: backfillId,
+    flags: { ...connection, json },
+  },
+  "backfill cancel": {
+    summary: "Cancel a backfill: what runs is ended, nothing begins",
+    arguments: backfillId,
+    flags: { ...connection, json },
+  },
+  "backfill retry": {
+    summary: "Run the moments again that failed or were canceled, and go on with those that had no run",
+    arguments: backfillId,
+    flags: { ...connection, json },
   },
   "schedule create": {
     summary: "Run a copy of a pipeline at its times",

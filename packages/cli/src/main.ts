@@ -19,6 +19,7 @@ const modules = {
   dataset: () => import("./commands/dataset.ts"),
   pipeline: () => import("./commands/pipeline.ts"),
   schedule: () => import("./commands/schedule.ts"),
+  backfill: () => import("./commands/backfill.ts"),
   credentials: () => import("./commands/credentials.ts"),
   storage: () => import("./commands/storage.ts"),
   backup: () => import("./commands/backup.ts"),

@@ -16,6 +16,7 @@ const takesNothing = [
   ...["dataset ls", "dataset show", "dataset lineage", "dataset edit"],
   ...["pipeline create", "pipeline status", "pipeline list", "pipeline ls", "pipeline pause", "pipeline resume"],
   ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],
+  ...["pipeline backfill", "backfill ls", "backfill show", "backfill retry"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
   ...["credentials ls", "credentials default"],
   ...["storage ls", "storage cat", "storage du", "storage stat", "storage explain"],

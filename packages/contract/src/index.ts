@@ -1,6 +1,7 @@
 /** The whole contract. Everything outside this package imports from here. */
 import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
+import * as backfills from "./backfills.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
 import * as datasetCopies from "./dataset-copies.ts";
@@ -96,6 +97,11 @@ export const routes = {
   deleteSchedule: schedules.deleteSchedule,
   getSchedule: schedules.getSchedule,
   listSchedules: schedules.listSchedules,
+  createBackfill: backfills.createBackfill,
+  getBackfill: backfills.getBackfill,
+  listBackfills: backfills.listBackfills,
+  cancelBackfill: backfills.cancelBackfill,
+  retryBackfill: backfills.retryBackfill,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -106,7 +112,16 @@ export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
 export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scopeNames } from "./access.ts";
 export type { AuditEntry } from "./audit.ts";
 export type { DeviceLogin, WhoAmI } from "./auth.ts";
-export type { BackfillFailurePolicy, BackfillStatus } from "./backfills.ts";
+export {
+  type Backfill,
+  type BackfillFailurePolicy,
+  type BackfillItem,
+  type BackfillMoment,
+  type BackfillStatus,
+  backfillFailurePolicies,
+  backfillLimits,
+  type CreateBackfillInput,
+} from "./backfills.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";

@@ -35,6 +35,7 @@ import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
 import { StoreMeasures } from "./loops/measure-stores.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
+import { runBackfills } from "./loops/run-backfills.ts";
 import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
@@ -238,6 +239,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     tidyStores({ ...shared, ...storeKeeping(config) }),
     exportDatasets(shared),
     fireSchedules(shared),
+    runBackfills(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {

@@ -78,12 +78,12 @@ const insertGraph = (
     ),
   );
 
-/** A copy of a pipeline that never runs itself: what a schedule fires. Returns the template's id. */
+/** A copy of a pipeline that never runs itself: what a schedule or a backfill runs. Returns the template's id. */
 export async function makeTemplate(
   db: Db,
   keys: KeyRing,
   source: PipelineRow,
-  scheduleId: number,
+  scheduleId: number | null,
   now: number,
 ): Promise<string> {
   const copy = await copyOf(db, keys, source, now);

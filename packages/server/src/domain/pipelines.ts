@@ -38,7 +38,7 @@ import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument
 import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
-import { beginDrafts, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
+import { beginDrafts, cancelRuns, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
 import { noSettings } from "./pipeline-settings.ts";
 import { findSources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
@@ -225,14 +225,7 @@ export const resumePipeline = (context: JobsContext, call: Call, input: Pipeline
 /** What runs is ended, nothing begins. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "cancel", call, input, now, async (db, { id }) => {
-    await cancelWaiting(db, await runsOf(db, id), now);
-    // Looked at again: what waited a moment ago may have begun.
-    for (const { created_job_id: job, status } of await runsOf(db, id))
-      if (job !== null && hasBegun(status))
-        await moveJob(db, { id: job, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" });
-    await setOpenRuns(db, id, await runsOf(db, id), now);
-    const changes = { updated_at: iso(now), finished_at: iso(now) };
-    await movePipeline(db, { id, from: ["RUNNING", "PAUSED"], to: "CANCELED", changes });
+    await cancelRuns(db, id, now);
     return undefined;
   });
 

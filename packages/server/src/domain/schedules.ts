@@ -89,7 +89,7 @@ function readName(text: string): string {
 const nameTaken = (team: Team, name: string) =>
   new ApiError("wrong_state", `The team ${team.name} has a schedule ${name} already. Choose another name.`);
 
-async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
+export async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
   const pipeline = await findPipeline(db, team.id, name.trim());
   if (pipeline) return pipeline;
   throw new ApiError(

@@ -101,7 +101,8 @@ export function newestTicks(expression: string, timezone: string, span: Span, co
   return firstTicks(expression, timezone, newer, Number.POSITIVE_INFINITY).slice(-count);
 }
 
-function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
+/** The oldest ticks of a span of time, at most so many. */
+export function firstTicks(expression: string, timezone: string, { from, to }: Span, count: number): number[] {
   const ticks: number[] = [];
   let tick = nextTick(expression, timezone, from - 1);
   while (tick !== undefined && tick <= to && ticks.length < count) {

@@ -6,6 +6,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, t
 import type { Logger } from "pino";
 import type { Config } from "../config.ts";
 import { auditRoutes } from "./audit.ts";
+import { backfillRoutes } from "./backfills.ts";
 import { BodiesUnderWay } from "./bodies-under-way.ts";
 import { clusterRoutes } from "./clusters.ts";
 import { tooLate } from "./connections.ts";
@@ -91,6 +92,7 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   sourceRoutes(app, context);
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
+  backfillRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

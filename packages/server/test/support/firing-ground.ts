@@ -1,8 +1,9 @@
 /** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
-import type { Job, JobInput, PipelineSchedule } from "@millrace/contract";
+import type { Backfill, CreateBackfillInput, Job, JobInput, PipelineSchedule } from "@millrace/contract";
 import { pino } from "pino";
 import { Disk } from "../../src/disk.ts";
 import { operator } from "../../src/domain/audit.ts";
+import { createTeamBackfill, readTeamBackfill } from "../../src/domain/backfills.ts";
 import { iso } from "../../src/domain/clock.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
 import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
@@ -13,6 +14,7 @@ import { Signals } from "../../src/domain/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import type { Loop } from "../../src/loops/loop.ts";
+import { runBackfills } from "../../src/loops/run-backfills.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { insertMembership } from "../../src/store/memberships.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -96,11 +98,17 @@ export class FiringGround {
   pauseSchedule = (team: Team, schedule_id: number, pause_pipeline: boolean): Promise<PipelineSchedule> =>
     updateTeamSchedule(this.#context, this.#call(team), { schedule_id, pause_pipeline }, this.now);
 
+  backfill = (team: Team, input: CreateBackfillInput): Promise<Backfill> =>
+    createTeamBackfill(this.#context, this.#call(team), input, this.now);
+
+  readBackfill = (team: Team, id: number): Promise<Backfill> => readTeamBackfill(this.#context, team, id);
+
   /** A server's loop that has just started. */
-  loop(of: "tasks" | "schedules", store: Store = this.store): Loop {
+  loop(of: "tasks" | "schedules" | "backfills", store: Store = this.store): Loop {
     const clock = { now: () => this.now, monotonic: () => this.now };
     const disk = new Disk(this.#dataDir, 0, clock);
     const ground = { ...this.#ground(store), clock, disk, log: pino({ level: "silent" }), metrics: this.metrics };
+    if (of === "backfills") return runBackfills(ground);
     return of === "tasks" ? fireTasks(ground) : fireSchedules(ground);
   }
 

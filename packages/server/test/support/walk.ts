@@ -26,7 +26,7 @@ export interface Fixture {
   readonly knownToStrangers: Known;
 }
 
-/** A team of its own with a job, a pipeline, a schedule, a file, an invitation, a pending login, tokens and members. */
+/** A team of its own with a job, a pipeline, a schedule, a backfill, a file, an invitation, a pending login, tokens and members. */
 export async function makeFixture(server: InProcessServer, suffix = ""): Promise<Fixture> {
   const team = `${mark}${suffix}`;
   await addTeam(server, team);
@@ -47,9 +47,11 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     ...(await makePipeline(server, client, job.id, name)),
   };
   const scheduled = await makeSchedule(client, made.pipeline_name);
+  const backfilled = await makeBackfill(client, made.pipeline_name);
   const knownToStrangers: Known = {
     ...made,
     ...scheduled,
+    ...backfilled,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -120,6 +122,14 @@ async function makeSchedule(client: Client, pipeline_name: string) {
   const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
   const { schedule } = await client.call(routes.createSchedule, { body });
   return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
+}
+
+/** Canceled at once: what it would run is of no interest. */
+async function makeBackfill(client: Client, pipeline_name: string) {
+  const [from, to] = ["2026-01-01", "2026-01-02"];
+  const { backfill } = await client.call(routes.createBackfill, { body: { pipeline_name, from, to } });
+  await client.call(routes.cancelBackfill, { body: { backfill_id: backfill.id } });
+  return { backfill_id: backfill.id, from, to };
 }
 
 async function secretsOf(client: Client, team_name: string) {
