@@ -179,6 +179,12 @@ const scheduleFlags = {
     help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
   },
   timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
+  "on-dataset": { kind: "text", value: "DATASET", help: "Also, or only, when this dataset has a new version" },
+  "quiet-for": {
+    kind: "text",
+    value: "TIME",
+    help: "Not before that dataset has had no further version for so long: 90s, 10m, 2h (default: 60s)",
+  },
   overlap: {
     kind: "text",
     value: "POLICY",
@@ -825,11 +831,12 @@ export const commands = {
     examples: [
       "millrace schedule create nightly river-mill --cron '30 2 * * *' --timezone Europe/Berlin",
       "millrace schedule create once river-mill --start-time 'tomorrow 9am'",
+      "millrace schedule create after-raw river-mill --on-dataset raw --quiet-for 10m",
     ],
   },
   "schedule update": {
     summary: "Change a schedule, pause it, or let it go on",
-    details: "What is not named stays as it is; --cron= and --start-time= take one of the two away.",
+    details: "What is not named stays as it is; --cron=, --start-time= and --on-dataset= take one of them away.",
     arguments: scheduleName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },

@@ -30,6 +30,7 @@ import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
+import { fireTriggers } from "./loops/fire-triggers.ts";
 import { keepEnvironments } from "./loops/keep-environments.ts";
 import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
@@ -239,6 +240,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     tidyStores({ ...shared, ...storeKeeping(config) }),
     exportDatasets(shared),
     fireSchedules(shared),
+    fireTriggers(shared),
     runBackfills(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];

@@ -14,19 +14,23 @@ import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) => {
+const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: PipelineScheduleItem) => {
   if (is_paused) return "paused";
   if (waiting_since) return "waits for the last run";
-  return next_run === null ? "over" : "active";
+  return next_run === null && trigger_dataset === null ? "over" : "active";
 };
+
+const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
+  cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
 const columns: Column<PipelineScheduleItem>[] = [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
   { title: "STATE", full: stateOf },
-  { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
+  { title: "CRON", full: whenOf },
   { title: "TIME ZONE", full: ({ timezone }) => timezone },
   { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
+  { title: "ON DATASET", full: ({ trigger_dataset }) => trigger_dataset ?? "-", shrinks: true },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
   { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true },
@@ -37,6 +41,8 @@ interface TimeFlags {
   readonly cron: string | undefined;
   readonly "start-time": string | undefined;
   readonly timezone: string | undefined;
+  readonly "on-dataset": string | undefined;
+  readonly "quiet-for": string | undefined;
   readonly overlap: string | undefined;
   readonly "catch-up": string | undefined;
 }
@@ -51,11 +57,23 @@ async function readFlags(flags: TimeFlags, command: string) {
       ? {}
       : { start_after: start.trim() === "" ? "" : parseStartTime(start, new Date(), command) }),
     ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
+    ...(flags["on-dataset"] === undefined ? {} : { trigger_dataset: flags["on-dataset"] }),
+    ...(flags["quiet-for"] === undefined ? {} : { quiet_seconds: readSeconds(flags["quiet-for"]) }),
     ...(flags.overlap === undefined ? {} : { overlap: readPolicy("overlap", flags.overlap, overlapPolicies) }),
     ...(flags["catch-up"] === undefined
       ? {}
       : { catch_up: readPolicy("catch-up", flags["catch-up"], catchUpPolicies) }),
   };
+}
+
+function readSeconds(text: string): number {
+  const [, count, unit = "s"] = /^(\d{1,6}) ?(s|m|h|d)?$/.exec(text.trim().toLowerCase()) ?? [];
+  const seconds = { s: 1, m: 60, h: 3600, d: 86_400 }[unit];
+  if (count !== undefined && seconds !== undefined) return Number(count) * seconds;
+  throw usageError(`--quiet-for: '${text}' is not a length of time`, {
+    why: "Expected seconds, or a number with s, m, h or d, such as 10m",
+    next: "millrace schedule create --help",
+  });
 }
 
 function readPolicy<P extends string>(flag: string, text: string, policies: readonly P[]): P {
@@ -70,9 +88,9 @@ function readPolicy<P extends string>(flag: string, text: string, policies: read
 
 const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PIPELINE } }, output) => {
   const body = { schedule_name: NAME, pipeline_name: PIPELINE, ...(await readFlags(flags, "schedule create")) };
-  if (!flags.cron && !flags["start-time"])
+  if (!flags.cron && !flags["start-time"] && !flags["on-dataset"])
     throw usageError("It would never run", {
-      why: "--cron, --start-time or both are needed",
+      why: "--cron, --start-time or --on-dataset is needed",
       next: "millrace schedule create --help",
     });
   const { client } = await connect(flags);
@@ -154,6 +172,9 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["cron", schedule.cron_expression ?? ""],
   ["start after", schedule.start_after ?? ""],
   ["time zone", schedule.timezone],
+  ["on dataset", schedule.trigger_dataset ?? ""],
+  ["quiet for", schedule.trigger_dataset ? `${schedule.quiet_seconds} seconds` : ""],
+  ["new version", schedule.trigger_version ? `${schedule.trigger_version}, fires ${schedule.trigger_due_at}` : ""],
   ["overlap", schedule.overlap],
   ["catch-up", schedule.catch_up],
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],

@@ -3,7 +3,6 @@ import {
   ApiError,
   type Backfill,
   type BackfillItem,
-  type BackfillMoment,
   backfillLimits,
   type CreateBackfillInput,
   invalid,
@@ -11,7 +10,6 @@ import {
 } from "@millrace/contract";
 import {
   type BackfillRow,
-  countMoments,
   findBackfill,
   giveBackMoments,
   insertBackfill,
@@ -23,11 +21,11 @@ import {
   stateOf,
   updateBackfill,
 } from "../store/backfills.ts";
-import { getPipeline, lockPipeline } from "../store/pipelines.ts";
+import { lockPipeline } from "../store/pipelines.ts";
 import type { Db, Store } from "../store/store.ts";
 import { lockTeam } from "../store/teams.ts";
-import { usernameOf } from "../store/users.ts";
 import { audit } from "./audit.ts";
+import { backfillDocument, backfillItem } from "./backfill-documents.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { makeTemplate } from "./new-pipeline.ts";
@@ -151,42 +149,8 @@ const listPart = 100;
 export async function listTeamBackfills({ store: { db } }: BackfillsContext, team: Team, cursor: number | undefined) {
   const rows = await listBackfills(db, team.id, cursor, listPart);
   const backfills: BackfillItem[] = [];
-  for (const row of rows) backfills.push(await itemOf(db, row));
+  for (const row of rows) backfills.push(await backfillItem(db, row));
   return { backfills, next: rows.length < listPart ? undefined : rows.at(-1)?.id };
-}
-
-const itemOf = async (db: Db, row: BackfillRow): Promise<BackfillItem> => ({
-  id: row.id,
-  pipeline_name: row.source_name,
-  status: row.status,
-  cron_expression: row.cron_expression,
-  timezone: row.timezone,
-  from: row.from_moment,
-  to: row.to_moment,
-  parallel: row.parallel,
-  on_failure: row.on_failure,
-  total: row.total,
-  ...(await countMoments(db, row.id)),
-  last_error: row.last_error,
-  created_by: await usernameOf(db, row.user_id),
-  created_at: row.created_at,
-  updated_at: row.updated_at,
-  finished_at: row.finished_at,
-});
-
-const momentDocument = ({ moment, status, pipeline_id, name }: MomentRow): BackfillMoment => ({
-  moment,
-  status: status ?? "WAITING",
-  pipeline_id,
-  pipeline_name: name,
-});
-
-async function backfillDocument(db: Db, row: BackfillRow): Promise<Backfill> {
-  return {
-    ...(await itemOf(db, row)),
-    template_name: (await getPipeline(db, row.pipeline_id))?.name ?? "",
-    moments: (await momentsOf(db, row.id)).map(momentDocument),
-  };
 }
 
 /** What waits never begins; what runs is ended. */

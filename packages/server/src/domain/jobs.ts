@@ -12,6 +12,7 @@ import {
   roleIncludes,
   statusGroups,
 } from "@millrace/contract";
+import { chainOfJob, insertJobChain } from "../store/chains.ts";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
 import { type JobFilter, listJobs } from "../store/job-lists.ts";
 import { insertTags } from "../store/job-tags.ts";
@@ -76,6 +77,8 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
     const added = await insertJob(db, { ...row, environment: encrypted });
     await requireRoomForTexts(db, team, added, context.quotas);
     await insertTags(db, team.id, row.id, spec.tags);
+    const chain = principal.via.kind === "job" ? await chainOfJob(db, principal.via.jobId) : null;
+    if (chain !== null) await insertJobChain(db, row.id, chain);
     if (firstRun) await insertTask(db, row, firstRun);
     else await enqueue(db, queueRow(row, spec));
     await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);

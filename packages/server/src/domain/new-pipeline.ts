@@ -97,6 +97,9 @@ export async function makeTemplate(
   return template.id;
 }
 
+/** The moment that a pipeline is for, and what led to it. */
+type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
+
 /**
  * A pipeline like its template, with drafts of its own, that begins at once. What can no longer be repeated makes it
  * fail where a person triggering it would be refused. Returns its id.
@@ -106,10 +109,10 @@ export async function runTemplate(
   keys: KeyRing,
   template: PipelineRow,
   now: number,
-  moment?: Moment,
+  occasion: Occasion = {},
 ): Promise<string> {
   const nodes = await nodesOf(db, template.id);
-  const copy = { ...(await copyOf(db, keys, template, now)), ...moment };
+  const copy = { ...(await copyOf(db, keys, template, now)), ...occasion };
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
   const found = await getShortJobs(
     db,

@@ -12,6 +12,7 @@ import {
   roleIncludes,
   type TriggerPipelineInput,
 } from "@millrace/contract";
+import { chainOfJob } from "../store/chains.ts";
 import { getShortJobs, moveJob, type ShortJob } from "../store/jobs.ts";
 import {
   deleteRun,
@@ -68,8 +69,10 @@ export async function triggerPipeline(
     const { targets, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
     if (!input.review) await requireRoomInQueue(db, team, context.quotas);
     await requireRoomForDatasets(db, team, context.quotas);
+    const { via } = principal;
     const row = await insertNamed(db, {
       ...newRow(call, targets, now),
+      chain: via.kind === "job" ? await chainOfJob(db, via.jobId) : null,
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });

@@ -9,6 +9,7 @@ import {
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
 import { deleteTemplate, findPipeline, getPipeline, type PipelineRow } from "../store/pipelines.ts";
+import { dropNotice } from "../store/schedule-notices.ts";
 import {
   deleteSchedule,
   findSchedule,
@@ -31,6 +32,14 @@ import type { Team } from "./principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "./quotas.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+import {
+  noTrigger,
+  readTrigger,
+  requireNoCircle,
+  type ShownTrigger,
+  shownTriggers,
+  type Trigger,
+} from "./schedule-triggers.ts";
 import type { Signals } from "./signals.ts";
 import { requireRoomForSchedule, type TaskQuotas } from "./task-quotas.ts";
 
@@ -50,7 +59,11 @@ export async function createTeamSchedule(
   input: CreatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
-  const times = readTimes(input, { start_after: null, cron_expression: null, timezone: "UTC" });
+  const times = readTimes(
+    input,
+    { start_after: null, cron_expression: null, timezone: "UTC" },
+    !!input.trigger_dataset?.trim(),
+  );
   const name = readName(input.schedule_name);
   const row = {
     team_id: team.id,
@@ -68,8 +81,10 @@ export async function createTeamSchedule(
   const schedule = await context.store.write(async (db) => {
     const source = await requirePipeline(db, team, input.pipeline_name);
     await requireRoomForSchedule(db, team, context.quotas);
-    const id = await insertSchedule(db, { ...row, pipeline_id: source.id });
+    const trigger = await readTrigger(db, { team, principal }, input, noTrigger);
+    const id = await insertSchedule(db, { ...row, ...trigger, pipeline_id: source.id });
     if (id === undefined) throw nameTaken(team, name);
+    await requireNoCircle(db, team, { id, name, pipeline_id: source.id, ...trigger });
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
     const template = await makeTemplate(db, context.keys, own, id, now);
     await updateSchedule(db, id, { pipeline_id: template });
@@ -116,13 +131,16 @@ function refuseUnknown(team: Team, id: number): never {
 
 export async function updateTeamSchedule(
   context: SchedulesContext,
-  { actor, team }: Call,
+  { principal, actor, team }: Call,
   input: UpdatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
   const schedule = await context.store.write(async (db) => {
     const row = await holdSchedule(db, team, input.schedule_id);
-    const changes = changesOf(row, input, now);
+    const trigger = await readTrigger(db, { team, principal }, input, row);
+    const changes = { ...changesOf(row, input, trigger, now), ...trigger };
+    if (changes.trigger_dataset_id !== row.trigger_dataset_id) await requireNoCircle(db, team, { ...row, ...changes });
+    if (changes.is_paused === 1 || changes.trigger_dataset_id !== row.trigger_dataset_id) await dropNotice(db, row.id);
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
     await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
@@ -142,8 +160,8 @@ const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipeline
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
 
-function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, now: number) {
-  const times = readTimes(input, row);
+function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger: Trigger, now: number) {
+  const times = readTimes(input, row, trigger.trigger_dataset_id !== null);
   const isPaused = input.pause_pipeline ?? row.is_paused === 1;
   const overlap = input.overlap ?? row.overlap;
   return {
@@ -174,6 +192,7 @@ export async function deleteTeamSchedule(
   await store.write(async (db) => {
     const row = await holdSchedule(db, team, id);
     await deleteSchedule(db, id);
+    await dropNotice(db, id);
     await deleteTemplate(db, row.pipeline_id);
     await audit(db, actor, { action: "schedule.delete", team, target: row.name }, now);
   });
@@ -201,15 +220,20 @@ export async function listTeamSchedules(
   const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
   if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
   const rows = await listSchedules(store.db, team.id, after?.name, listPart);
+  const triggers = await shownTriggers(store.db, rows);
   return {
     schedules: rows.map(({ username, first_name, last_name, ...row }) =>
-      itemOf(row, { username, first_name, last_name }),
+      itemOf(row, triggers(row), { username, first_name, last_name }),
     ),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
 
-const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"]): PipelineScheduleItem => ({
+const itemOf = (
+  row: ScheduleRow,
+  trigger: ShownTrigger,
+  createdBy: PipelineScheduleItem["created_by"],
+): PipelineScheduleItem => ({
   id: row.id,
   schedule_name: row.name,
   created_at: row.created_at,
@@ -224,6 +248,7 @@ const itemOf = (row: ScheduleRow, createdBy: PipelineScheduleItem["created_by"])
   waiting_since: row.waiting_since,
   fired: row.fired,
   last_error: row.last_error,
+  ...trigger,
   created_by: createdBy,
 });
 
@@ -243,7 +268,7 @@ async function scheduleDocument(
   const creator = await getUser(db, row.user_id);
   const { username = "", first_name = "", last_name = "" } = creator ?? {};
   return {
-    ...itemOf(row, { username, first_name, last_name }),
+    ...itemOf(row, (await shownTriggers(db, [row]))(row), { username, first_name, last_name }),
     next_runs: runsFrom(row, row.next_run, runsTold),
     latest_run: await documentOf(row.latest_pipeline_id),
     pipeline: template,

@@ -49,6 +49,8 @@ export class Signals {
   readonly exports = new Signal();
   /** A schedule was created or changed. */
   readonly schedules = new Signal();
+  /** A dataset that fires schedules may have been quiet for long enough. */
+  readonly triggers = new Signal();
   /** A backfill was created, or goes on. */
   readonly backfills = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();

@@ -45,6 +45,7 @@ const tables = {
   pipeline_edges: "kept",
   schedules: "kept",
   schedule_notices: "kept",
+  job_chains: "kept",
   backfills: "kept",
   backfill_moments: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;

@@ -70,6 +70,8 @@ export interface Tables {
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
   schedule_notices: ScheduleNoticesTable;
+  /** Of jobs that runs of schedules created: as of a pipeline. */
+  job_chains: { job_id: string; chain: string };
   backfills: BackfillsTable;
   /** The moments of a backfill in their order, each with the pipeline that was started for it; null: none yet. */
   backfill_moments: { backfill_id: number; position: number; moment: string; pipeline_id: string | null };

@@ -1,5 +1,14 @@
 /** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
-import type { Backfill, CreateBackfillInput, Job, JobInput, PipelineSchedule } from "@millrace/contract";
+import type {
+  Backfill,
+  CreateBackfillInput,
+  CreatePipelineScheduleInput,
+  Job,
+  JobInput,
+  Pipeline,
+  PipelineSchedule,
+  UpdatePipelineScheduleInput,
+} from "@millrace/contract";
 import { pino } from "pino";
 import { Disk } from "../../src/disk.ts";
 import { operator } from "../../src/domain/audit.ts";
@@ -9,10 +18,11 @@ import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.
 import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
 import { triggerPipeline } from "../../src/domain/pipelines.ts";
 import type { Principal, Team } from "../../src/domain/principals.ts";
-import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules.ts";
+import { createTeamSchedule, readTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules.ts";
 import { Signals } from "../../src/domain/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
+import { fireTriggers } from "../../src/loops/fire-triggers.ts";
 import type { Loop } from "../../src/loops/loop.ts";
 import { runBackfills } from "../../src/loops/run-backfills.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
@@ -63,16 +73,17 @@ export class FiringGround {
 
   setDatasets = ({ id }: Team, bytes: number) => this.store.write((db) => setDatasetBytes(db, id, bytes));
 
-  #call(team: Team) {
-    const via = { kind: "session", hash: "" } as const;
+  /** Somebody signed in, or a job with its own token. */
+  #call(team: Team, jobId?: string) {
+    const via = jobId === undefined ? ({ kind: "session", hash: "" } as const) : ({ kind: "job", jobId } as const);
     const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via, scopes: [], teams: [team] };
     return { principal, actor: operator, team };
   }
 
-  async job(team: Team, rest: Partial<JobInput>): Promise<Job> {
+  async job(team: Team, rest: Partial<JobInput>, by?: string): Promise<Job> {
     const input: JobInput = { query: "", query_type: "SHELL", ...rest };
     return JSON.parse(
-      await createJob(this.#context, { ...this.#call(team), input, idempotencyKey: undefined }, this.now),
+      await createJob(this.#context, { ...this.#call(team, by), input, idempotencyKey: undefined }, this.now),
     );
   }
 
@@ -87,13 +98,27 @@ export class FiringGround {
     return (await triggerPipeline(this.#context, this.#call(team), asked, this.now)).name;
   }
 
-  schedule = (team: Team, pipeline_name: string, schedule_name: string): Promise<PipelineSchedule> =>
+  /** Of what `pipeline` made. */
+  trigger = (team: Team, by: string): Promise<Pipeline> =>
+    triggerPipeline(this.#context, this.#call(team, by), { datasets: ["target"] }, this.now);
+
+  schedule = (
+    team: Team,
+    pipeline_name: string,
+    schedule_name: string,
+    rest: Partial<CreatePipelineScheduleInput> = {},
+  ): Promise<PipelineSchedule> =>
     createTeamSchedule(
       this.#context,
       this.#call(team),
-      { schedule_name, pipeline_name, cron_expression: "* * * * *" },
+      { cron_expression: "* * * * *", ...rest, schedule_name, pipeline_name },
       this.now,
     );
+
+  readSchedule = (team: Team, id: number): Promise<PipelineSchedule> => readTeamSchedule(this.#context, team, id);
+
+  updateSchedule = (team: Team, input: UpdatePipelineScheduleInput): Promise<PipelineSchedule> =>
+    updateTeamSchedule(this.#context, this.#call(team), input, this.now);
 
   pauseSchedule = (team: Team, schedule_id: number, pause_pipeline: boolean): Promise<PipelineSchedule> =>
     updateTeamSchedule(this.#context, this.#call(team), { schedule_id, pause_pipeline }, this.now);
@@ -104,11 +129,12 @@ export class FiringGround {
   readBackfill = (team: Team, id: number): Promise<Backfill> => readTeamBackfill(this.#context, team, id);
 
   /** A server's loop that has just started. */
-  loop(of: "tasks" | "schedules" | "backfills", store: Store = this.store): Loop {
+  loop(of: "tasks" | "schedules" | "triggers" | "backfills", store: Store = this.store): Loop {
     const clock = { now: () => this.now, monotonic: () => this.now };
     const disk = new Disk(this.#dataDir, 0, clock);
     const ground = { ...this.#ground(store), clock, disk, log: pino({ level: "silent" }), metrics: this.metrics };
     if (of === "backfills") return runBackfills(ground);
+    if (of === "triggers") return fireTriggers(ground);
     return of === "tasks" ? fireTasks(ground) : fireSchedules(ground);
   }
 
