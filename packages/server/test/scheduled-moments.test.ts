@@ -1,5 +1,7 @@
 /** The moment that a run is for: which tick that is, how its script reads it, and what keeps it. */
 import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Client, type PipelineSchedule, routes } from "@millrace/contract";
 import { readJob, readLog, runJob, shell, waitForEnd } from "../../../e2e/support/jobs.ts";
@@ -106,6 +108,21 @@ describe("the moment of a run", () => {
     const again = await waitForPipelineEnd(client, run.name);
     assert.notEqual(jobOf(again), jobOf(run));
     assert.ok((await readLog(client, jobOf(again))).includes(told));
+  });
+
+  it("stays with runs that have not begun when the settings change", async () => {
+    const gate = join(server.dataDir, "gate");
+    const context = { store: server.store, client };
+    const first = await makeDataset(context, "gated", `while [ ! -e ${gate} ]; do sleep 0.02; done`);
+    await makeDataset(context, "after_gate", tells, { needs: [first] });
+    const { name: pipeline_name } = await trigger(client, ["after_gate"], true);
+    const body = { schedule_name: "gated", pipeline_name, start_after: moment, timezone: "Europe/Berlin" };
+    const { latest_run } = await fired((await client.call(routes.createSchedule, { body })).schedule);
+    const name = latest_run?.name ?? "";
+    await client.call(routes.updatePipelineSettings, { body: { pipeline_name: name, environment: "MORE=1" } });
+    await writeFile(gate, "");
+    const { job_runs } = await waitForPipelineEnd(client, name);
+    assert.ok((await readLog(client, job_runs[1]?.created_job_id ?? "")).includes(told));
   });
 
   it("is not inherited: a pipeline that is asked for by hand has none, nor has a schedule made from it", async () => {

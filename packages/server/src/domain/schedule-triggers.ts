@@ -110,7 +110,10 @@ async function circle(db: Db, last: Step, trigger: number): Promise<ApiError> {
     text = step.before
       ? `makes ${await nameOf(step.schedule.trigger_dataset_id)}, which fires ${step.schedule.name}, which ${text}`
       : `${step.schedule.name} ${text}`;
-  return new ApiError("invalid", `trigger_dataset: this would go in a circle: ${text}.`);
+  return new ApiError(
+    "invalid",
+    `trigger_dataset: this would go in a circle: ${text}. A pipeline rebuilds all that its datasets were made from: make one without the run that makes ${await nameOf(trigger)} (\`pipeline create\`, \`pipeline remove-job\`), and the schedule from that.`,
+  );
 }
 
 const firstOf = (step: Step): Step => (step.before ? firstOf(step.before) : step);
