@@ -2,6 +2,7 @@
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
 import type { Tables } from "./tables.ts";
+import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 
 interface Dialect {
   /** Column type of an id that the store counts up itself. */
@@ -24,6 +25,7 @@ const migrations: readonly Migration[] = [
   sharedTexts,
   taskQuotas,
   roomQuotas,
+  timeLimitsAndRetries,
 ];
 
 /** The version of the schema that this program writes. */
