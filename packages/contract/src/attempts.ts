@@ -11,8 +11,8 @@ const JobAttempt = Type.Object({
   started_at: nullable(Timestamp),
   finished_at: nullable(Timestamp),
   exit_code: nullable(Type.Integer()),
-  error_message: nullable(Type.String({ description: "why it failed" })),
-  error_stack: nullable(Type.String()),
+  error_message: nullable(Type.String({ description: "why it failed; of a long text its beginning" })),
+  error_stack: nullable(Type.String({ description: "of a long text its beginning" })),
 });
 export type JobAttempt = Static<typeof JobAttempt>;
 

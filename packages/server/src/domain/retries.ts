@@ -7,6 +7,7 @@ import { endedAttempts, insertEndedAttempt } from "../store/ended-attempts.ts";
 import { getJob, type JobRow, moveJob } from "../store/jobs.ts";
 import { lockPipeline } from "../store/pipelines.ts";
 import { dequeue, enqueue, retryTimeOf } from "../store/queue.ts";
+import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { teamRetriesOf } from "../store/teams.ts";
 import { iso } from "./clock.ts";
@@ -51,17 +52,18 @@ export async function planRetry(db: Db, job: JobRow, failure: Failure, now: numb
   if (!(await moveJob(db, { id, from: ["INIT", "RUNNING"], to: "QUEUED", fence: attempt, changes }))) return false;
   const not_before = iso(now + 1000 * retryWait(retry_delay, retried + 1));
   const finished_at = failure.finished_at ?? iso(now);
-  const { exit_code, error_message, error_stack } = failure;
-  await insertEndedAttempt(db, {
-    ...{ job_id: id, attempt, exit_code, error_message, error_stack, finished_at },
-    ...{ started_at: job.started_at, next_at: not_before },
-  });
+  const reason = { error_message: shortened(failure.error_message), error_stack: shortened(failure.error_stack) };
+  const times = { started_at: job.started_at, finished_at, next_at: not_before };
+  await insertEndedAttempt(db, { job_id: id, attempt, exit_code: failure.exit_code, ...reason, ...times });
   await enqueue(db, { ...queueRow(job), not_before });
   // Nothing begins in a paused pipeline: as whatever else waits, it is a draft until that goes on.
   if (pipeline?.status === "PAUSED" && (await dequeue(db, id)))
     await moveJob(db, { id, from: ["QUEUED"], to: "PENDING" });
   return true;
 }
+
+/** A job may have many attempts, and all are shown at once. */
+const shortened = (text: string | null) => text && beginningOf(text);
 
 /** Undefined: there is no such job. */
 export async function readAttempts(db: Db, id: string): Promise<JobAttempts | undefined> {
@@ -74,8 +76,8 @@ export async function readAttempts(db: Db, id: string): Promise<JobAttempts | un
     started_at: row.started_at,
     finished_at: row.finished_at,
     exit_code: row.exit_code,
-    error_message: row.error_message,
-    error_stack: row.error_stack,
+    error_message: shortened(row.error_message),
+    error_stack: shortened(row.error_stack),
   }));
   return { attempts, next_attempt_at: (await retryTimeOf(db, id)) ?? null, ...(await rulesOf(db, job)) };
 }
