@@ -79,7 +79,8 @@ async function linesBetween(
 ): Promise<string> {
   const size = await log.size();
   const isOpen = size > 0 && (await log.read(size - 1, 1)).toString() !== "\n";
-  const why = error_message ?? "no reason is known.";
+  // The log is right above; a reason of several lines repeats its end.
+  const why = error_message?.split("\n")[0] ?? "no reason is known.";
   return `${isOpen ? "\n" : ""}[millrace] Attempt ${number} failed: ${why}\n[millrace] Attempt ${number + 1} is due at ${next_at}.\n`;
 }
 
