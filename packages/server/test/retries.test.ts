@@ -17,6 +17,7 @@ import {
   waitForEnd,
   waitForStatus,
 } from "../../../e2e/support/jobs.ts";
+import { overTime } from "../src/domain/retries.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 
 describe("a job with retries", () => {
@@ -163,6 +164,18 @@ describe("a job with retries", () => {
     const reason = (await attemptsOf(job.id)).attempts[0]?.error_message ?? "";
     assert.match(reason, /^The job ran longer than its limit of 1 second\. .*--timeout/);
     assert.match(log, /Attempt 1 failed: The job ran longer than its limit of 1 second\./);
+  });
+
+  it("that ends well in the moment in which its time is over has ended well, and is not tried again", async () => {
+    const gate = join(folder, "in-time");
+    const { query, begun } = attempting(`while [ ! -e ${gate} ]; do sleep 0.05; done; echo done`);
+    const { id } = await createJob(client, shell(query, { ...soon, timeout: 600, retries: 2 }));
+    await waitForStatus(client, id, ["RUNNING"]);
+    // As a server leaves it that has seen the limit and not yet ended the script.
+    await writeFile(join(server.dataDir, "jobs", `${id}.1`, "limit"), overTime(600));
+    await writeFile(gate, "");
+    const job = await waitForEnd(client, id);
+    assert.deepEqual([job.status, job.error_message, await begun()], ["COMPLETE", null, 1]);
   });
 
   it("has the limits that its script names, and what the request says wins", async () => {
