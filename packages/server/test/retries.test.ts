@@ -56,6 +56,19 @@ describe("a job with retries", () => {
     }
   };
 
+  const follow = async (id: string) => {
+    const url = `${server.url.replace("http", "ws")}/api/logs/follow/?team_name=main&job_id=${id}`;
+    const socket = new WebSocket(url, { headers: { authorization: `token ${await server.token()}` } });
+    const statuses: string[] = [];
+    const pieces: LogPiece[] = [];
+    socket.on("message", (data: Buffer) => {
+      const frame = JSON.parse(data.toString()) as { logs?: LogPiece[]; job?: { status: string } };
+      pieces.push(...(frame.logs ?? []));
+      if (frame.job) statuses.push(frame.job.status);
+    });
+    return { socket, statuses, pieces };
+  };
+
   it("is tried again until it succeeds, keeps its id, and shows each attempt with its reason and its own log", async () => {
     const { query, begun } = attempting("exit 3", "exit 4", "echo done");
     const { job, log } = await runJob(client, shell(query, { ...soon, retries: 5 }));
@@ -133,15 +146,9 @@ describe("a job with retries", () => {
       `while [ ! -e ${gate} ]; do sleep 0.05; done; echo done`,
     );
     const { id } = await createJob(client, shell(query, { ...soon, retries: 1 }));
-    const url = `${server.url.replace("http", "ws")}/api/logs/follow/?team_name=main&job_id=${id}`;
-    const socket = new WebSocket(url, { headers: { authorization: `token ${await server.token()}` } });
-    const statuses: string[] = [];
-    const pieces: LogPiece[] = [];
-    socket.on("message", (data: Buffer) => {
-      const frame = JSON.parse(data.toString()) as { logs?: LogPiece[]; job?: { status: string } };
-      pieces.push(...(frame.logs ?? []));
-      if (frame.job) statuses.push(frame.job.status);
-      // The second attempt ends only when somebody has seen the first one's end.
+    const { socket, statuses, pieces } = await follow(id);
+    // The second attempt ends only when somebody has seen the first one's end.
+    socket.on("message", () => {
       if (pieces.some(({ message }) => message.includes("Attempt 2 is due"))) void writeFile(gate, "");
     });
     await once(socket, "close");
@@ -155,6 +162,19 @@ describe("a job with retries", () => {
     const text = pieces.map(({ message }) => message).join("");
     assert.match(text, /^attempt 1\nno line end\n\[millrace\] Attempt 1 failed: [\s\S]*attempt 2\ndone\n$/);
     assert.equal(await readLog(client, id), text);
+  });
+
+  it("tells followers how an attempt ended and when the next is due, also when that never comes", async () => {
+    const { id } = await createJob(client, shell("echo tries; sleep 0.5; exit 3", { retries: 1, retry_delay: 3600 }));
+    await waitForStatus(client, id, ["RUNNING"]);
+    const { socket, statuses, pieces } = await follow(id);
+    await once(socket, "open");
+    await waitForBackOff(id);
+    await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    await once(socket, "close");
+    const text = pieces.map(({ message }) => message).join("");
+    assert.match(text, /^tries\n\[millrace\] Attempt 1 failed: .*\n\[millrace\] Attempt 2 is due at .*Z\.\n$/);
+    assert.equal(statuses.at(-1), "CANCELED");
   });
 
   it("whose attempt runs longer than its limit is ended, says so, and is tried again", async () => {

@@ -80,6 +80,10 @@ describe("around a job that is tried again", () => {
     const { name, ...made } = await trigger(client, ["pausing"]);
     const id = draftOf({ name, ...made }, "pausing");
     while (!(await isRetried(id))) await sleep(20);
+    await set(name, { priority: 0 });
+    const { db } = server.store;
+    const queued = await db.selectFrom("queue").select("priority").where("job_id", "=", id).executeTakeFirst();
+    assert.equal(queued?.priority, 5);
     await act(routes.pausePipeline, name);
     assert.equal((await readJob(client, id)).status, "PENDING");
     await set(name, { environment: "LATE=1", timeout: 5 });
