@@ -466,7 +466,9 @@ export class LocalEngine implements Engine {
   async age(key: string): Promise<number | undefined> {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
-    return begun === undefined || folder.exit() ? undefined : this.#ageOf(folder, begun);
+    // Of another boot nothing runs.
+    const isOver = folder.exit() !== undefined || folder.supervisor()?.bootId !== this.#options.bootId;
+    return begun === undefined || isOver ? undefined : this.#ageOf(folder, begun);
   }
 
   #ageOf(folder: AttemptFolder, begun: number): number {
