@@ -221,6 +221,17 @@ const paramsFlag = {
   help: "Parameters that the script reads with param(); also a JSON object",
 } as const;
 
+/** Of jobs and of the runs of pipelines. */
+const retryFlags = {
+  timeout: { kind: "text", value: "TIME", help: "How long an attempt may run, such as 10m; 0: without a limit" },
+  retries: { kind: "integer", value: "N", min: 0, max: 20, help: "How often to try again after a failure" },
+  "retry-delay": {
+    kind: "text",
+    value: "TIME",
+    help: "Wait before the first retry (default: 30s); each further one is twice as long",
+  },
+} as const satisfies Record<string, Flag>;
+
 const followFlags = {
   "no-wait": { kind: "switch", help: "Do not wait for the job to finish; print its id" },
   "no-follow": { kind: "switch", help: "Wait, but do not print the log" },
@@ -397,7 +408,7 @@ export const commands = {
     flags: { ...connection, json },
   },
   "team set": {
-    summary: "Rename a team, choose its library version; administrators of the server also set its quotas",
+    summary: "Rename a team, choose what its jobs get that say nothing; administrators also set its quotas",
     details:
       "Settings and scripts that name the team must be told the new name; links to its jobs change. A --max-logs below what\n" +
       "the team has removes its oldest logs: you are asked on a terminal, and elsewhere --yes is needed.",
@@ -408,6 +419,15 @@ export const commands = {
         kind: "text",
         value: "VERSION",
         help: "Of datachain, for jobs that name none; empty: the server's default",
+      },
+      "job-timeout": {
+        ...retryFlags.timeout,
+        help: "For jobs that name none: how long an attempt may run; 0: no limit",
+      },
+      "job-retries": { ...retryFlags.retries, help: "For jobs that name none: how often to try again after a failure" },
+      "job-retry-delay": {
+        ...retryFlags["retry-delay"],
+        help: "For jobs that name none: wait before the first retry (default: 30s)",
       },
       ...quotas,
       yes,
@@ -556,12 +576,14 @@ export const commands = {
       },
       cron: { kind: "text", value: "EXPRESSION", help: "Start again and again: five fields, or @hourly, @daily, ..." },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
+      ...retryFlags,
       ...followFlags,
     },
     examples: [
       "millrace job run query.py --req pandas pyarrow --env DEBUG=1",
       "millrace job run nightly.sh --cron '0 3 * * *'",
       "millrace job run etl.py -c aws -c git --params day=2026-01-31 limit=10",
+      "millrace job run fetch.py --timeout 10m --retries 3",
       "echo 'print(1 + 1)' | millrace job run -",
     ],
   },
@@ -602,6 +624,12 @@ export const commands = {
       ...connection,
       "no-follow": { kind: "switch", help: "Print what is there, byte for byte, and stop" },
       tail: { kind: "integer", value: "N", min: 0, help: "Begin with the last N lines" },
+      attempt: {
+        kind: "integer",
+        value: "N",
+        min: 1,
+        help: "Only the log of attempt N, as it stands; `millrace job show` lists attempts",
+      },
     },
   },
   "job show": {
@@ -747,6 +775,7 @@ export const commands = {
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
+      ...retryFlags,
       json,
     },
     examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],

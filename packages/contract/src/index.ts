@@ -1,4 +1,5 @@
 /** The whole contract. Everything outside this package imports from here. */
+import * as attempts from "./attempts.ts";
 import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
 import * as backfills from "./backfills.ts";
@@ -61,6 +62,7 @@ export const routes = {
   createJob: jobs.createJob,
   cancelJob: jobs.cancelJob,
   getJobUsage: jobs.getJobUsage,
+  getJobAttempts: attempts.getJobAttempts,
   getJobLogs: logs.getJobLogs,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
@@ -110,6 +112,7 @@ export const routes = {
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
 export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scopeNames } from "./access.ts";
+export type { JobAttempt, JobAttempts } from "./attempts.ts";
 export type { AuditEntry } from "./audit.ts";
 export type { DeviceLogin, WhoAmI } from "./auth.ts";
 export {
@@ -127,6 +130,7 @@ export { type Cluster, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
+export { durationWords, readDuration } from "./durations.ts";
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
 export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
@@ -162,6 +166,7 @@ export type {
   UpdatePipelineSettingsInput,
 } from "./pipelines.ts";
 export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
+export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {
   type CatchUpPolicy,

@@ -2,6 +2,7 @@
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
+import { retriesText, retryDelayText, retryInput, timeoutText } from "./retries.ts";
 import { access, defineRoute } from "./routes.ts";
 import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -90,6 +91,9 @@ export const Pipeline = Type.Object(
     }),
     files: nullable(Type.Array(Type.String(), { description: given })),
     credentials_names: nullable(Type.Array(Type.String(), { description: given })),
+    timeout: nullable(Type.Integer({ description: `${timeoutText}; ${given}` })),
+    retries: nullable(Type.Integer({ description: `${retriesText}; ${given}` })),
+    retry_delay: nullable(Type.Integer({ description: `${retryDelayText}; ${given}` })),
     cut: Cut,
   },
   { $id: "JobPipelineOutput" },
@@ -149,6 +153,7 @@ const UpdatePipelineSettingsInput = Type.Object(
         description: "sets with a variable in common are refused",
       }),
     ),
+    ...retryInput,
   },
   { $id: "UpdatePipelineSettingsInput" },
 );

@@ -25,6 +25,7 @@ import { isTrusted } from "./http/proxies.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDataFolder } from "./lock.ts";
+import { beginRetries } from "./loops/begin-retries.ts";
 import { countUsage } from "./loops/count-usage.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
@@ -233,6 +234,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
+    beginRetries(shared),
     countUsage({ ...shared, ...retention(config) }),
     keepEnvironments({ ...shared, ...retention(config), serverId }),
     fireTasks(shared),

@@ -56,6 +56,7 @@ import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/
 import { listConformance } from "./list-conformance.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
 import { registerConformance } from "./register-conformance.ts";
+import { retryConformance } from "./retry-conformance.ts";
 import { scheduleConformance } from "./schedule-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
 import { textConformance } from "./text-conformance.ts";
@@ -772,6 +773,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     listConformance(() => store);
     pipelineConformance(() => store);
     scheduleConformance(() => store);
+    retryConformance(() => store);
     textConformance(
       () => store,
       () => fixture.open("main"),

@@ -15,7 +15,7 @@ import { newJobId } from "./job-ids.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { type Principal, requirePerson, type Team } from "./principals.ts";
-import { readScriptMetadata } from "./script-metadata.ts";
+import { readScriptMetadata, type ScriptMetadata } from "./script-metadata.ts";
 import { checkCron, readTime } from "./ticks.ts";
 
 export interface JobInputContext {
@@ -66,11 +66,22 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     start_after: startAfter,
     cron_expression: cron,
     reset: input.reset ?? false,
+    ...ownRules(input, found),
     params: checkParams({ ...found.params, ...input.params }),
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input, id)),
   };
   return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
+}
+
+/** Only what somebody said: the rest is for the team to choose, when an attempt begins or ends. */
+function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "timeout" | "retries" | "retry_delay"> {
+  const rules = {
+    timeout: input.timeout ?? found.timeout,
+    retries: input.retries ?? found.retries,
+    retry_delay: input.retry_delay ?? found.retryDelay,
+  };
+  return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
 /** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
@@ -95,6 +106,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   name: spec.name,
   status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
   attempt: 0,
+  retried: 0,
   spec: JSON.stringify(spec),
   environment: "",
   secrets: "",

@@ -13,7 +13,10 @@ type SettingName =
   | "workers"
   | "priority"
   | "files"
-  | "credentials_names";
+  | "credentials_names"
+  | "timeout"
+  | "retries"
+  | "retry_delay";
 
 /** Null: each run has what its original had. */
 export type PipelineSettings = Pick<Pipeline, SettingName>;
@@ -26,6 +29,9 @@ export const noSettings: PipelineSettings = {
   priority: null,
   files: null,
   credentials_names: null,
+  timeout: null,
+  retries: null,
+  retry_delay: null,
 };
 
 export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): PipelineSettings => ({

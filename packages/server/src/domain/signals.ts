@@ -41,6 +41,8 @@ export class Signals {
   enqueuing = 0;
   /** An attempt changed, or a cancellation is wanted. */
   readonly observe = new Signal();
+  /** A job waits for a retry. */
+  readonly retries = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
   /** A job has worked with its team's dataset store. */

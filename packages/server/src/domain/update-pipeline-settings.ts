@@ -119,6 +119,9 @@ async function readChanges(
     priority: input.priority ?? before.priority,
     files,
     credentials_names,
+    timeout: input.timeout ?? before.timeout,
+    retries: input.retries ?? before.retries,
+    retry_delay: input.retry_delay ?? before.retry_delay,
   };
 }
 
@@ -164,7 +167,7 @@ function requireShortDrafts(repeated: readonly Repeated[], added: number): void 
   throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
 }
 
-/** What a run executes or is given beside its script. A version of Python, workers and a priority are numbers: they bring nothing. */
+/** What a run executes or is given beside its script. A version of Python, workers, a priority, limits are numbers: they bring nothing. */
 const bringsCode = (input: UpdatePipelineSettingsInput) =>
   [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
     (value) => value != null,
@@ -191,7 +194,8 @@ async function rewriteDraft(
   const { created_job_id: id, status } = run;
   if (id === null || !(status === "PENDING" || isWaiting(status))) return 0;
   const draft = await getShortJob(db, id);
-  if (!draft) return 0;
+  // One that waits for a retry has begun: what its log must not show stays as it is.
+  if (!draft || draft.retried > 0) return 0;
   const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
   const { priority, slots } = queueRow(draft, spec);
   if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return 0;

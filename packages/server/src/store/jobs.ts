@@ -39,6 +39,7 @@ const shown = [
   "exit_code",
   "steps",
   "pipeline_id",
+  "retried",
 ] as const;
 
 /** For a list. Null: too long for one. */
@@ -116,7 +117,10 @@ export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefi
   (await getShortJobs(db, [id]))[0];
 
 const stateById = prepared<{ id: string }>()((db, value) =>
-  db.selectFrom("jobs").select(["team_id", "status", "attempt", "log_removed_at"]).where("id", "=", value("id")),
+  db
+    .selectFrom("jobs")
+    .select(["team_id", "status", "attempt", "retried", "log_removed_at"])
+    .where("id", "=", value("id")),
 );
 /** Only where a job stands: for whoever asks often. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
@@ -126,7 +130,7 @@ export type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
 export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<string, JobState>> {
   const rows = await db
     .selectFrom("jobs")
-    .select(["id", "team_id", "status", "attempt", "log_removed_at"])
+    .select(["id", "team_id", "status", "attempt", "retried", "log_removed_at"])
     .where("id", "in", ids)
     .execute();
   return new Map(rows.map(({ id, ...state }) => [id, state]));
@@ -135,7 +139,7 @@ export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<
 const secretsById = prepared<{ id: string }>()((db, value) =>
   db
     .selectFrom("jobs")
-    .select(["id", "status", "attempt", "environment", "secrets", "log_removed_at"])
+    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at"])
     .where("id", "=", value("id")),
 );
 /** What a job was given that its log must not show, encrypted. */
@@ -294,7 +298,7 @@ export const statesBefore = (to: JobStatus) =>
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
 
-/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun. */
+/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun, perhaps before a retry. */
 export async function rewriteJob(
   db: Db,
   id: string,
@@ -304,7 +308,7 @@ export async function rewriteJob(
   const split = splitSpec(spec, texts);
   const changes = { environment, ...split.listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  const job = await query.returning(["id", "team_id"]).executeTakeFirst();
+  const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
   if (!job) return undefined;
   await removeJobTexts(db, [id]);
   return putJobTexts(db, [{ job, split }]);

@@ -3,6 +3,7 @@ import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import type { Tables } from "./tables.ts";
+import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
 
 interface Dialect {
   /** Column type of an id that the store counts up itself. */
@@ -26,6 +27,7 @@ const migrations: readonly Migration[] = [
   taskQuotas,
   roomQuotas,
   momentsAndTriggers,
+  timeLimitsAndRetries,
 ];
 
 /** The version of the schema that this program writes. */

@@ -28,6 +28,7 @@ const tables = {
   job_texts: "kept",
   queue: "kept",
   attempts: "kept",
+  ended_attempts: "kept",
   tasks: "kept",
   idempotency_keys: "kept",
   job_tags: "kept",

@@ -37,8 +37,9 @@ export interface Tables {
   /** What is long of jobs: which text each such field of a spec is. */
   job_texts: { job_id: string; field: string; team_id: number; hash: string };
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
-  queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
+  queue: QueueTable;
   attempts: AttemptsTable;
+  ended_attempts: EndedAttemptsTable;
   /** Jobs that fire others: when next. */
   tasks: { job_id: string; team_id: number; next_run: string; fired: number };
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
@@ -111,6 +112,10 @@ interface TeamsTable {
   default_credentials_id: number | null;
   /** Version of the dataset library that its jobs get which name none; null: the server's default. */
   library_version: string | null;
+  /** For jobs that say nothing; times in seconds. Null: no limit, no retries, the usual delay. */
+  job_timeout: Generated<number | null>;
+  job_retries: Generated<number | null>;
+  job_retry_delay: Generated<number | null>;
 }
 
 interface InvitationsTable {
@@ -228,6 +233,8 @@ interface JobsTable {
   status: JobStatus;
   /** The fence: number of the newest attempt, 0 before the first. */
   attempt: number;
+  /** Attempts that failed and that another one followed. */
+  retried: Generated<number>;
   /**
    * What the job is: JSON of the fields that never change, in the words of the contract, as far as lists show them.
    * Beside it, how it fares.
@@ -260,6 +267,30 @@ interface JobsTable {
   texts_settled_at: Generated<string | null>;
 }
 
+interface QueueTable {
+  job_id: string;
+  team_id: number;
+  cluster_id: number;
+  priority: number;
+  slots: number;
+  passed_over: number;
+  /** A retry waits until then; empty: it waits for slots only. */
+  not_before: Generated<string>;
+}
+
+/** An attempt that failed and that another one followed. */
+interface EndedAttemptsTable {
+  job_id: string;
+  attempt: number;
+  exit_code: number | null;
+  error_message: string | null;
+  error_stack: string | null;
+  started_at: string | null;
+  finished_at: string;
+  /** From when on the next one might begin, as it was planned. */
+  next_at: string;
+}
+
 /** A row lives from the commit before the start to the acceptance of the result. */
 interface AttemptsTable {
   job_id: string;
@@ -273,6 +304,8 @@ interface AttemptsTable {
   created_at: string;
   /** When the first signal of a cancellation was sent. */
   signalled_at: string | null;
+  /** Seconds that it may run; null: no limit of its own. */
+  timeout: Generated<number | null>;
   /** Its share of what the team's dataset store grew by while it ran. */
   store_bytes: Generated<number>;
   /** The largest size of that store while it worked with it; null: it has not been measured since. */

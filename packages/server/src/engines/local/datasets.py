@@ -100,6 +100,14 @@ def insert(db, table, row):
     db.execute(f"insert or ignore into {table} ({columns}) values ({marks})", [row[name] for name in names])
 
 
+def begin_again(db, job):
+    """A retry has the row of the attempt before it, which says that the job has failed."""
+    db.execute(
+        "update jobs set status = ?, finished_at = null, error_message = '' where id = ? and status <> ?",
+        [job["status"], job["id"], job["status"]],
+    )
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
@@ -120,6 +128,7 @@ def main():
         with open_store(metadata) as db:
             insert(db, "namespaces", job["namespace"])
             insert(db, "jobs", job["job"])
+            begin_again(db, job["job"])
     except sqlite3.Error as error:
         fail(f"The team's dataset store cannot be used: {error}. {gone}")
 
