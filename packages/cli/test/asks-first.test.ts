@@ -18,6 +18,8 @@ const takesNothing = [
   ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
   ...["credentials ls", "credentials default"],
+  ...["webhook create", "webhook ls", "webhook show", "webhook test", "webhook update", "webhook deliveries"],
+  ...["webhook redeliver", "notify set", "notify ls", "notify test"],
   ...["storage ls", "storage cat", "storage du", "storage stat", "storage explain"],
 ];
 

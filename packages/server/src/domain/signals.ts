@@ -49,6 +49,8 @@ export class Signals {
   readonly exports = new Signal();
   /** A schedule was created or changed. */
   readonly schedules = new Signal();
+  /** Something is to be told at once: a test, a redelivery, a receiver that is enabled again. */
+  readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

@@ -2,6 +2,7 @@
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
 import type { Tables } from "./tables.ts";
+import { webhookStatements } from "./webhooks-migration.ts";
 
 interface Dialect {
   /** Column type of an id that the store counts up itself. */
@@ -24,6 +25,7 @@ const migrations: readonly Migration[] = [
   sharedTexts,
   taskQuotas,
   roomQuotas,
+  webhooks,
 ];
 
 /** The version of the schema that this program writes. */
@@ -221,6 +223,11 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
     `alter table team_usage add column environments bigint not null default 0`,
     `alter table exports add column bytes bigint not null default 0`,
   ]);
+}
+
+/** Webhooks and notifications: see webhooks-migration.ts. */
+async function webhooks(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
+  await run(db, webhookStatements(identity));
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

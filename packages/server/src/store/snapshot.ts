@@ -44,6 +44,11 @@ const tables = {
   pipeline_runs: "kept",
   pipeline_edges: "kept",
   schedules: "kept",
+  receivers: "kept",
+  // A backup that is restored somewhere else must not tell again what was told.
+  outbox: "left out",
+  deliveries: "left out",
+  failing: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;
 
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
@@ -64,6 +69,7 @@ const counted: readonly KeptTable[] = [
   "datasets",
   "dataset_versions",
   "schedules",
+  "receivers",
 ];
 
 export type Row = Record<string, string | number | null>;

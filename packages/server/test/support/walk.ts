@@ -47,9 +47,11 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     ...(await makePipeline(server, client, job.id, name)),
   };
   const scheduled = await makeSchedule(client, made.pipeline_name);
+  const hooked = await makeWebhook(client);
   const knownToStrangers: Known = {
     ...made,
     ...scheduled,
+    ...hooked,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -120,6 +122,16 @@ async function makeSchedule(client: Client, pipeline_name: string) {
   const body = { schedule_name: `${mark} schedule`, pipeline_name, cron_expression: "@yearly" };
   const { schedule } = await client.call(routes.createSchedule, { body });
   return { schedule_id: schedule.id, schedule_name: `${mark} other schedule`, cron_expression: "@yearly" };
+}
+
+/** Of a name that nobody has: what is sent to it fails. The server must have a mail server set, which need not be there. */
+async function makeWebhook(client: Client) {
+  const url = `https://${mark}.example/hook`;
+  const { id } = await client.call(routes.createWebhook, { body: { url } });
+  const [ping] = await client.call(routes.listDeliveries, { query: { webhook_id: id } });
+  const address = "told@example.com";
+  await client.call(routes.setNotification, { body: { address } });
+  return { webhook_id: id, delivery_id: ping?.id, url: "https://hooks.example/other", address };
 }
 
 async function secretsOf(client: Client, team_name: string) {
