@@ -31,6 +31,12 @@ const longest = 8 * 3_600_000;
 const pauseAfter = (failures: number, firstSeconds: number) =>
   Math.min(firstSeconds * 1000 * 3 ** (failures - 1), longest);
 
+/** Until when nothing is sent to it; undefined: it does not rest. A rest longer than any pause was written by a wrong clock. */
+export function restOf({ rests_until }: Pick<ReceiverRow, "rests_until">, now: number): string | undefined {
+  const isResting = rests_until !== null && rests_until > iso(now) && rests_until <= iso(now + longest);
+  return isResting ? rests_until : undefined;
+}
+
 /** What is put off for longer than any pause is due, too: a wrong clock wrote it. */
 export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(now + day) });
 
@@ -76,10 +82,10 @@ async function countFailure(
   { error, firstPause }: { error: string | null; firstPause: number },
   now: number,
 ): Promise<void> {
-  const { id, rests_until, disabled_at } = receiver;
+  const { id, disabled_at } = receiver;
   if (disabled_at !== null) return void (await setDue(db, id, null));
-  const isResting = rests_until !== null && rests_until > iso(now);
-  if (isResting) return void (await putOff(db, id, rests_until));
+  const resting = restOf(receiver, now);
+  if (resting !== undefined) return void (await putOff(db, id, resting));
   const failures = receiver.failures + 1;
   if (failures >= webhookLimits.failuresInRow) return disable(db, receiver, error, now);
   const rest = iso(now + pauseAfter(failures, firstPause));

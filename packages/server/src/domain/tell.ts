@@ -11,6 +11,7 @@ import { enabledReceivers, type ReceiverRow, updateReceiver } from "../store/rec
 import type { Db } from "../store/store.ts";
 import { teamNameOf } from "../store/teams.ts";
 import { iso } from "./clock.ts";
+import { restOf } from "./delivery-attempts.ts";
 import { bodyText, type Notice, noticeOf, type Told } from "./event-texts.ts";
 import { readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
@@ -54,7 +55,6 @@ export async function tellTeam(
 export function newDelivery(receiver: ReceiverRow, notice: Notice, now: number): NewDelivery {
   const id = newJobId(now);
   const isMail = receiver.kind === "mail";
-  const rest = Date.parse(receiver.rests_until ?? "") || 0;
   return {
     id,
     team_id: receiver.team_id,
@@ -66,7 +66,7 @@ export function newDelivery(receiver: ReceiverRow, notice: Notice, now: number):
     status: "pending",
     attempts: 0,
     // A receiver that rests after a failure is left alone.
-    next_at: iso(Math.max(rest, now)),
+    next_at: restOf(receiver, now) ?? iso(now),
     response_status: null,
     error: null,
     created_at: iso(now),
