@@ -50,7 +50,11 @@ export function outboxConformance(storeOf: () => Store): void {
     );
     const time = { now: start };
     const sent: Sent[] = [];
-    let answer: (text: string) => AttemptResult = () => ({ ok: true, status: null, error: null });
+    let answer: (text: string) => AttemptResult | Promise<AttemptResult> = () => ({
+      ok: true,
+      status: null,
+      error: null,
+    });
     const loopOn = (other: Store): DeliverEvents =>
       deliverEvents({
         store: other,
@@ -213,6 +217,55 @@ export function outboxConformance(storeOf: () => Store): void {
     const [receiver] = await store.db.selectFrom("receivers").selectAll().where("team_id", "=", team.id).execute();
     assert.deepEqual([receiver?.failures, receiver?.rests_until], [0, null]);
     assert.equal(new Set(sent.map(({ id }) => id)).size, 2);
+  });
+
+  it("asks a receiver that is away a few times side by side, not once for each of the many that wait", async () => {
+    const { store, team, sent, time, work, answering, deliveries } = await ground([], ["CREATED"]);
+    answering(() => failed);
+    await store.write((db) =>
+      insertJobs(
+        db,
+        [...Array(30)].map(() => jobRow(team, "CREATED")),
+      ),
+    );
+    await work();
+    assert.ok(sent.length <= 4, `${sent.length} attempts`);
+    const [receiver] = await store.db.selectFrom("receivers").selectAll().where("team_id", "=", team.id).execute();
+    assert.equal(receiver?.failures, 1, "what fails side by side counts once");
+    answering(() => ({ ok: true, status: null, error: null }));
+    time.now += 10_000;
+    for (let round = 0; round < 5; round++) await work();
+    assert.ok((await deliveries()).every(({ status }) => status === "delivered"));
+  });
+
+  it("goes on with others while a receiver does not answer", async () => {
+    const slow = await ground([], ["CREATED"]);
+    const quick = await ground([], ["CREATED"]);
+    const { store } = slow;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    slow.answering(() => released.then(() => ({ ok: true, status: null, error: null })));
+    for (const { team } of [slow, quick])
+      await store.write((db) =>
+        insertJobs(
+          db,
+          [...Array(20)].map(() => jobRow(team, "CREATED")),
+        ),
+      );
+    const loop = slow.loopOn(store);
+    const isThrough = async () =>
+      (await quick.deliveries()).filter(({ status }) => status === "delivered").length === 20;
+    for (let round = 0; round < 100 && !(await isThrough()); round++) {
+      // Ends only where the loop does not wait for the slow one.
+      await loop.runOnce();
+      await new Promise(setImmediate);
+    }
+    assert.ok(await isThrough());
+    assert.equal(slow.sent.length, 4, "as many as one receiver may have at a time");
+    release();
+    await loop.settled();
   });
 
   it("disables a receiver after ten failures in a row, keeps what waits, and sends it once it is enabled", async () => {
