@@ -78,12 +78,12 @@ describe("webhooks", () => {
   });
 
   it("tell the states of jobs that they ask for, as the contract writes them", async () => {
-    const webhook = await create({ job_statuses: ["CREATED", "RUNNING", "FAILED"] });
+    const webhook = await create({ job_statuses: ["CREATED", "INIT", "FAILED"] });
     const { job } = await runJob(client, shell("echo no >&2; exit 3", { query_name: "nightly.sh" }));
     await came(4);
     const [, ...told] = receiver.told();
     const states = told.map((one) => one["job"] as Record<string, unknown>);
-    assert.deepEqual(new Set(states.map(({ status }) => status)), new Set(["CREATED", "RUNNING", "FAILED"]));
+    assert.deepEqual(new Set(states.map(({ status }) => status)), new Set(["CREATED", "INIT", "FAILED"]));
     const failed = told.find((one) => (one["job"] as { status: string }).status === "FAILED");
     const { updated_at, ...state } = (failed?.["job"] ?? {}) as Record<string, unknown>;
     assert.deepEqual(state, {
