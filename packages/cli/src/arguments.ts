@@ -7,10 +7,14 @@
 import type {
   BackfillFailurePolicy,
   CatchUpPolicy,
+  DeliveryStatus,
   JobStatus,
   OverlapPolicy,
   PipelineStatus,
   Role,
+  ToldEvent,
+  WebhookFormat,
+  WebhookMethod,
 } from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
@@ -56,6 +60,8 @@ export const groups = {
   dataset: "Show datasets, their versions and where they come from; change and remove them",
   pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
   schedule: "Run pipelines again and again, at their times",
+  webhook: "Have URLs told what becomes of jobs, pipelines and schedules",
+  notify: "Have e-mails sent about what becomes of jobs, pipelines and schedules",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
   storage: "List, read, copy and remove files, here and in object stores",
 } as const;
@@ -202,6 +208,50 @@ const scheduleFlags = {
 const backfillId = { ID: { help: "Number of the backfill, as `millrace backfill ls` shows it" } } as const;
 const failureWords = ["stop", "continue"] as const satisfies readonly BackfillFailurePolicy[];
 const everyWords = ["hour", "day", "week", "month"] as const;
+const webhookId = { ID: { help: "Id of the webhook, as millrace webhook ls shows it" } } as const;
+const eventWords = [
+  "job.failure",
+  "job.recovery",
+  "pipeline.failure",
+  "pipeline.recovery",
+  "schedule.failure",
+  "schedule.recovery",
+  "schedule.skip",
+  "schedule.overdue",
+] as const satisfies readonly ToldEvent[];
+const eventFlag = {
+  kind: "list",
+  value: "EVENT",
+  complete: eventWords,
+  help: "Such as job.failure, pipeline.recovery, schedule.skip: docs/notifications.md has all",
+} as const;
+const enabling = {
+  enable: { kind: "switch", help: "Send what waits, and go on" },
+  disable: { kind: "switch", help: "Tell nothing for now" },
+} as const satisfies Record<string, Flag>;
+const deliveryWords = ["pending", "delivered", "failed"] as const satisfies readonly DeliveryStatus[];
+const webhookFlags = {
+  event: eventFlag,
+  "job-status": { kind: "list", value: "STATUS", help: "States of jobs that are told, such as COMPLETE FAILED" },
+  format: {
+    kind: "text",
+    value: "FORMAT",
+    complete: ["json", "form", "slack"] as const satisfies readonly WebhookFormat[],
+    help: "json (default), form (the same in the field payload), or slack (only a text)",
+  },
+  method: {
+    kind: "text",
+    value: "METHOD",
+    complete: ["POST", "PUT", "PATCH"] as const satisfies readonly WebhookMethod[],
+    help: "POST (default), PUT or PATCH",
+  },
+  "secret-file": {
+    kind: "text",
+    value: "FILE",
+    complete: "file",
+    help: "File with the secret that signs requests; - for standard input",
+  },
+} as const satisfies Record<string, Flag>;
 
 const serverFlags = {
   host: { kind: "text", value: "ADDRESS", help: "Address to listen on (default: 127.0.0.1)" },
@@ -888,6 +938,87 @@ export const commands = {
     summary: "Show a schedule: its next five runs, its newest run, its copy of the pipeline",
     arguments: scheduleName,
     flags: { ...connection, json },
+  },
+  "webhook create": {
+    summary: "Have a URL told what happens; a PING is sent at once",
+    details:
+      "Without --event and --job-status it is told every failure, recovery, skip and lateness. Without --secret-file a\n" +
+      "secret is made, and shown once: docs/notifications.md has the recipe that checks signatures.",
+    arguments: { URL: { help: "http:// or https://" } },
+    flags: {
+      ...webhookFlags,
+      insecure: { kind: "switch", help: "Accept any TLS certificate of the receiver" },
+      ...connection,
+      json,
+    },
+    examples: [
+      "millrace webhook create https://hooks.example.com/millrace --event pipeline.failure pipeline.recovery",
+      "millrace webhook create https://hooks.slack.com/services/T0/B0/x --format slack",
+    ],
+  },
+  "webhook ls": { summary: "List webhooks, without their secrets", arguments: {}, flags: { ...connection, json } },
+  "webhook show": { summary: "Show a webhook and how it fares", arguments: webhookId, flags: { ...connection, json } },
+  "webhook test": {
+    summary: "Send a PING and show what became of it",
+    arguments: webhookId,
+    flags: { ...connection, json },
+  },
+  "webhook update": {
+    summary: "Change a webhook, disable it, or enable it again",
+    details: "What is not named stays as it is.",
+    arguments: webhookId,
+    flags: {
+      address: { kind: "text", value: "URL", help: "New URL of the receiver" },
+      ...webhookFlags,
+      insecure: { kind: "switch", help: "Accept any TLS certificate of the receiver" },
+      secure: { kind: "switch", help: "Check the TLS certificate of the receiver" },
+      ...enabling,
+      ...connection,
+      json,
+    },
+    examples: ["millrace webhook update 3 --enable"],
+  },
+  "webhook rm": {
+    summary: "Delete a webhook and its deliveries; what waits is not sent",
+    details: "On a terminal you are asked first.",
+    arguments: webhookId,
+    flags: { yes: yesOnTerminal, ...connection },
+  },
+  "webhook deliveries": {
+    summary: "List deliveries to webhooks and e-mail addresses, newest first",
+    arguments: { ID: { optional: true, help: "Only of this webhook" } },
+    flags: {
+      address: { kind: "text", value: "ADDRESS", help: "Only e-mails to this address" },
+      status: { kind: "text", value: "STATUS", complete: deliveryWords, help: "pending, delivered or failed" },
+      limit: { kind: "integer", value: "N", min: 1, max: 100, help: "At most so many (default: 20)" },
+      ...connection,
+      json,
+    },
+  },
+  "webhook redeliver": {
+    summary: "Send a delivery again, with the same id and the same body",
+    arguments: { DELIVERY: { help: "Id of the delivery" } },
+    flags: { ...connection, json },
+  },
+  "notify set": {
+    summary: "Have an address told of events by e-mail, or change which",
+    details:
+      "A new address is told of all events unless --event names some. The operator sets up e-mail:\n" +
+      "docs/notifications.md.",
+    arguments: { ADDRESS: { help: "E-mail address" } },
+    flags: { event: eventFlag, ...enabling, ...connection, json },
+    examples: ["millrace notify set team@example.com --event pipeline.failure schedule.overdue"],
+  },
+  "notify ls": { summary: "List the addresses and what they are told", arguments: {}, flags: { ...connection, json } },
+  "notify test": {
+    summary: "Send an e-mail and show what became of it",
+    arguments: { ADDRESS: { help: "E-mail address" } },
+    flags: { ...connection, json },
+  },
+  "notify rm": {
+    summary: "Send an address no more e-mails",
+    arguments: { ADDRESS: { help: "E-mail address" } },
+    flags: { ...connection },
   },
   "credentials ls": {
     summary: "List the credentials that your jobs may name, without their values",

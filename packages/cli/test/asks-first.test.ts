@@ -19,6 +19,8 @@ const takesNothing = [
   ...["pipeline backfill", "backfill ls", "backfill show", "backfill retry"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
   ...["credentials ls", "credentials default"],
+  ...["webhook create", "webhook ls", "webhook show", "webhook test", "webhook update", "webhook deliveries"],
+  ...["webhook redeliver", "notify set", "notify ls", "notify test"],
   ...["storage ls", "storage cat", "storage du", "storage stat", "storage explain"],
 ];
 

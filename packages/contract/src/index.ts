@@ -14,6 +14,7 @@ import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
+import * as notifications from "./notifications.ts";
 import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
@@ -22,6 +23,7 @@ import * as system from "./system.ts";
 import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
 import * as users from "./users.ts";
+import * as webhooks from "./webhooks.ts";
 
 /** Every route of the API, by id: what the server registers, the client calls and OpenAPI describes. */
 export const routes = {
@@ -104,6 +106,17 @@ export const routes = {
   listBackfills: backfills.listBackfills,
   cancelBackfill: backfills.cancelBackfill,
   retryBackfill: backfills.retryBackfill,
+  listWebhooks: webhooks.listWebhooks,
+  createWebhook: webhooks.createWebhook,
+  updateWebhook: webhooks.updateWebhook,
+  deleteWebhook: webhooks.deleteWebhook,
+  testWebhook: webhooks.testWebhook,
+  listDeliveries: webhooks.listDeliveries,
+  redeliver: webhooks.redeliver,
+  listNotifications: notifications.listNotifications,
+  setNotification: notifications.setNotification,
+  deleteNotification: notifications.deleteNotification,
+  testNotification: notifications.testNotification,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -153,6 +166,7 @@ export { answerLimits, environmentBytes, fieldLimits, processLimits, variableByt
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
+export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
 export type {
   JobPipelineRun,
@@ -184,3 +198,20 @@ export type { ActionFeedback } from "./schema.ts";
 export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";
+export {
+  type CreateWebhookInput,
+  type Delivery,
+  type DeliveryStatus,
+  deliveryStatuses,
+  type NewWebhook,
+  type ToldEvent,
+  toldEvents,
+  toldStatuses,
+  type UpdateWebhookInput,
+  type Webhook,
+  type WebhookFormat,
+  type WebhookMethod,
+  webhookFormats,
+  webhookLimits,
+  webhookMethods,
+} from "./webhooks.ts";

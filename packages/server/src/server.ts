@@ -27,6 +27,7 @@ import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDataFolder } from "./lock.ts";
 import { beginRetries } from "./loops/begin-retries.ts";
 import { countUsage } from "./loops/count-usage.ts";
+import { deliverEvents } from "./loops/deliver-events.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
@@ -42,6 +43,8 @@ import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
+import { mailSender } from "./senders/mail.ts";
+import { webhookSender } from "./senders/webhook.ts";
 import type { LockEvents } from "./store/database-lock.ts";
 import { lockDatabase, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -230,7 +233,9 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     callers,
     limits: signInLimits(config, clock),
   };
+  const deliveries = deliverEvents({ ...shared, ...telling(config), stopping: stopping.signal });
   const loops = [
+    deliveries,
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
@@ -254,6 +259,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   };
   const settled = async () => {
     await Promise.all(collecting.values());
+    await deliveries.settled();
     teamStores.close();
   };
   return { engine, http, loops, stopping, settled, setReady, setUrl };
@@ -296,7 +302,15 @@ const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) =
   storePauseDays,
 });
 
-const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays, storeReplacedDays }: Config) => ({
+const retention = ({
+  dataDir,
+  unusedFileDays,
+  logDays,
+  envDays,
+  auditDays,
+  storeReplacedDays,
+  deliveryDays,
+}: Config) => ({
   jobsDir: join(dataDir, "jobs"),
   envsDir: join(dataDir, "envs"),
   unusedFileDays,
@@ -304,6 +318,15 @@ const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays, store
   envDays,
   auditDays,
   storeReplacedDays,
+  deliveryDays,
+});
+
+/** How what happens is told. */
+const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpFrom }: Config) => ({
+  webhookSeconds,
+  webhookRetry,
+  sendWebhook: webhookSender({ networks: webhookNetworks, seconds: webhookSeconds, version }),
+  sendMail: mailSender({ smtpUrl, from: smtpFrom }),
 });
 
 function exportPlace({ dataDir, exportRows, exportHours }: Config) {

@@ -238,6 +238,7 @@ describe("loops", () => {
       logDays: 0,
       envDays: 0,
       auditDays: 0,
+      deliveryDays: 30,
       storeReplacedDays: 0,
       teamStores: new TeamStores(dataDir, unconfined),
       jobsDir: join(dataDir, "jobs"),

@@ -29,7 +29,7 @@ describe("every route", () => {
   let stranger: Person & { team: string };
   let changes: number;
   before(async () => {
-    server = await startInProcess({ MILLRACE_JOB_PATHS: sourceFolder });
+    server = await startInProcess({ MILLRACE_JOB_PATHS: sourceFolder, MILLRACE_SMTP_URL: "smtp://127.0.0.1:9" });
     alpha = await makeFixture(server);
     stranger = await makeStranger(server);
     changes = await changesOf(alpha.team);

@@ -54,6 +54,7 @@ import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
 import { listConformance } from "./list-conformance.ts";
+import { outboxConformance } from "./outbox-conformance.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
 import { registerConformance } from "./register-conformance.ts";
 import { retryConformance } from "./retry-conformance.ts";
@@ -779,6 +780,7 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
       () => fixture.open("main"),
     );
     registerConformance(() => store);
+    outboxConformance(() => store);
   });
 }
 

@@ -16,6 +16,7 @@ import { runTemplate } from "./new-pipeline.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import { planTick } from "./schedule-times.ts";
 import { readChain, writeChain } from "./schedule-triggers.ts";
+import { noteSchedule } from "./told-events.ts";
 
 export interface FiringContext {
   readonly keys: KeyRing;
@@ -41,8 +42,14 @@ export async function fireTick(
   const { isDue, moment, next } = planTick(row, tick, now);
   if (!(await advanceSchedule(db, id, tick, next))) return undefined;
   const team = row.team_id;
-  if (!isDue) return { outcome: "missed", team };
-  if (row.overlap === "skip" && (await isBusy(db, row))) return { outcome: "skipped", team };
+  if (!isDue) {
+    await noteSchedule(db, row, "skip", `No server ran at ${tick}, and it does not catch up.`, now);
+    return { outcome: "missed", team };
+  }
+  if (row.overlap === "skip" && (await isBusy(db, row))) {
+    await noteSchedule(db, row, "skip", `The run before was still going at ${tick}.`, now);
+    return { outcome: "skipped", team };
+  }
   if (row.overlap === "wait" && (row.waiting_since || (await isBusy(db, row)))) {
     await updateSchedule(db, id, { waiting_since: row.waiting_since ?? moment });
     return { outcome: "waits", team };
@@ -100,7 +107,9 @@ async function run(
   const started = await getPipeline(db, pipelineId);
   const fired = { latest_pipeline_id: pipelineId, fired: row.fired + 1, waiting_since: null };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
-  return { outcome: started?.status === "FAILED" ? "failed" : "fired", team: row.team_id };
+  const isFailed = started?.status === "FAILED";
+  if (!isFailed) await noteSchedule(db, row, "fired", null, now);
+  return { outcome: isFailed ? "failed" : "fired", team: row.team_id };
 }
 
 /** What runs once, and could not, is tried again after so many milliseconds. */
@@ -140,6 +149,7 @@ export async function recordFailure(
 /** A schedule that fails at every tick says so once. */
 async function auditFailure(db: Db, row: ScheduleRow, why: string, now: number): Promise<void> {
   if (why === row.last_error) return;
+  await noteSchedule(db, row, "failure", why, now);
   const event = { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why };
   await audit(db, await actorOf(db, row), event, now);
 }

@@ -55,6 +55,8 @@ export class Signals {
   readonly triggers = new Signal();
   /** A backfill was created, or goes on. */
   readonly backfills = new Signal();
+  /** Something is to be told at once: a test, a redelivery, a receiver that is enabled again. */
+  readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

@@ -28,6 +28,7 @@ import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { metricsRoute } from "./metrics.ts";
+import { notificationRoutes } from "./notifications.ts";
 import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
 import { readForms } from "./pages/forms.ts";
@@ -48,6 +49,7 @@ import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { dropRest } from "./unread-bodies.ts";
 import { userRoutes } from "./users.ts";
+import { webhookRoutes } from "./webhooks.ts";
 
 /** `onRoute` hears of every registration: for the test that walks them. */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
@@ -93,6 +95,8 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
   backfillRoutes(app, context);
+  webhookRoutes(app, context);
+  notificationRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

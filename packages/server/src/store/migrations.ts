@@ -4,6 +4,7 @@ import { shareSpecs } from "./job-texts.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import type { Tables } from "./tables.ts";
 import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
+import { webhookStatements } from "./webhooks-migration.ts";
 
 interface Dialect {
   /** Column type of an id that the store counts up itself. */
@@ -28,6 +29,7 @@ const migrations: readonly Migration[] = [
   roomQuotas,
   momentsAndTriggers,
   timeLimitsAndRetries,
+  webhooks,
 ];
 
 /** The version of the schema that this program writes. */
@@ -225,6 +227,11 @@ async function roomQuotas(db: Kysely<Tables>): Promise<void> {
     `alter table team_usage add column environments bigint not null default 0`,
     `alter table exports add column bytes bigint not null default 0`,
   ]);
+}
+
+/** Webhooks and notifications: see webhooks-migration.ts. */
+async function webhooks(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
+  await run(db, webhookStatements(identity));
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

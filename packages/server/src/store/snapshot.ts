@@ -49,6 +49,11 @@ const tables = {
   job_chains: "kept",
   backfills: "kept",
   backfill_moments: "kept",
+  receivers: "kept",
+  // A backup that is restored somewhere else must not tell again what was told.
+  outbox: "left out",
+  deliveries: "left out",
+  failing: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;
 
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
@@ -70,6 +75,7 @@ const counted: readonly KeptTable[] = [
   "dataset_versions",
   "schedules",
   "backfills",
+  "receivers",
 ];
 
 export type Row = Record<string, string | number | null>;

@@ -3,11 +3,14 @@ import type {
   BackfillFailurePolicy,
   BackfillStatus,
   CatchUpPolicy,
+  DeliveryStatus,
   ExportStatus,
   JobStatus,
   OverlapPolicy,
   PipelineStatus,
   Role,
+  WebhookFormat,
+  WebhookMethod,
 } from "@millrace/contract";
 import type { Generated } from "kysely";
 
@@ -76,6 +79,13 @@ export interface Tables {
   backfills: BackfillsTable;
   /** The moments of a backfill in their order, each with the pipeline that was started for it; null: none yet. */
   backfill_moments: { backfill_id: number; position: number; moment: string; pipeline_id: string | null };
+  /** Who is told what happens: webhooks, and e-mail addresses of a team. */
+  receivers: ReceiversTable;
+  /** What happened and is still to be told, written with the change itself; a row lives until it became deliveries. */
+  outbox: OutboxTable;
+  deliveries: DeliveriesTable;
+  /** What failed when it was last told of: its next success is a recovery. */
+  failing: { team_id: number; subject: string; since: string };
 }
 
 interface UsersTable {
@@ -517,5 +527,73 @@ interface BackfillsTable {
   last_error: string | null;
   created_at: string;
   updated_at: string;
+  finished_at: string | null;
+}
+
+interface ReceiversTable {
+  id: Generated<number>;
+  team_id: number;
+  kind: "webhook" | "mail";
+  /** Of a webhook the origin of its URL, of e-mail the address. */
+  address: string;
+  /** Of a webhook, encrypted: JSON of its URL, which may be a secret itself, and of what signs its requests. */
+  secret: string;
+  format: WebhookFormat;
+  method: WebhookMethod;
+  verify_tls: number;
+  /** JSON arrays: what was asked for. */
+  events: string;
+  job_statuses: string;
+  /** What of it the outbox has to take, as words between blanks: ` job:FAILED pipeline:FAILED `. */
+  wanted: string;
+  /** Attempts that failed since the last one that did not. */
+  failures: number;
+  /** After a failure nothing is sent to it for a while. */
+  rests_until: string | null;
+  disabled_at: string | null;
+  disabled_reason: string | null;
+  /** Events that found too many others waiting. */
+  dropped: number;
+  created_at: string;
+  updated_at: string;
+}
+
+interface OutboxTable {
+  id: Generated<number>;
+  team_id: number;
+  kind: "job" | "pipeline" | "schedule";
+  /** Id of the job, pipeline or schedule. */
+  subject: string;
+  name: string | null;
+  /** The state that a job or pipeline reached; of a schedule what became of a tick. */
+  status: string;
+  message: string | null;
+  /** Null: just now. */
+  at: string | null;
+  /** Of the job or pipeline. */
+  created_at: string | null;
+}
+
+interface DeliveriesTable {
+  /** UUIDv7; receivers see it, the same in every attempt. */
+  id: string;
+  team_id: number;
+  receiver_id: number;
+  /** Of the header that names it. */
+  kind: "JOB" | "PIPELINE" | "SCHEDULE" | "PING";
+  /** Such as `job FAILED` or `schedule.skip`. */
+  event: string;
+  /** As a sentence. */
+  title: string;
+  /** What is sent, byte by byte. */
+  body: string;
+  status: DeliveryStatus;
+  attempts: number;
+  /** When it is sent, or sent again should the attempt under way not end. Null: it ended, or its receiver is disabled. */
+  next_at: string | null;
+  response_status: number | null;
+  error: string | null;
+  created_at: string;
+  attempted_at: string | null;
   finished_at: string | null;
 }

@@ -48,10 +48,12 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
   };
   const scheduled = await makeSchedule(client, made.pipeline_name);
   const backfilled = await makeBackfill(client, made.pipeline_name);
+  const hooked = await makeWebhook(client);
   const knownToStrangers: Known = {
     ...made,
     ...scheduled,
     ...backfilled,
+    ...hooked,
     team_name: team,
     team_names: [team],
     job_id: job.id,
@@ -130,6 +132,16 @@ async function makeBackfill(client: Client, pipeline_name: string) {
   const { backfill } = await client.call(routes.createBackfill, { body: { pipeline_name, from, to } });
   await client.call(routes.cancelBackfill, { body: { backfill_id: backfill.id } });
   return { backfill_id: backfill.id, from, to };
+}
+
+/** Of a name that nobody has: what is sent to it fails. The server must have a mail server set, which need not be there. */
+async function makeWebhook(client: Client) {
+  const url = `https://${mark}.example/hook`;
+  const { id } = await client.call(routes.createWebhook, { body: { url } });
+  const [ping] = await client.call(routes.listDeliveries, { query: { webhook_id: id } });
+  const address = "told@example.com";
+  await client.call(routes.setNotification, { body: { address } });
+  return { webhook_id: id, delivery_id: ping?.id, url: "https://hooks.example/other", address };
 }
 
 async function secretsOf(client: Client, team_name: string) {
