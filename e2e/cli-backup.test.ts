@@ -299,9 +299,12 @@ describe("millrace backup and restore", () => {
       await rename(join(linked, "files"), join(outside, "files"));
       await symlink(join(outside, "files"), join(linked, "files"));
       assert.match((await refused(linked, "from-linked")).said, /files in the backup is no folder/);
-      const rows = await copyOf("rows");
-      await changeList(rows, "rows", '["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n');
-      assert.match((await refused(rows, "from-rows")).said, /The backup has a row that no store has/);
+      const attempt = '["ended_attempts",{"job_id":"x","attempt":"1/../../../outside"}]\n';
+      for (const row of ['["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n', attempt]) {
+        const rows = await copyOf(`rows-${row.length}`);
+        await changeList(rows, "rows", row);
+        assert.match((await refused(rows, `from-rows-${row.length}`)).said, /The backup has a row that no store has/);
+      }
       assert.deepEqual(await readdir(outside), ["files"]);
     });
 

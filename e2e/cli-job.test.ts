@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { before, describe, test } from "node:test";
 import { promisify } from "node:util";
-import { type Cluster, type Job, routes } from "@millrace/contract";
+import { type Cluster, type Job, type JobAttempts, routes } from "@millrace/contract";
 import { ClientSuite, type Gate } from "./support/client-suite.ts";
 import { createJob, python, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "./support/jobs.ts";
 import { assertFollowed, createdJob, Millrace, until } from "./support/millrace.ts";
@@ -135,7 +135,10 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.deepEqual({ ...fields, ...expected }, fields);
     assert.equal(fields["query"], "echo oh; exit 3");
     assert.ok(!("cron_expression" in fields), "what is empty is left out");
-    assert.deepEqual(await cli.json("job", "show", failed.id), await readJob(suite.api, failed.id));
+    const { attempts, ...job } = await cli.json<Job & JobAttempts>("job", "show", failed.id);
+    assert.deepEqual(job, { ...(await readJob(suite.api, failed.id)), next_attempt_at: null });
+    assert.deepEqual([attempts.length, attempts[0]?.exit_code], [1, 3]);
+    assert.ok(!("attempts" in fields), "a job that was tried once is its only attempt");
   });
 
   test("a job is found by the beginning of its id, or by its end, which is what a terminal shows", async () => {

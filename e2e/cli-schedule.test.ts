@@ -1,7 +1,7 @@
 /** `millrace schedule`, from the first run to the deletion. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import type { Pipeline, PipelineSchedule, PipelineScheduleItem } from "@millrace/contract";
+import { type Pipeline, type PipelineSchedule, type PipelineScheduleItem, routes } from "@millrace/contract";
 import { ClientSuite } from "./support/client-suite.ts";
 import { shell } from "./support/jobs.ts";
 import { type Lineage, openLineage } from "./support/lineage.ts";
@@ -70,6 +70,23 @@ describe("millrace schedule", () => {
     assert.equal((await show("changed")).next_run, null);
     assert.match(await cli.print("schedule", "update", "changed", "--resume", "--name", "renamed"), /^state\tactive$/m);
     assert.equal((await show("renamed")).is_paused, false);
+  });
+
+  test("create --on-dataset makes one that new versions fire, and --on-dataset= takes that away again", async () => {
+    await suite.api.call(routes.registerVersion, { body: { name: "arriving" } });
+    const made = await create("arrival", "--on-dataset", "arriving", "--quiet-for", "0s");
+    assert.deepEqual([made.trigger_dataset, made.quiet_seconds, made.next_run], ["@admin.default.arriving", 0, null]);
+    const said = await cli.print("schedule", "show", "arrival");
+    assert.match(said, /^state\tactive$/m);
+    assert.match(said, /^on dataset\t@admin\.default\.arriving$/m);
+    await suite.api.call(routes.registerVersion, { body: { name: "arriving" } });
+    await until("its run", async () => (await show("arrival")).latest_run ?? undefined);
+    const refused = await cli.refused(1, "schedule", "create", "round", pipeline, "--on-dataset", "final");
+    assert.match(refused, /circle: round makes @admin\.default\.final, which fires round/);
+    assert.match(await cli.refused(64, "schedule", "update", "arrival", "--quiet-for", "soon"), /not a length of time/);
+    await cli.print("schedule", "update", "arrival", "--on-dataset=", "--cron", "@daily", "--quiet-for", "10m");
+    assert.deepEqual((await show("arrival")).trigger_dataset, null);
+    await cli.print("schedule", "delete", "arrival");
   });
 
   test("ls lists them by name, for people and for programs", async () => {

@@ -4,7 +4,19 @@
  * have the same names and meanings here.
  */
 
-import type { CatchUpPolicy, FollowPolicy, JobStatus, OverlapPolicy, PipelineStatus, Role } from "@millrace/contract";
+import type {
+  BackfillFailurePolicy,
+  CatchUpPolicy,
+  DeliveryStatus,
+  FollowPolicy,
+  JobStatus,
+  OverlapPolicy,
+  PipelineStatus,
+  Role,
+  ToldEvent,
+  WebhookFormat,
+  WebhookMethod,
+} from "@millrace/contract";
 
 /** What a shell may offer for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
@@ -52,6 +64,8 @@ export const groups = {
   dataset: "Show datasets, their versions and where they come from; change and remove them",
   pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
   schedule: "Run pipelines again and again, at their times",
+  webhook: "Have URLs told what becomes of jobs, pipelines and schedules",
+  notify: "Have e-mails sent about what becomes of jobs, pipelines and schedules",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
   storage: "List, read, copy and remove files, here and in object stores",
 } as const;
@@ -196,6 +210,12 @@ const scheduleFlags = {
     help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
   },
   timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
+  "on-dataset": { kind: "text", value: "DATASET", help: "Also, or only, when this dataset has a new version" },
+  "quiet-for": {
+    kind: "text",
+    value: "TIME",
+    help: "Not before that dataset has had no further version for so long: 90s, 10m, 2h (default: 60s)",
+  },
   overlap: {
     kind: "text",
     value: "POLICY",
@@ -216,6 +236,54 @@ const scheduleFlags = {
   },
 } as const satisfies Record<string, Flag>;
 
+const backfillId = { ID: { help: "Number of the backfill, as `millrace backfill ls` shows it" } } as const;
+const failureWords = ["stop", "continue"] as const satisfies readonly BackfillFailurePolicy[];
+const everyWords = ["hour", "day", "week", "month"] as const;
+const webhookId = { ID: { help: "Id of the webhook, as millrace webhook ls shows it" } } as const;
+const eventWords = [
+  "job.failure",
+  "job.recovery",
+  "pipeline.failure",
+  "pipeline.recovery",
+  "schedule.failure",
+  "schedule.recovery",
+  "schedule.skip",
+  "schedule.overdue",
+] as const satisfies readonly ToldEvent[];
+const eventFlag = {
+  kind: "list",
+  value: "EVENT",
+  complete: eventWords,
+  help: "Such as job.failure, pipeline.recovery, schedule.skip: docs/notifications.md has all",
+} as const;
+const enabling = {
+  enable: { kind: "switch", help: "Send what waits, and go on" },
+  disable: { kind: "switch", help: "Tell nothing for now" },
+} as const satisfies Record<string, Flag>;
+const deliveryWords = ["pending", "delivered", "failed"] as const satisfies readonly DeliveryStatus[];
+const webhookFlags = {
+  event: eventFlag,
+  "job-status": { kind: "list", value: "STATUS", help: "States of jobs that are told, such as COMPLETE FAILED" },
+  format: {
+    kind: "text",
+    value: "FORMAT",
+    complete: ["json", "form", "slack"] as const satisfies readonly WebhookFormat[],
+    help: "json (default), form (the same in the field payload), or slack (only a text)",
+  },
+  method: {
+    kind: "text",
+    value: "METHOD",
+    complete: ["POST", "PUT", "PATCH"] as const satisfies readonly WebhookMethod[],
+    help: "POST (default), PUT or PATCH",
+  },
+  "secret-file": {
+    kind: "text",
+    value: "FILE",
+    complete: "file",
+    help: "File with the secret that signs requests; - for standard input",
+  },
+} as const satisfies Record<string, Flag>;
+
 const serverFlags = {
   host: { kind: "text", value: "ADDRESS", help: "Address to listen on (default: 127.0.0.1)" },
   port: { kind: "text", value: "PORT", help: "Port to listen on (default: 8484)" },
@@ -233,6 +301,17 @@ const paramsFlag = {
   value: "NAME=VALUE",
   help: "Parameters that the script reads with param(); also a JSON object",
 } as const;
+
+/** Of jobs and of the runs of pipelines. */
+const retryFlags = {
+  timeout: { kind: "text", value: "TIME", help: "How long an attempt may run, such as 10m; 0: without a limit" },
+  retries: { kind: "integer", value: "N", min: 0, max: 20, help: "How often to try again after a failure" },
+  "retry-delay": {
+    kind: "text",
+    value: "TIME",
+    help: "Wait before the first retry (default: 30s); each further one is twice as long",
+  },
+} as const satisfies Record<string, Flag>;
 
 const followFlags = {
   "no-wait": { kind: "switch", help: "Do not wait for the job to finish; print its id" },
@@ -412,7 +491,7 @@ export const commands = {
     flags: { ...connection, json },
   },
   "team set": {
-    summary: "Rename a team, choose its library version; administrators of the server also set its quotas",
+    summary: "Rename a team, choose what its jobs get that say nothing; administrators also set its quotas",
     details:
       "Settings and scripts that name the team must be told the new name; links to its jobs change. A --max-logs below what\n" +
       "the team has removes its oldest logs: you are asked on a terminal, and elsewhere --yes is needed.",
@@ -423,6 +502,15 @@ export const commands = {
         kind: "text",
         value: "VERSION",
         help: "Of datachain, for jobs that name none; empty: the server's default",
+      },
+      "job-timeout": {
+        ...retryFlags.timeout,
+        help: "For jobs that name none: how long an attempt may run; 0: no limit",
+      },
+      "job-retries": { ...retryFlags.retries, help: "For jobs that name none: how often to try again after a failure" },
+      "job-retry-delay": {
+        ...retryFlags["retry-delay"],
+        help: "For jobs that name none: wait before the first retry (default: 30s)",
       },
       ...quotas,
       yes,
@@ -620,12 +708,14 @@ export const commands = {
       cron: { kind: "text", value: "EXPRESSION", help: "Start again and again: five fields, or @hourly, @daily, ..." },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
+      ...retryFlags,
       ...followFlags,
     },
     examples: [
       "millrace job run query.py --req pandas pyarrow --env DEBUG=1",
       "millrace job run nightly.sh --cron '0 3 * * *'",
       "millrace job run etl.py -c aws -c git --params day=2026-01-31 limit=10",
+      "millrace job run fetch.py --timeout 10m --retries 3",
       "echo 'print(1 + 1)' | millrace job run -",
       "millrace job run --repository https://git.example/team/etl.git@main --script etl/report.py",
     ],
@@ -667,6 +757,12 @@ export const commands = {
       ...connection,
       "no-follow": { kind: "switch", help: "Print what is there, byte for byte, and stop" },
       tail: { kind: "integer", value: "N", min: 0, help: "Begin with the last N lines" },
+      attempt: {
+        kind: "integer",
+        value: "N",
+        min: 1,
+        help: "Only the log of attempt N, as it stands; `millrace job show` lists attempts",
+      },
     },
   },
   "job show": {
@@ -874,6 +970,7 @@ export const commands = {
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
       "reuse-listings": { kind: "switch", help: "Runs may use listings of storages that are up to four hours old" },
       "list-anew": { kind: "switch", help: "Runs list storages anew (the default)" },
+      ...retryFlags,
       json,
     },
     examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],
@@ -893,6 +990,61 @@ export const commands = {
     arguments: pipelineJob,
     flags: { ...connection, watch: watchFlag, json },
   },
+  "pipeline backfill": {
+    summary: "Run a copy of a pipeline for past moments",
+    details:
+      "Each run is told its moment (MILLRACE_SCHEDULED_AT, MILLRACE_SCHEDULED_DATE). They go on by themselves, also after a\n" +
+      "restart of the server: millrace backfill show tells how far they are. At most 1000 moments.",
+    arguments: pipelineName,
+    flags: {
+      from: { kind: "text", value: "TIME", help: "First moment: 2026-01-01 or 2026-01-01T06:00" },
+      to: { kind: "text", value: "TIME", help: "Last moment, included where it is one; it has passed" },
+      every: {
+        kind: "text",
+        value: "PERIOD",
+        complete: everyWords,
+        help: "hour, day (default), week, month, or a cron expression",
+      },
+      timezone: { kind: "text", value: "ZONE", help: "Time zone of the times and of the period (default: UTC)" },
+      parallel: { kind: "integer", value: "N", min: 1, max: 100, help: "Runs side by side (default: 1, in order)" },
+      "on-failure": {
+        kind: "text",
+        value: "POLICY",
+        complete: failureWords,
+        help: "When a run fails: stop (default), or continue with the other moments",
+      },
+      ...connection,
+      json,
+    },
+    examples: [
+      "millrace pipeline backfill river-mill --from 2026-01-01 --to 2026-01-31 --every day",
+      "millrace pipeline backfill river-mill --from 2026-01-01 --to 2026-02-01 --every '30 2 * * 1-5' --parallel 4",
+    ],
+  },
+  "backfill ls": {
+    summary: "List backfills, newest first",
+    arguments: {},
+    flags: {
+      ...connection,
+      limit: { kind: "integer", short: "l", value: "N", min: 1, max: 1000, help: "At most so many (default: 20)" },
+      json,
+    },
+  },
+  "backfill show": {
+    summary: "Show a backfill and how each of its moments fares",
+    arguments: backfillId,
+    flags: { ...connection, json },
+  },
+  "backfill cancel": {
+    summary: "Cancel a backfill: what runs is ended, nothing begins",
+    arguments: backfillId,
+    flags: { ...connection, json },
+  },
+  "backfill retry": {
+    summary: "Run the moments again that failed or were canceled, and go on with those that had no run",
+    arguments: backfillId,
+    flags: { ...connection, json },
+  },
   "pipeline hand-over": {
     summary: "Let runs that have not begun run as another user, with that user's rights and credentials",
     details: "To you or, as an admin of the team, to its service account; administrators of the server to anybody.",
@@ -909,11 +1061,12 @@ export const commands = {
     examples: [
       "millrace schedule create nightly river-mill --cron '30 2 * * *' --timezone Europe/Berlin",
       "millrace schedule create once river-mill --start-time 'tomorrow 9am'",
+      "millrace schedule create after-raw river-mill --on-dataset raw --quiet-for 10m",
     ],
   },
   "schedule update": {
     summary: "Change a schedule, pause it, or let it go on",
-    details: "What is not named stays as it is; --cron= and --start-time= take one of the two away.",
+    details: "What is not named stays as it is; --cron=, --start-time= and --on-dataset= take one of them away.",
     arguments: scheduleName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
@@ -948,6 +1101,87 @@ export const commands = {
     summary: "Show a schedule: its health, its next and last firings, its newest run, its copy of the pipeline",
     arguments: scheduleName,
     flags: { ...connection, json },
+  },
+  "webhook create": {
+    summary: "Have a URL told what happens; a PING is sent at once",
+    details:
+      "Without --event and --job-status it is told every failure, recovery, skip and lateness. Without --secret-file a\n" +
+      "secret is made, and shown once: docs/notifications.md has the recipe that checks signatures.",
+    arguments: { URL: { help: "http:// or https://" } },
+    flags: {
+      ...webhookFlags,
+      insecure: { kind: "switch", help: "Accept any TLS certificate of the receiver" },
+      ...connection,
+      json,
+    },
+    examples: [
+      "millrace webhook create https://hooks.example.com/millrace --event pipeline.failure pipeline.recovery",
+      "millrace webhook create https://hooks.slack.com/services/T0/B0/x --format slack",
+    ],
+  },
+  "webhook ls": { summary: "List webhooks, without their secrets", arguments: {}, flags: { ...connection, json } },
+  "webhook show": { summary: "Show a webhook and how it fares", arguments: webhookId, flags: { ...connection, json } },
+  "webhook test": {
+    summary: "Send a PING and show what became of it",
+    arguments: webhookId,
+    flags: { ...connection, json },
+  },
+  "webhook update": {
+    summary: "Change a webhook, disable it, or enable it again",
+    details: "What is not named stays as it is.",
+    arguments: webhookId,
+    flags: {
+      address: { kind: "text", value: "URL", help: "New URL of the receiver" },
+      ...webhookFlags,
+      insecure: { kind: "switch", help: "Accept any TLS certificate of the receiver" },
+      secure: { kind: "switch", help: "Check the TLS certificate of the receiver" },
+      ...enabling,
+      ...connection,
+      json,
+    },
+    examples: ["millrace webhook update 3 --enable"],
+  },
+  "webhook rm": {
+    summary: "Delete a webhook and its deliveries; what waits is not sent",
+    details: "On a terminal you are asked first.",
+    arguments: webhookId,
+    flags: { yes: yesOnTerminal, ...connection },
+  },
+  "webhook deliveries": {
+    summary: "List deliveries to webhooks and e-mail addresses, newest first",
+    arguments: { ID: { optional: true, help: "Only of this webhook" } },
+    flags: {
+      address: { kind: "text", value: "ADDRESS", help: "Only e-mails to this address" },
+      status: { kind: "text", value: "STATUS", complete: deliveryWords, help: "pending, delivered or failed" },
+      limit: { kind: "integer", value: "N", min: 1, max: 100, help: "At most so many (default: 20)" },
+      ...connection,
+      json,
+    },
+  },
+  "webhook redeliver": {
+    summary: "Send a delivery again, with the same id and the same body",
+    arguments: { DELIVERY: { help: "Id of the delivery" } },
+    flags: { ...connection, json },
+  },
+  "notify set": {
+    summary: "Have an address told of events by e-mail, or change which",
+    details:
+      "A new address is told of all events unless --event names some. The operator sets up e-mail:\n" +
+      "docs/notifications.md.",
+    arguments: { ADDRESS: { help: "E-mail address" } },
+    flags: { event: eventFlag, ...enabling, ...connection, json },
+    examples: ["millrace notify set team@example.com --event pipeline.failure schedule.overdue"],
+  },
+  "notify ls": { summary: "List the addresses and what they are told", arguments: {}, flags: { ...connection, json } },
+  "notify test": {
+    summary: "Send an e-mail and show what became of it",
+    arguments: { ADDRESS: { help: "E-mail address" } },
+    flags: { ...connection, json },
+  },
+  "notify rm": {
+    summary: "Send an address no more e-mails",
+    arguments: { ADDRESS: { help: "E-mail address" } },
+    flags: { ...connection },
   },
   "credentials ls": {
     summary: "List the credentials that your jobs may name, without their values",

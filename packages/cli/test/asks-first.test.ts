@@ -19,8 +19,11 @@ const takesNothing = [
   ...["pipeline create", "pipeline status", "pipeline list", "pipeline ls", "pipeline pause", "pipeline resume"],
   ...["pipeline settings", "pipeline rerun", "pipeline retry-job"],
   ...["task ls", "task show", "task pause", "task resume", "task update", "upcoming"],
+  ...["pipeline backfill", "backfill ls", "backfill show", "backfill retry"],
   ...["schedule create", "schedule update", "schedule ls", "schedule show"],
   ...["credentials ls", "credentials default"],
+  ...["webhook create", "webhook ls", "webhook show", "webhook test", "webhook update", "webhook deliveries"],
+  ...["webhook redeliver", "notify set", "notify ls", "notify test"],
   ...["storage ls", "storage cat", "storage du", "storage stat", "storage explain"],
 ];
 

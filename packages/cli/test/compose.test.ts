@@ -137,7 +137,15 @@ const job: Job = {
     compute_cluster_name: "local",
   },
   ...{ credentials_name: null, start_after: "2026-01-01T00:00:00Z", cron_expression: "@daily", next_run: null },
-  ...{ reset: true, exit_code: 1, error_message: "x", error_stack: null, params: { p: 1 }, metrics: { m: 2 } },
+  ...{
+    retried: 0,
+    reset: true,
+    exit_code: 1,
+    error_message: "x",
+    error_stack: null,
+    params: { p: 1 },
+    metrics: { m: 2 },
+  },
   ...{ parent_job_id: null, pipeline_id: null, rerun_from_job_id: null, run_group_id: "", steps: null },
 };
 

@@ -1,6 +1,8 @@
 /** The whole contract. Everything outside this package imports from here. */
+import * as attempts from "./attempts.ts";
 import * as audit from "./audit.ts";
 import * as auth from "./auth.ts";
+import * as backfills from "./backfills.ts";
 import * as clusters from "./clusters.ts";
 import * as credentials from "./credentials.ts";
 import * as datasetCopies from "./dataset-copies.ts";
@@ -12,6 +14,7 @@ import * as jobs from "./jobs.ts";
 import * as lineage from "./lineage.ts";
 import * as logs from "./logs.ts";
 import * as memberships from "./memberships.ts";
+import * as notifications from "./notifications.ts";
 import * as pipelines from "./pipelines.ts";
 import * as profile from "./profile.ts";
 import * as schedules from "./schedules.ts";
@@ -24,6 +27,7 @@ import * as teams from "./teams.ts";
 import * as tokens from "./tokens.ts";
 import * as upcoming from "./upcoming.ts";
 import * as users from "./users.ts";
+import * as webhooks from "./webhooks.ts";
 
 /** Every route of the API, by id: what the server registers, the client calls and OpenAPI describes. */
 export const routes = {
@@ -72,6 +76,7 @@ export const routes = {
   createJob: jobs.createJob,
   cancelJob: jobs.cancelJob,
   getJobUsage: jobs.getJobUsage,
+  getJobAttempts: attempts.getJobAttempts,
   getJobLogs: logs.getJobLogs,
   followLogs: logs.followLogs,
   uploadFile: files.uploadFile,
@@ -112,6 +117,22 @@ export const routes = {
   getTask: tasks.getTask,
   updateTask: tasks.updateTask,
   listUpcoming: upcoming.listUpcoming,
+  createBackfill: backfills.createBackfill,
+  getBackfill: backfills.getBackfill,
+  listBackfills: backfills.listBackfills,
+  cancelBackfill: backfills.cancelBackfill,
+  retryBackfill: backfills.retryBackfill,
+  listWebhooks: webhooks.listWebhooks,
+  createWebhook: webhooks.createWebhook,
+  updateWebhook: webhooks.updateWebhook,
+  deleteWebhook: webhooks.deleteWebhook,
+  testWebhook: webhooks.testWebhook,
+  listDeliveries: webhooks.listDeliveries,
+  redeliver: webhooks.redeliver,
+  listNotifications: notifications.listNotifications,
+  setNotification: notifications.setNotification,
+  deleteNotification: notifications.deleteNotification,
+  testNotification: notifications.testNotification,
   healthz: system.healthz,
   readyz: system.readyz,
   metrics: system.metrics,
@@ -120,13 +141,25 @@ export const routes = {
 
 export type { Access, Level, Role, Scope, ScopeName } from "./access.ts";
 export { allScopes, clientScopes, parseScope, permits, roleIncludes, roles, scopeNames } from "./access.ts";
+export type { JobAttempt, JobAttempts } from "./attempts.ts";
 export type { AuditEntry } from "./audit.ts";
 export type { DeviceLogin, WhoAmI } from "./auth.ts";
+export {
+  type Backfill,
+  type BackfillFailurePolicy,
+  type BackfillItem,
+  type BackfillMoment,
+  type BackfillStatus,
+  backfillFailurePolicies,
+  backfillLimits,
+  type CreateBackfillInput,
+} from "./backfills.ts";
 export { type Client, createClient } from "./client.ts";
 export { type Cluster, isolationLevels } from "./clusters.ts";
 export { type Credentials, type CredentialsInput, credentialLimits } from "./credentials.ts";
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
+export { durationWords, readDuration } from "./durations.ts";
 export type { ErrorBody, ErrorCode } from "./errors.ts";
 export { ApiError, errorCodes, invalid } from "./errors.ts";
 export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
@@ -151,6 +184,7 @@ export { answerLimits, environmentBytes, fieldLimits, processLimits, variableByt
 export { type Lineage, type LineageNode, lineageDirections } from "./lineage.ts";
 export type { LogFrame, LogPage, LogPiece } from "./logs.ts";
 export type { Member } from "./memberships.ts";
+export type { Notification, SetNotificationInput } from "./notifications.ts";
 export { errorsAs, openapiDocument } from "./openapi.ts";
 export type {
   JobPipelineRun,
@@ -164,6 +198,7 @@ export type {
   UpdatePipelineSettingsInput,
 } from "./pipelines.ts";
 export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
+export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {
   type CatchUpPolicy,
@@ -188,3 +223,20 @@ export type { Team, TeamUsage } from "./teams.ts";
 export type { NewToken, Token } from "./tokens.ts";
 export type { Upcoming } from "./upcoming.ts";
 export { reservedNames, shortestPassword, type User } from "./users.ts";
+export {
+  type CreateWebhookInput,
+  type Delivery,
+  type DeliveryStatus,
+  deliveryStatuses,
+  type NewWebhook,
+  type ToldEvent,
+  toldEvents,
+  toldStatuses,
+  type UpdateWebhookInput,
+  type Webhook,
+  type WebhookFormat,
+  type WebhookMethod,
+  webhookFormats,
+  webhookLimits,
+  webhookMethods,
+} from "./webhooks.ts";

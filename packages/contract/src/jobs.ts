@@ -1,6 +1,7 @@
 /** Jobs: fields, states, transitions, allowed actions, routes. */
 import type { Static } from "typebox";
 import { fieldLimits, processLimits } from "./limits.ts";
+import { retryInput, retrySettings } from "./retries.ts";
 import { access, defineRoute } from "./routes.ts";
 import {
   ActionFeedback,
@@ -33,7 +34,7 @@ export const jobTransitions = {
   QUEUED: ["INIT", "PROVISIONING", "CANCELING_SCHEDULED", "FAILED", "PENDING"],
   PROVISIONING: ["INIT", "CANCELING", "FAILED"],
   INIT: ["RUNNING", "COMPLETE", "FAILED", "CANCELING", "QUEUED"],
-  RUNNING: ["COMPLETE", "FAILED", "CANCELING"],
+  RUNNING: ["COMPLETE", "FAILED", "CANCELING", "QUEUED"],
   CANCELING_SCHEDULED: ["CANCELED"],
   CANCELING: ["CANCELED", "COMPLETE", "FAILED"],
   TASK: ["COMPLETE", "CANCELED"],
@@ -127,7 +128,16 @@ export const Job = Type.Object(
       description: "of a task's cron expression; absent: UTC",
     } as typeof Timezone),
     next_run: nullable(Timestamp),
+    scheduled_at: Type.Optional({
+      ...Timestamp,
+      description: "the moment that the run is for: the tick of its task or schedule, however late it began",
+    } as typeof Timestamp),
+    scheduled_timezone: Type.Optional(
+      Type.String({ description: "where that moment has its date: an IANA name; both absent: asked for by hand" }),
+    ),
     reset: Type.Boolean(),
+    ...retrySettings,
+    retried: Type.Integer({ description: "attempts that failed and that another one followed" }),
     exit_code: nullable(Type.Integer()),
     error_message: nullable(Type.String({ description: "why the job failed, and what helps where that is known" })),
     error_stack: nullable(
@@ -252,6 +262,7 @@ export const JobInput = Type.Object(
     ),
     rerun_from_job_id: maybe(Type.String({ maxLength: 255, description: "an id that is not known here is ignored" })),
     reset: maybe(Type.Boolean({ description: "ignore checkpoints" })),
+    ...retryInput,
     params: maybe({
       ...AnyMap,
       "x-max-bytes": processLimits.params,

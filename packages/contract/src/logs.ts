@@ -32,6 +32,9 @@ const LogsQuery = Type.Object({
       description: "JSON: start at this byte offset, a `next` of the page before",
     }),
   ),
+  attempt: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, description: "only the log of this attempt; default: of all, in order" }),
+  ),
   limit: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 10000, default: 1000, description: "JSON: pieces in a page" }),
   ),

@@ -2,6 +2,7 @@
 import type { Static } from "typebox";
 import { JobInput, jobStatuses } from "./jobs.ts";
 import { fieldLimits } from "./limits.ts";
+import { retriesText, retryDelayText, retryInput, timeoutText } from "./retries.ts";
 import { access, defineRoute } from "./routes.ts";
 import { Cut, maybe, nextCursor, nullable, oneOf, TeamName, Timestamp, Uuid } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -76,6 +77,11 @@ export const Pipeline = Type.Object(
     finished_at: nullable(Timestamp),
     is_template: Type.Boolean(),
     schedule_name: nullable(Type.String({ description: "the schedule that it belongs to, or that fired it" })),
+    scheduled_at: nullable({
+      ...Timestamp,
+      description: "the moment that its runs are for, however late they begin; null: it was asked for by hand",
+    }),
+    scheduled_timezone: nullable(Type.String({ description: "where that moment has its date: an IANA name" })),
     python_version: nullable(Type.String({ description: given })),
     requirements: nullable(Type.String({ description: given })),
     repository: nullable(Type.String({ description: given })),
@@ -91,6 +97,9 @@ export const Pipeline = Type.Object(
         description: "true: runs may use listings of storages that the library has kept; otherwise they list anew",
       }),
     ),
+    timeout: nullable(Type.Integer({ description: `${timeoutText}; ${given}` })),
+    retries: nullable(Type.Integer({ description: `${retriesText}; ${given}` })),
+    retry_delay: nullable(Type.Integer({ description: `${retryDelayText}; ${given}` })),
     cut: Cut,
   },
   { $id: "JobPipelineOutput" },
@@ -153,6 +162,7 @@ const UpdatePipelineSettingsInput = Type.Object(
     reuse_listings: maybe(
       Type.Boolean({ description: "true: runs may use listings that the library has kept; false: they list anew" }),
     ),
+    ...retryInput,
   },
   { $id: "UpdatePipelineSettingsInput" },
 );

@@ -69,9 +69,15 @@ const shownFields = {
     }),
   ),
   is_paused: Type.Boolean({ description: "true: it does not fire" }),
-  next_run: nullable({ ...Timestamp, description: "null: it is paused, or over" }),
+  next_run: nullable({ ...Timestamp, description: "null: it is paused, over, or fired by a dataset only" }),
   waiting_since: nullable({ ...Timestamp, description: "the tick that waits for the end of the last run" }),
   fired: Type.Integer({ description: "how many runs it has started" }),
+  trigger_dataset: nullable(
+    Type.String({ description: "its new versions fire it, too: namespace.project.name; null: times only" }),
+  ),
+  quiet_seconds: Type.Integer({ description: "how long that dataset must have had no further version" }),
+  trigger_version: nullable(Type.String({ description: "the newest version that it has not fired for yet" })),
+  trigger_due_at: nullable({ ...Timestamp, description: "when it fires for that version, unless another comes" }),
   last_error: nullable(Type.String({ description: "why the newest tick could not run; null once one could again" })),
   ...healthFields,
   created_by: Creator,
@@ -112,6 +118,14 @@ const ScheduleName = Type.String({ minLength: 1, maxLength: 255, description: "u
 const ScheduleId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
 const startAfter =
   "ISO 8601, without an offset in the schedule's time zone; alone it runs once, with cron not before it";
+const triggerDataset =
+  "fires when this dataset has a new version, whoever made it: name, project.name or namespace.project.name";
+const quietSeconds = Type.Integer({
+  minimum: 0,
+  maximum: 604_800,
+  description: "fires once that dataset has had no further version for so long; 60 by default",
+});
+const oneIsNeeded = "a time or a trigger_dataset is needed";
 const cronExpression = "five fields, or @hourly @daily @midnight @weekly @monthly @yearly @annually";
 
 /** Who owns it, and as whom all its runs run: with that user's rights and credentials. */
@@ -133,8 +147,10 @@ const CreatePipelineScheduleInput = Type.Object(
       maxLength: 255,
       description: "the pipeline to copy; it stays as it is, and what happens to it later does not matter",
     }),
-    start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; one of the two is needed` })),
-    cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; one of the two is needed` })),
+    start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; ${oneIsNeeded}` })),
+    cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; ${oneIsNeeded}` })),
+    trigger_dataset: maybe(Type.String({ maxLength: 1024, description: `${triggerDataset}; ${oneIsNeeded}` })),
+    quiet_seconds: maybe(quietSeconds),
     timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; default UTC" }),
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),
@@ -167,6 +183,8 @@ const UpdatePipelineScheduleInput = Type.Object(
     schedule_name: maybe({ ...ScheduleName, description: "a new name" }),
     start_after: maybe(Type.String({ maxLength: 64, description: `${startAfter}; empty: none` })),
     cron_expression: maybe(Type.String({ maxLength: 255, description: `${cronExpression}; empty: none` })),
+    trigger_dataset: maybe(Type.String({ maxLength: 1024, description: `${triggerDataset}; empty: none` })),
+    quiet_seconds: maybe(quietSeconds),
     timezone: maybe({ ...Timezone, description: "an IANA name such as Europe/Berlin; empty: UTC" }),
     overlap: maybe(overlap),
     catch_up: maybe(catchUp),

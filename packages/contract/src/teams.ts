@@ -3,6 +3,7 @@ import type { Static } from "typebox";
 import { roles } from "./access.ts";
 import { oldestLibrary } from "./library.ts";
 import { fieldLimits } from "./limits.ts";
+import { retriesText, retryDelayText, teamRetryInput, timeoutText } from "./retries.ts";
 import { access, defineRoute } from "./routes.ts";
 import { maybe, Name, nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
 import { Type } from "./type.ts";
@@ -31,6 +32,9 @@ export const Team = Type.Object(
     library_version: nullable(
       Type.String({ description: "of datachain, for jobs that name none; null: the server's default" }),
     ),
+    job_timeout: nullable(Type.Integer({ description: `for jobs that name none: ${timeoutText}; null: no limit` })),
+    job_retries: nullable(Type.Integer({ description: `for jobs that name none: ${retriesText}; null: never` })),
+    job_retry_delay: nullable(Type.Integer({ description: `for jobs that name none: ${retryDelayText}` })),
     created_at: Timestamp,
   },
   { $id: "Team" },
@@ -148,7 +152,8 @@ export const updateTeam = defineRoute({
   method: "PATCH",
   path: "/api/teams/{team_name}",
   tag: "Teams",
-  summary: "Rename a team or choose its library version; administrators of the server also set its quotas",
+  summary:
+    "Rename a team, choose its library version, its time limit and retries; administrators of the server also set its quotas",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({
@@ -159,6 +164,7 @@ export const updateTeam = defineRoute({
         description: `of datachain, such as 0.62.0, ${oldestLibrary} or newer; empty: the server's default`,
       }),
     ),
+    ...teamRetryInput,
     ...quotas,
   }),
   response: Team,

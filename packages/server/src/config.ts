@@ -335,6 +335,46 @@ export const settings = {
       "virtualenvs of a team, on disk, unless the team has a quota of its own: beyond it those go that no job has used for longest; 0 for no limit",
     parse: bytes,
   }),
+  webhookNetworks: setting({
+    env: "MILLRACE_WEBHOOK_NETWORKS",
+    fallback: "",
+    description:
+      "private addresses and networks that webhooks may be sent to, such as 10.1.0.0/16,fd00::/8; none by default: only public addresses are reached",
+    parse: networks,
+  }),
+  webhookSeconds: setting({
+    env: "MILLRACE_WEBHOOK_SECONDS",
+    fallback: "10",
+    description: "seconds in which the receiver of a webhook must have answered",
+    parse: integer(1, 300),
+  }),
+  webhookRetry: setting({
+    env: "MILLRACE_WEBHOOK_RETRY",
+    fallback: "10",
+    description:
+      "seconds after which a delivery that failed is tried again; three times as long after each further failure, 8 hours at most",
+    parse: integer(1, 3600),
+  }),
+  deliveryDays: setting({
+    env: "MILLRACE_DELIVERY_DAYS",
+    fallback: "30",
+    description: "days for which deliveries of webhooks and e-mails are kept after their end",
+    parse: integer(1, 3650),
+  }),
+  smtpUrl: setting({
+    env: "MILLRACE_SMTP_URL",
+    fallback: "",
+    description:
+      "the mail server that sends notifications: smtp://USER:PASSWORD@HOST:587, or smtps://…:465; without it no e-mail is sent",
+    secret: true,
+    parse: smtpUrl,
+  }),
+  smtpFrom: setting({
+    env: "MILLRACE_SMTP_FROM",
+    fallback: "millrace@localhost",
+    description: "the address that e-mails come from",
+    parse: mailAddress,
+  }),
   metricsOpen: setting({
     env: "MILLRACE_METRICS_OPEN",
     fallback: "false",
@@ -530,6 +570,30 @@ function trustProxy(text: string): number | string[] {
       );
   }
   return parts;
+}
+
+/** Addresses and networks, without names. */
+function networks(text: string): string[] {
+  const parts = text.split(",").flatMap((part) => part.trim() || []);
+  for (const part of parts) {
+    const [address = "", bits, ...more] = part.split("/");
+    const longest = { 4: 32, 6: 128 }[isIP(address)];
+    const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (longest ?? 0));
+    if (!longest || !isNetwork || more.length > 0)
+      throw new Error("expected addresses and networks such as 10.1.0.0/16,fd00::/8");
+  }
+  return parts;
+}
+
+function smtpUrl(text: string): string {
+  if (text && !(URL.canParse(text) && /^smtps?:$/.test(new URL(text).protocol) && new URL(text).hostname))
+    throw new Error("expected an smtp:// or smtps:// URL");
+  return text;
+}
+
+function mailAddress(text: string): string {
+  if (!/^[^\r\n]*[^@\s]+@[^@\s]+$/.test(text)) throw new Error("expected an e-mail address");
+  return text;
 }
 
 function timezone(text: string): string {

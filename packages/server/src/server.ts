@@ -25,20 +25,26 @@ import { isTrusted } from "./http/proxies.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { keyFilePath, openKeys } from "./key-file.ts";
 import { lockDataFolder } from "./lock.ts";
+import { beginRetries } from "./loops/begin-retries.ts";
 import { countUsage } from "./loops/count-usage.ts";
+import { deliverEvents } from "./loops/deliver-events.ts";
 import { dispatchJobs } from "./loops/dispatch-jobs.ts";
 import { exportDatasets } from "./loops/export-datasets.ts";
 import { fireSchedules } from "./loops/fire-schedules.ts";
 import { fireTasks } from "./loops/fire-tasks.ts";
+import { fireTriggers } from "./loops/fire-triggers.ts";
 import { keepEnvironments } from "./loops/keep-environments.ts";
 import { copyStores, tidyStores } from "./loops/keep-stores.ts";
 import { startLoop } from "./loops/loop.ts";
 import { StoreMeasures } from "./loops/measure-stores.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
+import { runBackfills } from "./loops/run-backfills.ts";
 import { sweep } from "./loops/sweep.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
+import { mailSender } from "./senders/mail.ts";
+import { webhookSender } from "./senders/webhook.ts";
 import type { LockEvents } from "./store/database-lock.ts";
 import { lockDatabase, openStore } from "./store/open-store.ts";
 import type { Store } from "./store/store.ts";
@@ -227,10 +233,13 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     callers,
     limits: signInLimits(config, clock),
   };
+  const deliveries = deliverEvents({ ...shared, ...telling(config), stopping: stopping.signal });
   const loops = [
+    deliveries,
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     watchJobs({ ...shared, serverId }),
+    beginRetries(shared),
     countUsage({ ...shared, ...retention(config) }),
     keepEnvironments({ ...shared, ...retention(config), serverId }),
     fireTasks(shared),
@@ -238,6 +247,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     tidyStores({ ...shared, ...storeKeeping(config) }),
     exportDatasets(shared),
     fireSchedules(shared),
+    fireTriggers(shared),
+    runBackfills(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];
   const setReady = (value: boolean) => {
@@ -248,6 +259,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   };
   const settled = async () => {
     await Promise.all(collecting.values());
+    await deliveries.settled();
     teamStores.close();
   };
   return { engine, http, loops, stopping, settled, setReady, setUrl };
@@ -290,7 +302,15 @@ const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) =
   storePauseDays,
 });
 
-const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays, storeReplacedDays }: Config) => ({
+const retention = ({
+  dataDir,
+  unusedFileDays,
+  logDays,
+  envDays,
+  auditDays,
+  storeReplacedDays,
+  deliveryDays,
+}: Config) => ({
   jobsDir: join(dataDir, "jobs"),
   envsDir: join(dataDir, "envs"),
   unusedFileDays,
@@ -298,6 +318,15 @@ const retention = ({ dataDir, unusedFileDays, logDays, envDays, auditDays, store
   envDays,
   auditDays,
   storeReplacedDays,
+  deliveryDays,
+});
+
+/** How what happens is told. */
+const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpFrom }: Config) => ({
+  webhookSeconds,
+  webhookRetry,
+  sendWebhook: webhookSender({ networks: webhookNetworks, seconds: webhookSeconds, version }),
+  sendMail: mailSender({ smtpUrl, from: smtpFrom }),
 });
 
 function exportPlace({ dataDir, exportRows, exportHours }: Config) {

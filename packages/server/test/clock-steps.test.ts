@@ -326,6 +326,7 @@ describe("a clock that was wrong", () => {
         jobsDir: join(dataDir, "jobs"),
         logDays: 90,
         auditDays: 365,
+        deliveryDays: 30,
         storeReplacedDays: 7,
         teamStores: new TeamStores(dataDir, unconfined),
         envsDir: join(dataDir, "envs"),

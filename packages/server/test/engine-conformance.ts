@@ -111,6 +111,23 @@ export function engineConformance(
       assert.equal((await run(spec(`echo '[1' > "$MILLRACE_METRICS_FILE"`))).metrics, null);
     });
 
+    it("tells how old an attempt is while it runs, also to a server that was started again, and nothing else", async () => {
+      const job = spec("sleep 100");
+      assert.equal(await engine.age(job.key), undefined, "not handed over");
+      await engine.submit(job);
+      await until(job.key, "RUNNING");
+      const first = (await engine.age(job.key)) ?? Number.NaN;
+      const again = await fixture.open();
+      const other = (await again.age(job.key)) ?? Number.NaN;
+      // Process starts are counted in hundredths of a second.
+      assert.ok(first >= 0 && other >= first - 20 && ((await engine.age(job.key)) ?? 0) >= first, `${first}, ${other}`);
+      await again.close();
+      await engine.end(job.key, "enough");
+      const { exit, overLimit } = await until(job.key, "EXITED");
+      assert.deepEqual([exit.code, overLimit, await engine.age(job.key)], [137, "enough", undefined]);
+      await engine.sweep([job.key]);
+    });
+
     it("runs an attempt once, however often it is submitted", async () => {
       for (let round = 0; round < 20; round++) {
         const job = spec("echo ran");

@@ -5,7 +5,13 @@ import { setImmediate } from "node:timers/promises";
 import { JobStates } from "../src/http/job-states.ts";
 import type { JobState } from "../src/store/jobs.ts";
 
-const state = (attempt: number): JobState => ({ team_id: 1, status: "RUNNING", attempt, log_removed_at: null });
+const state = (attempt: number): JobState => ({
+  team_id: 1,
+  status: "RUNNING",
+  attempt,
+  retried: 0,
+  log_removed_at: null,
+});
 const ids = (count: number) => [...Array(count).keys()].map(String);
 
 /** A store that answers when it is told to, and keeps what it was asked. */

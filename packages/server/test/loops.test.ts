@@ -13,7 +13,9 @@ import { prepareLocalCluster, prepareStore } from "../src/domain/first-start.ts"
 import { cancelJob, createJob, type JobsContext } from "../src/domain/jobs.ts";
 import type { Principal, Team } from "../src/domain/principals.ts";
 import { Signals } from "../src/domain/signals.ts";
-import type { Engine } from "../src/engines/engine.ts";
+import type { Engine, JobSpec } from "../src/engines/engine.ts";
+import { readFaults } from "../src/faults.ts";
+import { dispatchJobs } from "../src/loops/dispatch-jobs.ts";
 import { acceptResults, type Result } from "../src/loops/end-attempt.ts";
 import { exportDatasets } from "../src/loops/export-datasets.ts";
 import { fireTasks } from "../src/loops/fire-tasks.ts";
@@ -21,9 +23,10 @@ import { sweep } from "../src/loops/sweep.ts";
 import { ServerMetrics } from "../src/metrics/server-metrics.ts";
 import { openAttempt, openAttempts } from "../src/store/attempts.ts";
 import { versionIdOf } from "../src/store/dataset-versions.ts";
+import { insertEndedAttempt } from "../src/store/ended-attempts.ts";
 import { findExport, insertExport } from "../src/store/exports.ts";
 import { insertFile } from "../src/store/files.ts";
-import { moveJob } from "../src/store/jobs.ts";
+import { getJob, moveJob } from "../src/store/jobs.ts";
 import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
 import { usageOf } from "../src/store/team-usage.ts";
@@ -134,6 +137,36 @@ describe("loops", () => {
     );
   });
 
+  it("hand a job over again that an engine did not take, however many attempts of it have run before", async () => {
+    const { id } = await create({ retries: 9 });
+    const ended = { exit_code: 1, error_message: "", error_stack: null, started_at: iso(now), finished_at: iso(now) };
+    await store.write(async (db) => {
+      await db.updateTable("jobs").set({ attempt: 7, retried: 7, status: "QUEUED" }).where("id", "=", id).execute();
+      await insertEndedAttempt(db, { job_id: id, attempt: 7, ...ended, next_at: iso(now) });
+      await db.deleteFrom("queue").where("job_id", "!=", id).execute();
+      await db.deleteFrom("attempts").execute();
+    });
+    const submitted: string[] = [];
+    // No engine fails so on demand.
+    const engine = {
+      submit: async ({ key }: JobSpec) => {
+        submitted.push(key);
+        if (submitted.length === 1) throw new Error("too many open files");
+      },
+      withdraw: async () => true,
+      cleanup: async () => {},
+    } as unknown as Engine;
+    const place = { filePath: () => "", publicUrl: () => "", teamStores: {} as TeamStores, libraryVersion: "" };
+    const loop = dispatchJobs({
+      ...{ store, engine, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+      ...{ serverId: "s", bootId: "b", ...place },
+    });
+    await loop.runOnce();
+    assert.deepEqual(submitted, [`${id}.8`, `${id}.9`]);
+    const job = await getJob(store.db, id);
+    assert.deepEqual([job?.status, job?.retried], ["INIT", 7]);
+  });
+
   it("write files of exports for every team in turn, also where one has many and large ones", async () => {
     const other = (await store.write((db) => insertTeam(db, { name: "other", created_at: iso(now) }))) ?? 0;
     const wanted = [
@@ -205,6 +238,7 @@ describe("loops", () => {
       logDays: 0,
       envDays: 0,
       auditDays: 0,
+      deliveryDays: 30,
       storeReplacedDays: 0,
       teamStores: new TeamStores(dataDir, unconfined),
       jobsDir: join(dataDir, "jobs"),

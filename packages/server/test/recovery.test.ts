@@ -63,13 +63,14 @@ describe("recovery", () => {
     await rm(dataDir, { recursive: true });
   });
 
-  it("fails the jobs of a data folder that is gone, and gives their slots back", async () => {
+  it("fails the jobs of a data folder that is gone, or tries them again where they have retries, and gives their slots back", async () => {
     const postgres = await startPostgres();
-    const settings = { MILLRACE_DATABASE_URL: await postgres.createDatabase(), MILLRACE_MAX_WORKERS: "1" };
+    const settings = { MILLRACE_DATABASE_URL: await postgres.createDatabase(), MILLRACE_MAX_WORKERS: "2" };
     const old = await folder();
     const before = await start({ ...settings, MILLRACE_DATA_DIR: old });
     const lost = await createJob(before.client, shell("sleep 5"));
-    await waitForStatus(before.client, lost.id, ["RUNNING"]);
+    const retried = await createJob(before.client, shell("sleep 2", { retries: 1, retry_delay: 0 }));
+    for (const { id } of [lost, retried]) await waitForStatus(before.client, id, ["RUNNING"]);
     await before.stop();
     const fresh = await folder();
     const after = await start({ ...settings, MILLRACE_DATA_DIR: fresh });
@@ -80,6 +81,8 @@ describe("recovery", () => {
     );
     const next = await createJob(after.client, shell(":"));
     assert.equal((await waitForEnd(after.client, next.id)).status, "COMPLETE");
+    const again = await waitForEnd(after.client, retried.id);
+    assert.deepEqual([again.status, again.retried], ["COMPLETE", 1]);
     await after.stop();
     await postgres.stop();
     await Promise.all([old, fresh].map((path) => rm(path, { recursive: true, force: true })));

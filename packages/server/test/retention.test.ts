@@ -50,6 +50,7 @@ describe("retention", () => {
     jobsDir: join(server.dataDir, "jobs"),
     logDays: 90,
     auditDays: 365,
+    deliveryDays: 30,
   });
 
   it("removes the log and the folder of a job that ended long ago; the job itself stays", async () => {

@@ -29,7 +29,7 @@ describe("every route", () => {
   let stranger: Person & { team: string };
   let changes: number;
   before(async () => {
-    server = await startInProcess({ MILLRACE_JOB_PATHS: sourceFolder });
+    server = await startInProcess({ MILLRACE_JOB_PATHS: sourceFolder, MILLRACE_SMTP_URL: "smtp://127.0.0.1:9" });
     alpha = await makeFixture(server);
     stranger = await makeStranger(server);
     changes = await changesOf(alpha.team);
@@ -153,7 +153,7 @@ describe("every route", () => {
         // Whoever knows a username may add that user to a team of theirs.
         const status = await ask(route, route.id === "addMember" ? { ...own, username: stranger.username } : own);
         assert.notEqual(status, 403, "an admin of the team may ask");
-        const asksById = ["job_id", "schedule_id"].some((id) => id in (route.query?.properties ?? {}));
+        const asksById = ["job_id", "schedule_id", "backfill_id"].some((id) => id in (route.query?.properties ?? {}));
         const hasId = /\{(?!team_name)/.test(route.path) || asksById;
         const emptyList = route.id === "listJobs" && status === 200;
         if (hasId && !route.socket && !emptyList) assert.equal(status, 404);
@@ -204,11 +204,12 @@ describe("every route", () => {
       assert.ok(response.status in responsesOf(route), `${response.status} is not described`);
     });
 
-  it("that gives rights, or changes users, teams, passwords or schedules, is for people and not for jobs", () => {
+  it("that gives rights, or changes users, teams, passwords, schedules or backfills, is for people and not for jobs", () => {
     const givesRights = ({ method, access, tag }: Route) =>
       method !== "GET" &&
       (access.kind === "signed-in" ||
         tag === "Schedules" ||
+        tag === "Backfills" ||
         (access.kind === "token" && access.scope === "ADMIN:write"));
     const some = closed.filter(givesRights);
     assert.ok(some.length > 10);

@@ -249,7 +249,7 @@ describe("schedules", () => {
       const sooner = await update(schedule, { start_after: "", timezone: "" });
       assert.deepEqual([sooner.start_after, sooner.timezone], [null, "UTC"]);
       assert.ok((sooner.next_run ?? "") < iso(Date.now() + 86_400_000));
-      await refused(update(schedule, { cron_expression: "" }), "invalid", /with neither it would never run/);
+      await refused(update(schedule, { cron_expression: "" }), "invalid", /with none it would never run/);
       const once = await update(schedule, { cron_expression: "", start_after: future });
       assert.deepEqual([once.cron_expression, once.next_run], [null, future]);
     });

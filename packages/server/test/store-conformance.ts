@@ -54,8 +54,10 @@ import { findTeam, insertTeam, updateTeam } from "../src/store/teams.ts";
 import { findLiveToken, insertToken, revokeToken } from "../src/store/tokens.ts";
 import { findUser, hasOtherAdministrator, insertUser, updateUser } from "../src/store/users.ts";
 import { listConformance } from "./list-conformance.ts";
+import { outboxConformance } from "./outbox-conformance.ts";
 import { pipelineConformance } from "./pipeline-conformance.ts";
 import { registerConformance } from "./register-conformance.ts";
+import { retryConformance } from "./retry-conformance.ts";
 import { scheduleConformance } from "./schedule-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
 import { textConformance } from "./text-conformance.ts";
@@ -772,11 +774,13 @@ export function storeConformance(kind: string, start: () => Promise<StoreFixture
     listConformance(() => store);
     pipelineConformance(() => store);
     scheduleConformance(() => store);
+    retryConformance(() => store);
     textConformance(
       () => store,
       () => fixture.open("main"),
     );
     registerConformance(() => store);
+    outboxConformance(() => store);
   });
 }
 

@@ -98,7 +98,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
   const sweep = (time: number, logDays = 90) =>
     removeOldTexts({
       ...{ store: storeOf(), clock: { now: () => time, monotonic: () => time }, log: pino({ level: "silent" }) },
-      ...{ jobsDir: "", logDays, auditDays: 0 },
+      ...{ jobsDir: "", logDays, auditDays: 0, deliveryDays: 30 },
     });
   const endOf = (id: string, time: number) =>
     storeOf().write((db) =>
@@ -123,8 +123,11 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await rerunPipeline(contextOf(), call, first, now);
     const again = await runsOf(storeOf().db, first.pipeline_id);
     const task = await create({ query: scripts[0] as string, cron_expression: "0 * * * *" });
+    const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
     for (let times = 0; times < 10; times++)
-      await storeOf().write(async (db) => fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, now));
+      await storeOf().write(async (db) =>
+        fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, moment, now),
+      );
     await create({ query: scripts[1] as string, rerun_from_job_id: task.id });
 
     assert.equal(await bytes(), once, "nothing was added");

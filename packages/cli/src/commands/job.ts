@@ -53,9 +53,11 @@ const logs: Handler<"job logs"> = async ({ flags, arguments: { ID } }, output) =
   const connection = await connect(flags);
   const id = await findJobId(connection, ID);
   const { printLog, tailOffset } = await import("../job/tail.ts");
-  const after = flags.tail === undefined ? 0 : await tailOffset(connection, id, flags.tail);
-  if (flags["no-follow"]) {
-    await printLog(connection, id, after, output);
+  const { attempt } = flags;
+  const log = { jobId: id, attempt };
+  const after = flags.tail === undefined ? 0 : await tailOffset(connection, log, flags.tail);
+  if (flags["no-follow"] || attempt !== undefined) {
+    await printLog(connection, log, after, output);
     return 0;
   }
   const { watchJob } = await import("../job/watch.ts");
@@ -75,8 +77,10 @@ const ls: Handler<"job ls"> = async ({ flags }, output) => {
 const show: Handler<"job show"> = async ({ flags, arguments: { ID } }, output) => {
   const connection = await connect(flags);
   const job = await fetchJob(connection, await findJobId(connection, ID));
-  if (flags.json) output.json(job);
-  else output.fields(jobFields(job));
+  const { client } = connection;
+  const attempts = await client.call(routes.getJobAttempts, { params: { job_id: job.id }, query: {} });
+  if (flags.json) output.json({ ...job, attempts: attempts.attempts, next_attempt_at: attempts.next_attempt_at });
+  else output.fields(jobFields(job, attempts));
   return 0;
 };
 

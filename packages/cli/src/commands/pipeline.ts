@@ -1,6 +1,12 @@
 /** `millrace pipeline`: make, watch, pause, resume, repair, repeat. */
 
-import { type Pipeline, type PipelineOutput, routes } from "@millrace/contract";
+import {
+  type BackfillFailurePolicy,
+  backfillFailurePolicies,
+  type Pipeline,
+  type PipelineOutput,
+  routes,
+} from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
@@ -122,6 +128,32 @@ const handOver: Handler<"pipeline hand-over"> = async ({ flags, arguments: { NAM
   return 0;
 };
 
+const backfill: Handler<"pipeline backfill"> = async ({ flags, arguments: { NAME } }, output) => {
+  const { from, to, every, timezone, parallel } = flags;
+  if (from === undefined || to === undefined)
+    throw usageError("--from and --to are needed", { next: "millrace pipeline backfill --help" });
+  const body = {
+    ...{ pipeline_name: NAME, from, to },
+    ...(every === undefined ? {} : { every }),
+    ...(timezone === undefined ? {} : { timezone }),
+    ...(parallel === undefined ? {} : { parallel }),
+    ...(flags["on-failure"] === undefined ? {} : { on_failure: readFailurePolicy(flags["on-failure"]) }),
+  };
+  const { client } = await connect(flags);
+  const answer = await client.call(routes.createBackfill, { body });
+  const { showBackfill } = await import("./backfill.ts");
+  return showBackfill(answer.backfill, flags.json, output);
+};
+
+function readFailurePolicy(text: string): BackfillFailurePolicy {
+  const found = backfillFailurePolicies.find((policy) => policy === text.toLowerCase());
+  if (found) return found;
+  throw usageError(`--on-failure: there is no policy '${text}'`, {
+    why: `There are ${backfillFailurePolicies.join(", ")}`,
+    next: "millrace pipeline backfill --help",
+  });
+}
+
 export const handlers: HandlersOf<"pipeline"> = {
   "pipeline create": create,
   "pipeline status": status,
@@ -135,4 +167,5 @@ export const handlers: HandlersOf<"pipeline"> = {
   "pipeline retry-job": retryJob,
   "pipeline settings": settings,
   "pipeline hand-over": handOver,
+  "pipeline backfill": backfill,
 };

@@ -18,10 +18,10 @@ import { firingsText, healthStyle, healthText } from "../schedule/firings.ts";
 import { whenText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-const stateOf = ({ is_paused, next_run, waiting_since }: PipelineScheduleItem) => {
+const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: PipelineScheduleItem) => {
   if (is_paused) return "paused";
   if (waiting_since) return "waits for the last run";
-  return next_run === null ? "over" : "active";
+  return next_run === null && trigger_dataset === null ? "over" : "active";
 };
 
 /** Whether what it runs is the newest that there is. */
@@ -30,14 +30,17 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
   if (newer_scripts === null) return "-";
   return newer_scripts.length === 0 ? "current" : `${newer_scripts.length} newer`;
 }
+const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
+  cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
 const columns: Column<PipelineScheduleItem>[] = [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
   { title: "STATE", full: stateOf },
-  { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
+  { title: "CRON", full: whenOf },
   { title: "TIME ZONE", full: ({ timezone }) => timezone },
   { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
+  { title: "ON DATASET", full: ({ trigger_dataset }) => trigger_dataset ?? "-", shrinks: true },
   { title: "HEALTH", full: ({ health }) => health, style: healthStyle },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
@@ -52,6 +55,8 @@ interface TimeFlags {
   readonly cron: string | undefined;
   readonly "start-time": string | undefined;
   readonly timezone: string | undefined;
+  readonly "on-dataset": string | undefined;
+  readonly "quiet-for": string | undefined;
   readonly overlap: string | undefined;
   readonly "catch-up": string | undefined;
   readonly follow: string | undefined;
@@ -67,6 +72,8 @@ async function readFlags(flags: TimeFlags, command: string) {
       ? {}
       : { start_after: start.trim() === "" ? "" : parseStartTime(start, new Date(), command) }),
     ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
+    ...(flags["on-dataset"] === undefined ? {} : { trigger_dataset: flags["on-dataset"] }),
+    ...(flags["quiet-for"] === undefined ? {} : { quiet_seconds: readSeconds(flags["quiet-for"]) }),
     ...(flags.overlap === undefined ? {} : { overlap: readPolicy("overlap", flags.overlap, overlapPolicies) }),
     ...(flags["catch-up"] === undefined
       ? {}
@@ -77,6 +84,15 @@ async function readFlags(flags: TimeFlags, command: string) {
 
 const ownerOf = ({ owner, force }: { readonly owner: string | undefined; readonly force: boolean }) =>
   owner === undefined ? {} : { owner, force };
+function readSeconds(text: string): number {
+  const [, count, unit = "s"] = /^(\d{1,6}) ?(s|m|h|d)?$/.exec(text.trim().toLowerCase()) ?? [];
+  const seconds = { s: 1, m: 60, h: 3600, d: 86_400 }[unit];
+  if (count !== undefined && seconds !== undefined) return Number(count) * seconds;
+  throw usageError(`--quiet-for: '${text}' is not a length of time`, {
+    why: "Expected seconds, or a number with s, m, h or d, such as 10m",
+    next: "millrace schedule create --help",
+  });
+}
 
 function readPolicy<P extends string>(flag: string, text: string, policies: readonly P[]): P {
   const found = policies.find((policy) => policy === text.toLowerCase());
@@ -95,9 +111,9 @@ const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PI
     ...(await readFlags(flags, "schedule create")),
     ...ownerOf(flags),
   };
-  if (!flags.cron && !flags["start-time"])
+  if (!flags.cron && !flags["start-time"] && !flags["on-dataset"])
     throw usageError("It would never run", {
-      why: "--cron, --start-time or both are needed",
+      why: "--cron, --start-time or --on-dataset is needed",
       next: "millrace schedule create --help",
     });
   const { client } = await connect(flags);
@@ -182,6 +198,9 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["cron", schedule.cron_expression ?? ""],
   ["start after", schedule.start_after ?? ""],
   ["time zone", schedule.timezone],
+  ["on dataset", schedule.trigger_dataset ?? ""],
+  ["quiet for", schedule.trigger_dataset ? `${schedule.quiet_seconds} seconds` : ""],
+  ["new version", schedule.trigger_version ? `${schedule.trigger_version}, fires ${schedule.trigger_due_at}` : ""],
   ["overlap", schedule.overlap],
   ["catch-up", schedule.catch_up],
   ["scripts", schedule.follow === "latest" ? "the newest, at each firing" : "those that it has"],

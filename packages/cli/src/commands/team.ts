@@ -2,15 +2,18 @@
 import {
   type Client,
   type DatasetCopy,
+  durationWords,
   type Invitation,
   type Member,
   type Role,
   routes,
   serviceRoles,
   type Team,
+  usualRetryDelay,
 } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
+import { readSeconds } from "../job/seconds.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import type { SettingsFlags } from "../settings.ts";
@@ -91,6 +94,9 @@ function show(team: Team, json: boolean, output: Output): number {
       ["max_export_bytes", quotaText(team.max_export_bytes)],
       ["max_environment_bytes", quotaText(team.max_environment_bytes)],
       ["library_version", team.library_version ?? "default"],
+      ["job_timeout", team.job_timeout === null ? "none" : durationWords(team.job_timeout)],
+      ["job_retries", String(team.job_retries ?? 0)],
+      ["job_retry_delay", durationWords(team.job_retry_delay ?? usualRetryDelay)],
       ["created_at", team.created_at],
     ]);
   return 0;
@@ -195,11 +201,21 @@ async function askToCutLogs(client: Client, params: { team_name: string }, quota
   await askToProceed(`${over}.`);
 }
 
+function retriesOf(flags: Parameters<Handler<"team set">>[0]["flags"]) {
+  const given = {
+    job_timeout: readSeconds("job-timeout", flags["job-timeout"]),
+    job_retries: flags["job-retries"],
+    job_retry_delay: readSeconds("job-retry-delay", flags["job-retry-delay"]),
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
 const set: Handler<"team set"> = async ({ flags }, output) => {
   const version = flags["library-version"];
   const body = {
     ...(flags.name ? { name: flags.name } : {}),
     ...(version === undefined ? {} : { library_version: version }),
+    ...retriesOf(flags),
     ...quotasOf(flags),
   };
   if (Object.keys(body).length === 0)

@@ -4,6 +4,7 @@ import { basename } from "node:path";
 import type { Job, JobInput, QueryType } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
 import { CliError, messageOf, usageError } from "../errors.ts";
+import { readSeconds } from "./seconds.ts";
 import { parseStartTime } from "./start-time.ts";
 
 export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run">): JobInput {
@@ -22,6 +23,7 @@ export function composeJob({ flags, arguments: { FILE: file } }: Input<"job run"
     cron_expression: flags.cron ?? null,
     ...(flags.timezone === undefined ? {} : { timezone: flags.timezone }),
     reset: flags["ignore-checkpoints"],
+    ...retryRules(flags),
     ...(flags.params.length > 0 ? { params: readParams(flags.params) } : {}),
   };
 }
@@ -47,6 +49,21 @@ function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   const name = given ?? (file === "-" ? nameOfInput(query) : basename(file));
   return { query, query_type: queryType(name), query_name: name };
 }
+
+interface RetryFlags {
+  readonly timeout: string | undefined;
+  readonly retries: number | undefined;
+  readonly "retry-delay": string | undefined;
+}
+
+/** Only what was said: the script, or the team, may say the rest. */
+export function retryRules(flags: RetryFlags): Pick<JobInput, "timeout" | "retries" | "retry_delay"> {
+  const { timeout, retries, "retry-delay": delay } = flags;
+  return set({ timeout: readSeconds("timeout", timeout), retries, retry_delay: readSeconds("retry-delay", delay) });
+}
+
+const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[Name]> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
 /** Most scripts are Python; another interpreter must be named by the first line, which is what a shell runs. */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
@@ -89,6 +106,7 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: reado
     params: { ...job.params, ...readParams(params) },
     rerun_from_job_id: job.id,
     reset: ignoreCheckpoints,
+    ...set({ timeout: job.timeout, retries: job.retries, retry_delay: job.retry_delay }),
   };
 }
 

@@ -6,16 +6,22 @@ import type { Output } from "../output.ts";
 const firstWindow = 64 * 1024;
 const largestWindow = 8 * 1024 * 1024;
 
+/** Of a job, or of one attempt of it. */
+interface LogChoice {
+  readonly jobId: string;
+  readonly attempt: number | undefined;
+}
+
 /** Where the last `lines` lines of the log begin. Read backwards, so that the length of the log does not matter. */
-export async function tailOffset(connection: Connection, jobId: string, lines: number): Promise<number> {
-  let end = await logSize(connection, jobId);
+export async function tailOffset(connection: Connection, log: LogChoice, lines: number): Promise<number> {
+  let end = await logSize(connection, log);
   if (lines === 0) return end;
   // The line end of the last line closes it; it does not begin another.
   let missing = lines + 1;
   let isEnd = true;
   for (let window = firstWindow; end > 0; window = Math.min(window * 2, largestWindow)) {
     const start = Math.max(0, end - window);
-    const bytes = await readRange(connection, jobId, start, end);
+    const bytes = await readRange(connection, log, start, end);
     if (isEnd && bytes.at(-1) !== 10) missing--;
     isEnd = false;
     for (let at = bytes.lastIndexOf(10); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(10, at - 1)) {
@@ -27,33 +33,33 @@ export async function tailOffset(connection: Connection, jobId: string, lines: n
 }
 
 /** Prints the log as it stands, from an offset on. */
-export async function printLog(connection: Connection, jobId: string, after: number, output: Output): Promise<void> {
-  const response = await requestLog(connection, jobId, after > 0 ? `bytes=${after}-` : undefined);
+export async function printLog(connection: Connection, log: LogChoice, after: number, output: Output): Promise<void> {
+  const response = await requestLog(connection, log, after > 0 ? `bytes=${after}-` : undefined);
   if (!response?.body) return;
   for await (const chunk of response.body) await output.raw(chunk);
 }
 
-async function logSize(connection: Connection, jobId: string): Promise<number> {
-  const response = await requestLog(connection, jobId, "bytes=-1");
+async function logSize(connection: Connection, log: LogChoice): Promise<number> {
+  const response = await requestLog(connection, log, "bytes=-1");
   await response?.body?.cancel();
   return Number(/\/(\d+)$/.exec(response?.headers.get("content-range") ?? "")?.[1] ?? 0);
 }
 
-async function readRange(connection: Connection, jobId: string, start: number, end: number): Promise<Buffer> {
-  const response = await requestLog(connection, jobId, `bytes=${start}-${end - 1}`);
+async function readRange(connection: Connection, log: LogChoice, start: number, end: number): Promise<Buffer> {
+  const response = await requestLog(connection, log, `bytes=${start}-${end - 1}`);
   return Buffer.from((await response?.arrayBuffer()) ?? new ArrayBuffer());
 }
 
 /** Undefined where the range lies beyond the end: the log is empty, or has nothing new. */
 async function requestLog(
   { client }: Connection,
-  jobId: string,
+  { jobId, attempt }: LogChoice,
   range: string | undefined,
 ): Promise<Response | undefined> {
   try {
     return await client.request(
       routes.getJobLogs,
-      { params: { job_id: jobId }, query: { format: "text" } },
+      { params: { job_id: jobId }, query: { format: "text", ...(attempt === undefined ? {} : { attempt }) } },
       range ? { headers: { range } } : {},
     );
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Jobs and clusters as people and programs read them. */
-import type { Cluster, Job, JobStatus, Step, UsageSample } from "@millrace/contract";
+import type { Cluster, Job, JobAttempts, JobStatus, Step, UsageSample } from "@millrace/contract";
 import type { Column, Style } from "../output.ts";
 import { shortId } from "./id.ts";
 
@@ -59,11 +59,12 @@ export const usageColumns: Column<UsageSample>[] = [
 ];
 
 /** Every field of a job that says something, in the order in which people ask. */
-export function jobFields(job: Job, now = Date.now()): [string, string][] {
+export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [string, string][] {
   const { status, steps, environment, params, metrics, error_message, error_stack, query, requirements, ...rest } = job;
   const fields: [string, string][] = [
     ["status", status],
     ["took", tookText(job, now)],
+    ...(attempts === undefined ? [] : attemptFields(attempts, now)),
     ...Object.entries(rest).map(([name, value]): [string, string] => [name, valueText(value)]),
     ["params", mapText(params, ", ")],
     ["metrics", mapText(metrics, ", ")],
@@ -75,6 +76,20 @@ export function jobFields(job: Job, now = Date.now()): [string, string][] {
     ["query", query],
   ];
   return fields.filter(([, value]) => value !== "" && value !== "-");
+}
+
+/** A job that was tried once is its only attempt. */
+function attemptFields({ attempts, next_attempt_at }: JobAttempts, now: number): [string, string][] {
+  if (next_attempt_at === null && attempts.length < 2) return [];
+  const lines = attempts.map((attempt) => {
+    const { number, status, started_at, error_message } = attempt;
+    const why = error_message === null ? "" : `: ${error_message}`;
+    return `${number}  ${started_at ?? ""}  ${status} after ${tookText(attempt, now)}${why}`;
+  });
+  return [
+    ["attempts", lines.join("\n")],
+    ["next_attempt_at", next_attempt_at ?? ""],
+  ];
 }
 
 function valueText(value: unknown): string {
@@ -93,12 +108,14 @@ function stepTook(step: Step, job: Job): string {
   return job.finished_at ? "-" : "running";
 }
 
-function seconds(job: Job, now: number): number | undefined {
+type Timed = Pick<Job, "started_at" | "finished_at">;
+
+function seconds(job: Timed, now: number): number | undefined {
   if (!job.started_at) return undefined;
   return ((job.finished_at ? Date.parse(job.finished_at) : now) - Date.parse(job.started_at)) / 1000;
 }
 
-export function tookText(job: Job, now = Date.now()): string {
+export function tookText(job: Timed, now = Date.now()): string {
   const took = seconds(job, now);
   return took === undefined ? "-" : durationText(took);
 }

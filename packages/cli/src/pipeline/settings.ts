@@ -3,7 +3,7 @@ import type { UpdatePipelineSettingsInput } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
 import type { Connection } from "../connection.ts";
 import { usageError } from "../errors.ts";
-import { joinTexts } from "../job/compose.ts";
+import { joinTexts, retryRules } from "../job/compose.ts";
 import type { Output } from "../output.ts";
 
 export async function composeSettings(
@@ -22,6 +22,7 @@ export async function composeSettings(
     workers: flags.workers,
     priority: flags.priority,
     reuse_listings: flags["reuse-listings"] || flags["list-anew"] ? flags["reuse-listings"] : undefined,
+    ...retryRules(flags),
   };
   const given = Object.entries(settings).filter(([, value]) => value !== undefined);
   if (given.length === 0 && flags.files.length === 0)

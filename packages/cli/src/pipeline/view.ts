@@ -75,8 +75,11 @@ function headLines(pipeline: Pipeline): Line[] {
   const { name, status, completed, total, error_message } = pipeline;
   const head = { text: `${name}  ${status}  ${bar(completed, total)} ${completed}/${total}`, style: styleOf(status) };
   const from = { text: `rebuilds ${pipeline.datasets.join(", ")}`, style: "dim" as const };
+  const moment = pipeline.scheduled_at
+    ? [{ text: `for ${pipeline.scheduled_at} (${pipeline.scheduled_timezone})`, style: "dim" as const }]
+    : [];
   const error = (error_message ?? "").split("\n").filter((line) => line !== "");
-  return [head, from, ...error.map((text) => ({ text, style: "red" as const }))];
+  return [head, from, ...moment, ...error.map((text) => ({ text, style: "red" as const }))];
 }
 
 const barWidth = 20;

@@ -102,6 +102,7 @@ function checkRow(line: unknown): [KeptTable, Row] {
   const good =
     keptTables.includes(table) &&
     Object.values(row).every(plain) &&
+    (row["attempt"] === undefined || Number.isSafeInteger(row["attempt"])) &&
     (name === undefined || uuidPattern.test(String(row[name])));
   if (!good) throw new Error(`The backup has a row that no store has: ${JSON.stringify(line).slice(0, 200)}`);
   return [table, row];

@@ -16,7 +16,7 @@ type Id = EncryptedValue["id"];
 /** What a value is for: part of what is authenticated, so it must never change. */
 const purpose = ({ table, column }: EncryptedPlace, id: Id) => `${table} ${column} ${id}`;
 
-const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment] = encryptedPlaces;
+const [jobEnvironment, jobSecrets, credentials, pipelineEnvironment, receiverSecret] = encryptedPlaces;
 
 /** Inside the write that stores it: see `shareKeys`. Nothing stays nothing. */
 const encryptAt = (place: EncryptedPlace) => async (db: Db, keys: KeyRing, id: Id, text: string) => {
@@ -35,6 +35,8 @@ export const encryptCredentials = encryptAt(credentials);
 export const decryptCredentials = decryptAt(credentials);
 export const encryptPipelineEnvironment = encryptAt(pipelineEnvironment);
 export const decryptPipelineEnvironment = decryptAt(pipelineEnvironment);
+export const encryptReceiver = encryptAt(receiverSecret);
+export const decryptReceiver = decryptAt(receiverSecret);
 
 /** Refuses to begin with values that nobody could read: told at the start, not when a job needs one. */
 export async function checkKeys({ db }: Store, hasKey: (id: string) => boolean): Promise<void> {

@@ -1,7 +1,7 @@
 /** What every store needs before it is of use: a user, a team, the local cluster. */
 import { closeAttempt, foreignAttempts } from "../store/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../store/clusters.ts";
-import { newestJobId, statesBefore } from "../store/jobs.ts";
+import { getJob, newestJobId, statesBefore } from "../store/jobs.ts";
 import { insertMembership } from "../store/memberships.ts";
 import { anybodySignedIn } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
@@ -10,6 +10,7 @@ import { findUser, insertUser } from "../store/users.ts";
 import { iso } from "./clock.ts";
 import { endJob } from "./end-job.ts";
 import { continueAfter } from "./job-ids.ts";
+import { planRetry } from "./retries.ts";
 
 export async function prepareStore(store: Store, now: number): Promise<void> {
   if (await findUser(store.db, "admin")) return;
@@ -41,6 +42,8 @@ export async function failForeignAttempts(store: Store, serverId: string, now: n
       const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
       const error_message = to === "FAILED" ? "The job was lost: the data folder of its server is gone." : null;
       const changes = { error_message, finished_at: iso(now) };
+      const job = to === "FAILED" ? await getJob(db, id) : undefined;
+      if (job && (await planRetry(db, job, { ...changes, exit_code: null, error_stack: null }, now))) continue;
       await endJob(db, { id, from: statesBefore(to), to, fence: attempt, changes }, now);
     }
   });

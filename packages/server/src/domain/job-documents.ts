@@ -38,7 +38,12 @@ export type JobSpecFields = Pick<
   | "start_after"
   | "cron_expression"
   | "timezone"
+  | "scheduled_at"
+  | "scheduled_timezone"
   | "reset"
+  | "timeout"
+  | "retries"
+  | "retry_delay"
   | "params"
   | "parent_job_id"
   | "rerun_from_job_id"
@@ -87,7 +92,7 @@ export async function jobTexts(db: Db, rows: readonly ListedJob[], frame: Frame)
     texts.push(
       `{"url":${url}${row.id}","team":${team},"created_by":${users.get(row.user_id)},` +
         `"compute_cluster_name":${clusters.get(row.cluster_id)},"next_run":${plain(nextRun)},` +
-        `"pipeline_id":${plain(row.pipeline_id)},` +
+        `"pipeline_id":${plain(row.pipeline_id)},"retried":${row.retried},` +
         stateText(row, frame) +
         cutText(row, frame) +
         (row.spec.startsWith('{"tags":') ? "" : '"tags":[],') +

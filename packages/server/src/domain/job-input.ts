@@ -16,7 +16,7 @@ import { checkParams, checkRequirements, checkTogether, environmentRoom } from "
 import type { KeyRing } from "./key-ring.ts";
 import { checkLibrary } from "./library.ts";
 import { type Principal, requirePerson, type Team } from "./principals.ts";
-import { readScriptMetadata } from "./script-metadata.ts";
+import { readScriptMetadata, type ScriptMetadata } from "./script-metadata.ts";
 import { checkCron, readTime } from "./ticks.ts";
 import { checkTimezone } from "./time-zones.ts";
 
@@ -72,11 +72,22 @@ export async function newJob(context: JobInputContext, { principal, team, input 
     cron_expression: cron,
     ...(timezone && (startAfter || cron) ? { timezone } : {}),
     reset: input.reset ?? false,
+    ...ownRules(input, found),
     params: checkParams({ ...found.params, ...input.params }),
     parent_job_id: null,
     ...(await rerunOf(context.store.db, team, input, id)),
   };
   return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
+}
+
+/** Only what somebody said: the rest is for the team to choose, when an attempt begins or ends. */
+function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "timeout" | "retries" | "retry_delay"> {
+  const rules = {
+    timeout: input.timeout ?? found.timeout,
+    retries: input.retries ?? found.retries,
+    retry_delay: input.retry_delay ?? found.retryDelay,
+  };
+  return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
 }
 
 /** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
@@ -101,6 +112,7 @@ const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
   name: spec.name,
   status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
   attempt: 0,
+  retried: 0,
   spec: JSON.stringify(spec),
   environment: "",
   secrets: "",

@@ -12,6 +12,7 @@ import {
   roleIncludes,
   statusGroups,
 } from "@millrace/contract";
+import { chainOfJob, insertJobChain } from "../store/chains.ts";
 import { findByKey, takeKey } from "../store/idempotency-keys.ts";
 import { type JobFilter, listJobs } from "../store/job-lists.ts";
 import { insertTags } from "../store/job-tags.ts";
@@ -41,6 +42,7 @@ import {
   requireRoomForTexts,
   requireRoomInQueue,
 } from "./quotas.ts";
+import { type Moment, withMoment } from "./scheduled-moments.ts";
 import type { Signals } from "./signals.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 import { nextTick, readTime } from "./ticks.ts";
@@ -76,6 +78,8 @@ export async function createJob(context: JobsContext, creation: Creation, now: n
     const added = await insertJob(db, { ...row, environment: encrypted });
     await requireRoomForTexts(db, team, added, context.quotas);
     await insertTags(db, team.id, row.id, spec.tags);
+    const chain = principal.via.kind === "job" ? await chainOfJob(db, principal.via.jobId) : null;
+    if (chain !== null) await insertJobChain(db, row.id, chain);
     if (firstRun) await insertTask(db, row, firstRun);
     else await enqueue(db, queueRow(row, spec));
     await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);
@@ -107,11 +111,11 @@ function firstFiring(spec: JobSpecFields, now: number): string {
 }
 
 /** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
-export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, now: number): Promise<void> {
+export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Moment, now: number): Promise<void> {
   const id = newJobId(now);
   const { timezone: _, ...same } = readSpec(task);
   const spec: JobSpecFields = {
-    ...same,
+    ...withMoment(same, moment),
     id,
     created_at: iso(now),
     start_after: null,

@@ -7,13 +7,14 @@ import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "./encryp
 import { newJobId } from "./job-ids.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { parentsOf } from "./pipeline-documents.ts";
-import { insertDrafts } from "./pipeline-drafts.ts";
+import { type DraftFrame, insertDrafts } from "./pipeline-drafts.ts";
 import type { GraphNode } from "./pipeline-graph.ts";
 import { pipelineName } from "./pipeline-names.ts";
 import { beginDrafts, failPipeline, settle } from "./pipeline-progress.ts";
 import { readSettings, readVariables } from "./pipeline-settings.ts";
 import { whyNot } from "./pipeline-sources.ts";
 import { allInNameOf } from "./run-as.ts";
+import { type Moment, momentOfPipeline } from "./scheduled-moments.ts";
 
 type Named = Omit<PipelineRow, "name" | "run_as"> & Partial<Pick<PipelineRow, "run_as">>;
 
@@ -24,6 +25,14 @@ export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
     if (await insertPipeline(db, named)) return named;
   }
 }
+
+/** What a pipeline gives to all its drafts. */
+export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => ({
+  pipelineId: pipeline.id,
+  settings: readSettings(pipeline),
+  variables: readVariables(keys, pipeline),
+  moment: momentOfPipeline(pipeline),
+});
 
 interface NewRuns {
   /** The drafts that wait for nothing. */
@@ -41,12 +50,7 @@ export async function insertRunsWithDrafts(
   jobs: ReadonlyMap<string, ShortJob>,
   now: number,
 ): Promise<NewRuns> {
-  const frame = {
-    pipelineId: pipeline.id,
-    settings: readSettings(pipeline),
-    variables: readVariables(keys, pipeline),
-  };
-  const { ids: drafts, added } = await insertDrafts(db, keys, jobs.values(), frame, now);
+  const { ids: drafts, added } = await insertDrafts(db, keys, jobs.values(), draftFrame(keys, pipeline), now);
   await insertGraph(db, pipeline.id, nodes, (jobId) => ({
     created_job_id: drafts.get(jobId) ?? null,
     name: jobs.get(jobId)?.name ?? jobId,
@@ -76,12 +80,12 @@ function insertGraph(db: Db, pipelineId: string, nodes: readonly GraphNode[], ru
   return insertRuns(db, runs, edges);
 }
 
-/** A copy of a pipeline that never runs itself: what a schedule fires. Returns the template's id. */
+/** A copy of a pipeline that never runs itself: what a schedule or a backfill runs. Returns the template's id. */
 export async function makeTemplate(
   db: Db,
   keys: KeyRing,
   source: PipelineRow,
-  scheduleId: number,
+  scheduleId: number | null,
   now: number,
 ): Promise<string> {
   const copy = await copyOf(db, keys, source, now);
@@ -95,13 +99,22 @@ export async function makeTemplate(
   return template.id;
 }
 
+/** The moment that a pipeline is for, and what led to it. */
+type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
+
 /**
  * A pipeline like its template, with drafts of its own, that begins at once. What can no longer be repeated makes it
  * fail where a person triggering it would be refused. Returns its id.
  */
-export async function runTemplate(db: Db, keys: KeyRing, template: PipelineRow, now: number): Promise<string> {
+export async function runTemplate(
+  db: Db,
+  keys: KeyRing,
+  template: PipelineRow,
+  now: number,
+  occasion: Occasion = {},
+): Promise<string> {
   const nodes = await nodesOf(db, template.id);
-  const copy = await copyOf(db, keys, template, now);
+  const copy = { ...(await copyOf(db, keys, template, now)), ...occasion };
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
   const originals = await getShortJobs(
     db,
@@ -127,6 +140,9 @@ async function copyOf(db: Db, keys: KeyRing, source: PipelineRow, now: number): 
     ...rest,
     id,
     environment: await encryptPipelineEnvironment(db, keys, id, text),
+    scheduled_at: null,
+    scheduled_timezone: null,
+    chain: null,
     error_message: null,
     error_stack: null,
     created_at: iso(now),

@@ -43,12 +43,14 @@ export async function pipelineDocument(db: Db, row: ShownPipeline, frame: Pipeli
     finished_at: row.finished_at,
     is_template: row.is_template === 1,
     schedule_name: row.schedule_id === null ? null : await scheduleNameOf(db, row.schedule_id),
+    scheduled_at: row.scheduled_at,
+    scheduled_timezone: row.scheduled_timezone,
     ...readSettings(row),
     environment_variables: variablesOf(row, frame),
   };
 }
 
-type ShownPipeline = Omit<PipelineRow, "asked" | "scopes">;
+type ShownPipeline = Omit<PipelineRow, "asked" | "scopes" | "chain">;
 
 function variablesOf(row: ShownPipeline, { keys, showsValues }: PipelineFrame): Record<string, string> {
   const variables = Object.entries(readVariables(keys, row));

@@ -10,12 +10,15 @@ import { type JobSpecFields, readSpec } from "./job-documents.ts";
 import { newJobId } from "./job-ids.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { type PipelineSettings, withSettings, withVariables } from "./pipeline-settings.ts";
+import { type Moment, withMoment } from "./scheduled-moments.ts";
 
 /** What a pipeline gives to all its drafts. */
 export interface DraftFrame {
   readonly pipelineId: string;
   readonly settings: PipelineSettings;
   readonly variables: Readonly<Record<string, string>>;
+  /** Undefined: none. */
+  readonly moment: Moment | undefined;
 }
 
 /** What the drafts of one pipeline have of their own, in characters: all are written at once. Long texts are shared. */
@@ -75,12 +78,13 @@ export async function draftContent(
   keys: KeyRing,
   original: ShortJob,
   { id, created_at }: Pick<JobSpecFields, "id" | "created_at">,
-  { settings, variables }: DraftFrame,
+  { settings, variables, moment }: DraftFrame,
 ): Promise<{ spec: JobSpecFields; texts: TextRefs; environment: string }> {
   const fresh = { start_after: null, cron_expression: null, parent_job_id: null, rerun_from_job_id: null };
   // What another pipeline set for its runs is not part of what they are.
   const { reuse_listings: _, ...own } = readSpec(original);
-  const spec = withSettings({ ...own, ...fresh, id, created_at, run_group_id: id }, settings);
+  const draft = { ...own, ...fresh, id, created_at, run_group_id: id };
+  const spec = withMoment(withSettings(draft, settings), moment);
   const text = withVariables(decryptEnvironment(keys, original.id, original.environment), variables);
   return {
     spec,

@@ -93,7 +93,7 @@ export async function failPipeline(
 }
 
 /** What has not begun. Returns how many. */
-export async function cancelWaiting(db: Db, runs: readonly RunState[], now: number): Promise<number> {
+async function cancelWaiting(db: Db, runs: readonly RunState[], now: number): Promise<number> {
   const idsOf = (some: readonly RunState[]) => some.flatMap(({ created_job_id }) => created_job_id ?? []);
   const drafts = runs.filter(({ status }) => status === "PENDING");
   let canceled = await cancelDrafts(db, idsOf(drafts), iso(now));
@@ -106,9 +106,21 @@ export async function cancelWaiting(db: Db, runs: readonly RunState[], now: numb
   return canceled;
 }
 
+/** A pipeline that is held, RUNNING or PAUSED: what runs is ended, nothing begins. */
+export async function cancelRuns(db: Db, id: string, now: number): Promise<void> {
+  await cancelWaiting(db, await runsOf(db, id), now);
+  // Looked at again: what waited a moment ago may have begun.
+  for (const { created_job_id: job, status } of await runsOf(db, id))
+    if (job !== null && hasBegun(status))
+      await moveJob(db, { id: job, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" });
+  await setOpenRuns(db, id, await runsOf(db, id), now);
+  const changes = { updated_at: iso(now), finished_at: iso(now) };
+  await movePipeline(db, { id, from: live, to: "CANCELED", changes });
+}
+
 export const isWaiting = (status: JobStatus | null) =>
   (waitingStatuses as readonly (JobStatus | null)[]).includes(status);
-export const hasBegun = (status: JobStatus | null) => status !== null && begun.includes(status);
+const hasBegun = (status: JobStatus | null) => status !== null && begun.includes(status);
 
 /** After runs were put in or taken out. */
 export async function setOpenRuns(db: Db, id: string, runs: readonly RunState[], now: number): Promise<number> {

@@ -14,7 +14,10 @@ type SettingName =
   | "priority"
   | "files"
   | "credentials_names"
-  | "reuse_listings";
+  | "reuse_listings"
+  | "timeout"
+  | "retries"
+  | "retry_delay";
 
 /** Null: each run has what its original had. */
 export type PipelineSettings = Pick<Pipeline, SettingName>;
@@ -28,6 +31,9 @@ export const noSettings: PipelineSettings = {
   files: null,
   credentials_names: null,
   reuse_listings: null,
+  timeout: null,
+  retries: null,
+  retry_delay: null,
 };
 
 export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): PipelineSettings => ({

@@ -12,6 +12,7 @@ import {
   roleIncludes,
   type TriggerPipelineInput,
 } from "@millrace/contract";
+import { chainOfJob } from "../store/chains.ts";
 import { getShortJobs, moveJob, type ShortJob } from "../store/jobs.ts";
 import {
   deleteRun,
@@ -33,13 +34,13 @@ import { BoundedList } from "./bounded-list.ts";
 import { iso } from "./clock.ts";
 import { newJobId } from "./job-ids.ts";
 import type { JobsContext } from "./jobs.ts";
-import { insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
+import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
 import { mostNeeds } from "./pipeline-graph.ts";
 import { beginReady, pauseRuns, resumeRuns } from "./pipeline-pauses.ts";
-import { beginDrafts, cancelWaiting, hasBegun, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
-import { noSettings, readSettings, readVariables } from "./pipeline-settings.ts";
+import { beginDrafts, cancelRuns, isComplete, setOpenRuns, settle } from "./pipeline-progress.ts";
+import { noSettings } from "./pipeline-settings.ts";
 import { findSources, type Sources, whyNot } from "./pipeline-sources.ts";
 import type { Principal, Team } from "./principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "./quotas.ts";
@@ -69,8 +70,10 @@ export async function triggerPipeline(
     const { targets, asked, nodes, jobs } = await findSources(db, team, principal.username, input.datasets);
     if (!input.review) await requireRoomInQueue(db, team, context.quotas);
     await requireRoomForDatasets(db, team, context.quotas);
+    const { via } = principal;
     const row = await insertNamed(db, {
       ...newRow(call, targets, asked, now),
+      chain: via.kind === "job" ? await chainOfJob(db, via.jobId) : null,
       status: input.review ? "PAUSED" : "RUNNING",
       open_runs: nodes.length,
     });
@@ -90,6 +93,9 @@ const newRow = ({ team, principal }: Call, targets: readonly string[], asked: So
   user_id: principal.userId,
   is_template: 0,
   schedule_id: null,
+  scheduled_at: null,
+  scheduled_timezone: null,
+  chain: null,
   triggered_from: targets[0] ?? "",
   datasets: JSON.stringify(targets),
   asked: asked && JSON.stringify(asked),
@@ -224,14 +230,7 @@ export const resumePipeline = (context: JobsContext, call: Call, input: Pipeline
 /** What runs is ended, nothing begins. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "cancel", call, input, now, async (db, { id }) => {
-    await cancelWaiting(db, await runsOf(db, id), now);
-    // Looked at again: what waited a moment ago may have begun.
-    for (const { created_job_id: job, status } of await runsOf(db, id))
-      if (job !== null && hasBegun(status))
-        await moveJob(db, { id: job, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" });
-    await setOpenRuns(db, id, await runsOf(db, id), now);
-    const changes = { updated_at: iso(now), finished_at: iso(now) };
-    await movePipeline(db, { id, from: ["RUNNING", "PAUSED"], to: "CANCELED", changes });
+    await cancelRuns(db, id, now);
     return undefined;
   });
 
@@ -354,7 +353,7 @@ async function goOnWith(
   const { keys, quotas } = context;
   await requireRoomInQueue(db, team, quotas);
   await requireRoomForDatasets(db, team, quotas);
-  const frame = { pipelineId: pipeline.id, settings: readSettings(pipeline), variables: readVariables(keys, pipeline) };
+  const frame = draftFrame(keys, pipeline);
   const originals = await originalsOf(db, pipeline, runs);
   const why = await whyNot(db, originals);
   if (why !== undefined) throw new ApiError("wrong_state", `It cannot run again: ${why}`);

@@ -16,6 +16,7 @@ import type { Db } from "../store/store.ts";
 import { touchTeamStore } from "../store/team-stores.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected } from "./found-versions.ts";
+import { type NewVersion, noticeVersions } from "./schedule-triggers.ts";
 
 type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
 
@@ -31,6 +32,13 @@ export interface Found {
   readonly jobs: readonly { readonly jobId: string; readonly uuid: string; readonly isCreator: boolean }[];
 }
 
+interface Recorded {
+  /** Their numbers are taken. */
+  readonly refused: string[];
+  /** They were not known before. */
+  readonly recorded: NewVersion[];
+}
+
 /** What a job did to its team's datasets, in the write that accepts its result. Returns what could not be recorded. */
 export async function recordCollected(
   db: Db,
@@ -38,7 +46,9 @@ export async function recordCollected(
   { teamId, versions, jobs, removed }: Omit<Collected, "metrics"> & { readonly teamId: number },
   now: string,
 ): Promise<string[]> {
-  const refused = await recordVersions(db, teamId, { versions, jobs: jobs.map((job) => ({ ...job, jobId })) });
+  const found = { versions, jobs: jobs.map((job) => ({ ...job, jobId })) };
+  const { refused, recorded } = await recordVersions(db, teamId, found);
+  await noticeVersions(db, recorded, jobId, Date.parse(now));
   await markRemoved(db, teamId, removed, now);
   await touchTeamStore(db, teamId, now);
   return refused;
@@ -46,18 +56,23 @@ export async function recordCollected(
 
 /**
  * Idempotent: a version that is known by its uuid stays as it is, since nobody changes one; it may have been removed
- * since it was read. Runs inside the write that says why they are there. Returns versions whose numbers are taken.
+ * since it was read. Runs inside the write that says why they are there.
  */
-export async function recordVersions(db: Db, teamId: number, found: Found): Promise<string[]> {
+export async function recordVersions(db: Db, teamId: number, found: Found): Promise<Recorded> {
   const ids = new Map<string, number>();
   const refused: string[] = [];
+  const recorded: NewVersion[] = [];
   const places = new Map<string, Promise<number>>();
   for (const version of found.versions) {
     const datasetId = await placeOf(db, teamId, version, places);
     if (ids.has(version.uuid) || (await versionIdOf(db, teamId, version.uuid)) !== undefined) continue;
     const id = await recordVersion(db, teamId, datasetId, version);
-    if (id === undefined) refused.push(`${fullName(version)}@${version.version}`);
-    else ids.set(version.uuid, id);
+    const name = `${fullName(version)}@${version.version}`;
+    if (id === undefined) refused.push(name);
+    else {
+      ids.set(version.uuid, id);
+      recorded.push({ datasetId, name });
+    }
   }
   const idOf = async (uuid: string) => ids.get(uuid) ?? (await versionIdOf(db, teamId, uuid));
   for (const version of found.versions) {
@@ -68,7 +83,7 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
     const id = await idOf(uuid);
     if (id !== undefined) await linkJob(db, jobId, id, isCreator);
   }
-  return refused;
+  return { refused, recorded };
 }
 
 /** Those that are known; what was left out is nobody's dependency. */

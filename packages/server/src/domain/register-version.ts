@@ -24,6 +24,7 @@ import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
 import { readSpec } from "./job-documents.ts";
 import type { Principal, Team } from "./principals.ts";
 import { type DiskQuotas, requireRoomForTexts } from "./quotas.ts";
+import { noticeVersions } from "./schedule-triggers.ts";
 
 type Input = RouteInput<typeof routes.registerVersion>["body"];
 
@@ -65,8 +66,9 @@ async function register(db: Db, registration: Registration, needs: readonly Need
   await requireRoomForTexts(db, team, textBytesOf(row), quotas);
   await putDependencies(db, id, needs);
   if (job) await linkJob(db, job.id, id, true);
-  const version = writeVersion(numbers);
-  await audit(db, actor, { action: "dataset.register", team, target: `${fullName(reference)}@${version}` }, now);
+  const name = `${fullName(reference)}@${writeVersion(numbers)}`;
+  await noticeVersions(db, [{ datasetId, name }], job?.id ?? null, now);
+  await audit(db, actor, { action: "dataset.register", team, target: name }, now);
   return answerOf(db, id, reference);
 }
 

@@ -4,6 +4,7 @@
  */
 import { type FiringOutcome, isUnfinished } from "@millrace/contract";
 import { getPipeline, type PipelineRow } from "../store/pipelines.ts";
+import { type DueNotice, postponeNotice, takeNotice } from "../store/schedule-notices.ts";
 import { advanceSchedule, lockSchedule, type ScheduleRow, updateSchedule } from "../store/schedules.ts";
 import type { Db } from "../store/store.ts";
 import { teamNameOf } from "../store/teams.ts";
@@ -18,6 +19,8 @@ import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoo
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { type Meant, recordBegun, recordMissed, recordRefused, recordSkip, recordWait } from "./schedule-record.ts";
 import { planTick } from "./schedule-times.ts";
+import { readChain, writeChain } from "./schedule-triggers.ts";
+import { noteSchedule } from "./told-events.ts";
 
 export interface FiringContext {
   readonly keys: KeyRing;
@@ -28,6 +31,16 @@ export interface FiringContext {
 export interface Firing {
   readonly outcome: FiringOutcome;
   readonly team: number;
+}
+
+/** What a run is for. */
+interface Occasion {
+  /** Undefined: the tick that waited. */
+  readonly meant: Meant | undefined;
+  /** What the run is told: of several ticks that it stands for, the newest. */
+  readonly moment: string;
+  /** Where a dataset fires it: the schedules that led to its new version. */
+  readonly ledTo?: readonly number[];
 }
 
 /** Undefined: there is no such tick any more, another server took it, or somebody changed the schedule. */
@@ -47,9 +60,10 @@ export async function fireTick(
   if (!plan.isDue) return { outcome: "missed", team: row.team_id };
   const meant = { tick: first, ticks };
   const obstacle = row.overlap === "allow" ? undefined : await runUnderWay(db, row);
-  if (row.overlap === "wait" && (row.waiting_since || obstacle)) return wait(db, row, meant, obstacle, now);
+  if (row.overlap === "wait" && (row.waiting_since || obstacle))
+    return wait(db, row, { meant, moment: plan.moment }, obstacle, now);
   if (obstacle) return skip(db, row, meant, `the run ${obstacle.name} is still going (overlap is skip).`, now);
-  return run(db, context, row, meant, now);
+  return run(db, context, row, { meant, moment: plan.moment }, now);
 }
 
 /** The tick that waited for the newest run, which has ended. */
@@ -61,7 +75,22 @@ export async function fireWaiting(
 ): Promise<Firing | undefined> {
   const row = await lockSchedule(db, id);
   if (!row?.waiting_since || (await runUnderWay(db, row))) return undefined;
-  return run(db, context, row, undefined, now);
+  return run(db, context, row, { meant: undefined, moment: row.waiting_since }, now);
+}
+
+/** Its dataset has been quiet for long enough. While a run is going the notice waits, unless the two may go side by side. */
+export async function fireTrigger(
+  db: Db,
+  context: FiringContext,
+  due: DueNotice,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, due.schedule_id);
+  if (!row || (row.overlap !== "allow" && (await runUnderWay(db, row)))) return undefined;
+  const notice = await takeNotice(db, due);
+  if (!notice) return undefined;
+  const meant = { tick: notice.due_at, ticks: 1 };
+  return run(db, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) }, now);
 }
 
 async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
@@ -78,23 +107,22 @@ async function skip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now:
 async function wait(
   db: Db,
   row: ScheduleRow,
-  meant: Meant,
+  { meant, moment }: Occasion & { readonly meant: Meant },
   obstacle: PipelineRow | undefined,
   now: number,
 ): Promise<Firing> {
   const { waiting_since: earlier, id, team_id: team } = row;
   if (earlier) return skip(db, row, meant, `the tick of ${earlier} waits already (overlap is wait).`, now);
-  await updateSchedule(db, id, { waiting_since: meant.tick });
+  await updateSchedule(db, id, { waiting_since: moment });
   await recordWait(db, row, meant, `the run ${obstacle?.name} is still going (overlap is wait).`, now);
   return { outcome: "waits", team };
 }
 
-/** Without a tick it is the one that waited. */
 async function run(
   db: Db,
   { keys, quotas }: FiringContext,
   row: ScheduleRow,
-  meant: Meant | undefined,
+  { meant, moment, ledTo }: Occasion,
   now: number,
 ): Promise<Firing> {
   const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
@@ -102,9 +130,17 @@ async function run(
   await requireRoomForDatasets(db, team, quotas);
   if (row.follow === "latest") await followLatest(db, team, row, now);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
-  const pipelineId = await runTemplate(db, keys, template, now);
+  const pipelineId = await runTemplate(db, keys, template, now, {
+    scheduled_at: moment,
+    scheduled_timezone: row.timezone,
+    chain: writeChain([...(ledTo ?? []), row.id]),
+  });
   const started = await getPipeline(db, pipelineId);
-  const fired = { latest_pipeline_id: pipelineId, fired: row.fired + 1, waiting_since: null };
+  const fired = {
+    latest_pipeline_id: pipelineId,
+    fired: row.fired + 1,
+    waiting_since: ledTo ? row.waiting_since : null,
+  };
   await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
   const outcome = started?.status === "FAILED" ? "failed" : "fired";
   await recordBegun(db, row, meant, { outcome, pipelineId, reason: started?.error_message ?? null }, now);
@@ -122,6 +158,22 @@ async function followLatest(db: Db, team: SourceTeam, row: ScheduleRow, now: num
 /** What runs once, and could not, is tried again after so many milliseconds. */
 const patience = 60_000;
 
+/** What a dataset should have fired, and could not. Undefined as for the firing. */
+export async function recordTriggerFailure(
+  db: Db,
+  notice: DueNotice,
+  why: string,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, notice.schedule_id);
+  if (!row || !(await postponeNotice(db, notice, iso(now + patience)))) return undefined;
+  await updateSchedule(db, row.id, { last_error: why });
+  // It is tried every minute: the same reason is one firing.
+  if (why !== row.last_error) await recordRefused(db, row, { tick: notice.due_at, ticks: 1 }, why, now);
+  await auditFailure(db, row, why, now);
+  return { outcome: "failed", team: row.team_id };
+}
+
 /** A tick, or what waited, that could not be fired. The schedule goes on, and says why; undefined as for the firing. */
 export async function recordFailure(
   db: Db,
@@ -136,15 +188,16 @@ export async function recordFailure(
   if (tick ? !(await advanceSchedule(db, id, tick, next ?? null)) : !row.waiting_since) return undefined;
   await updateSchedule(db, id, { waiting_since: null, last_error: why });
   await recordRefused(db, row, tick ? { tick, ticks: 1 } : undefined, why, now);
-  // A schedule that fails at every tick says so once.
-  if (why !== row.last_error)
-    await audit(
-      db,
-      await actorOf(db, row),
-      { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why },
-      now,
-    );
+  await auditFailure(db, row, why, now);
   return { outcome: "failed", team: row.team_id };
+}
+
+/** A schedule that fails at every tick says so once. */
+async function auditFailure(db: Db, row: ScheduleRow, why: string, now: number): Promise<void> {
+  if (why === row.last_error) return;
+  await noteSchedule(db, row, "failure", why, now);
+  const event = { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why };
+  await audit(db, await actorOf(db, row), event, now);
 }
 
 const actorOf = async (db: Db, { user_id, name }: ScheduleRow): Promise<Actor> => ({

@@ -9,6 +9,7 @@ import { countFailure, countSkips, forgetFailures, forgetSkips, type ScheduleRow
 import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
+import { noteSchedule } from "./told-events.ts";
 
 /** The tick that something was meant for, and how many ticks it stands for. */
 export interface Meant {
@@ -23,6 +24,7 @@ const mostReason = 1000;
 export async function recordSkip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<void> {
   await insert(db, row, meant, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
   await countSkips(db, row.id, meant.ticks, reason);
+  await noteSchedule(db, row, "skip", `The tick of ${meant.tick} came to nothing: ${reason}`, now);
 }
 
 /** Ticks that nobody fired in time, and that are not made up for. */
@@ -30,6 +32,7 @@ export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: 
   const reason = `nothing fired at its time: no server ran, its disk was nearly full, or its clock was in doubt (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
   await countSkips(db, row.id, meant.ticks, reason);
+  await noteSchedule(db, row, "skip", `The tick of ${meant.tick} came to nothing: ${reason}`, now);
 }
 
 export const recordWait = (db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number) =>
@@ -51,6 +54,7 @@ export async function recordBegun(
 ): Promise<void> {
   await record(db, row, meant, { outcome, at: iso(now), reason, pipeline_id: pipelineId });
   await forgetSkips(db, row.id);
+  if (outcome === "fired") await noteSchedule(db, row, "fired", null, now);
 }
 
 /** A tick that could not run. Without a tick it is the one that waited. */

@@ -17,8 +17,8 @@ type TimesInput = Pick<
   "start_after" | "cron_expression" | "timezone"
 >;
 
-/** Absent and null leave what is there, an empty text takes it away. */
-export function readTimes(input: TimesInput, present: ScheduleTimes): ScheduleTimes {
+/** Absent and null leave what is there, an empty text takes it away. What a dataset fires needs no time. */
+export function readTimes(input: TimesInput, present: ScheduleTimes, hasTrigger: boolean): ScheduleTimes {
   const read = <T>(text: string | null | undefined, kept: T, none: T, parse: (text: string) => T): T => {
     if (text === null || text === undefined) return kept;
     return text.trim() === "" ? none : parse(text);
@@ -29,14 +29,17 @@ export function readTimes(input: TimesInput, present: ScheduleTimes): ScheduleTi
     start_after: read(input.start_after, present.start_after, null, (text) => readTime(text, timezone, "start_after")),
     cron_expression: read(input.cron_expression, present.cron_expression, null, checkCron),
   };
-  if (!times.start_after && !times.cron_expression)
-    throw invalid("cron_expression", "a cron expression, a start_after, or both: with neither it would never run");
+  if (!times.start_after && !times.cron_expression && !hasTrigger)
+    throw invalid(
+      "cron_expression",
+      "a cron expression, a start_after, or both, or a trigger_dataset: with none it would never run",
+    );
   return times;
 }
 
 /** A time that has passed counts when it stands alone: what is to run once, and is late, runs at once. */
-export function firstRun(times: ScheduleTimes, now: number): string {
-  if (!times.cron_expression && times.start_after) return times.start_after;
+export function firstRun(times: ScheduleTimes, now: number): string | null {
+  if (!times.cron_expression) return times.start_after;
   const first = runAfter(times, now);
   if (first) return first;
   throw invalid("cron_expression", "an expression with a tick after start_after and before the year 3000");

@@ -10,6 +10,7 @@ import {
 } from "@millrace/contract";
 import { firingsOf } from "../store/firings.ts";
 import { deleteTemplate, findPipeline, getPipeline, type PipelineRow } from "../store/pipelines.ts";
+import { dropNotice } from "../store/schedule-notices.ts";
 import {
   deleteSchedule,
   findSchedule,
@@ -37,6 +38,14 @@ import { type Owned, ownersOf } from "./schedule-owners.ts";
 import { setRunsPaused } from "./schedule-pauses.ts";
 import { dropWaiting, firingDocument } from "./schedule-record.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+import {
+  noTrigger,
+  readTrigger,
+  requireNoCircle,
+  type ShownTrigger,
+  shownTriggers,
+  type Trigger,
+} from "./schedule-triggers.ts";
 import type { Signals } from "./signals.ts";
 import { requireRoomForSchedule, type TaskQuotas } from "./task-quotas.ts";
 
@@ -57,7 +66,11 @@ export async function createTeamSchedule(
   now: number,
 ): Promise<PipelineSchedule> {
   const { principal, actor, team } = call;
-  const times = readTimes(input, { start_after: null, cron_expression: null, timezone: "UTC" });
+  const times = readTimes(
+    input,
+    { start_after: null, cron_expression: null, timezone: "UTC" },
+    !!input.trigger_dataset?.trim(),
+  );
   const name = readName(input.schedule_name);
   const row = {
     team_id: team.id,
@@ -76,8 +89,10 @@ export async function createTeamSchedule(
   const schedule = await context.store.write(async (db) => {
     const source = await requirePipeline(db, team, input.pipeline_name);
     await requireRoomForSchedule(db, team, context.quotas);
-    const id = await insertSchedule(db, { ...row, pipeline_id: source.id });
+    const trigger = await readTrigger(db, { team, principal }, input, noTrigger);
+    const id = await insertSchedule(db, { ...row, ...trigger, pipeline_id: source.id });
     if (id === undefined) throw nameTaken(team, name);
+    await requireNoCircle(db, team, { id, name, pipeline_id: source.id, ...trigger });
     const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
     const template = await makeTemplate(db, context.keys, own, id, now);
     await updateSchedule(db, id, { pipeline_id: template });
@@ -109,7 +124,7 @@ function readName(text: string): string {
 const nameTaken = (team: Team, name: string) =>
   new ApiError("wrong_state", `The team ${team.name} has a schedule ${name} already. Choose another name.`);
 
-async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
+export async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
   const pipeline = await findPipeline(db, team.id, name.trim());
   if (pipeline) return pipeline;
   throw new ApiError(
@@ -140,10 +155,13 @@ export async function updateTeamSchedule(
   input: UpdatePipelineScheduleInput,
   now: number,
 ): Promise<PipelineSchedule> {
-  const { actor, team } = call;
+  const { principal, actor, team } = call;
   const schedule = await context.store.write(async (db) => {
     const row = await holdSchedule(db, team, input.schedule_id);
-    const changes = changesOf(row, input, now);
+    const trigger = await readTrigger(db, { team, principal }, input, row);
+    const changes = { ...changesOf(row, input, trigger, now), ...trigger };
+    if (changes.trigger_dataset_id !== row.trigger_dataset_id) await requireNoCircle(db, team, { ...row, ...changes });
+    if (changes.is_paused === 1 || changes.trigger_dataset_id !== row.trigger_dataset_id) await dropNotice(db, row.id);
     if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
       throw nameTaken(team, changes.name);
     await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
@@ -174,8 +192,8 @@ const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipeline
     .join(" ")
     .trimEnd();
 
-function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, now: number) {
-  const times = readTimes(input, row);
+function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger: Trigger, now: number) {
+  const times = readTimes(input, row, trigger.trigger_dataset_id !== null);
   const isPaused = input.pause_pipeline ?? row.is_paused === 1;
   const overlap = input.overlap ?? row.overlap;
   return {
@@ -207,6 +225,7 @@ export async function deleteTeamSchedule(
   await store.write(async (db) => {
     const row = await holdSchedule(db, team, id);
     await deleteSchedule(db, id);
+    await dropNotice(db, id);
     await deleteTemplate(db, row.pipeline_id);
     await audit(db, actor, { action: "schedule.delete", team, target: row.name }, now);
   });
@@ -241,23 +260,24 @@ export async function listTeamSchedules(
   if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
   const rows = await listSchedules(store.db, team.id, after?.name, listPart);
   const owned = await ownersOf(store.db, team.id, rows);
+  const triggers = await shownTriggers(store.db, rows);
   const newer = await newerScripts(
     store.db,
     rows.map(({ pipeline_id }) => pipeline_id),
   );
   return {
-    schedules: rows.map((row) => itemOf(row, owned(row), newer, now)),
+    schedules: rows.map((row) => itemOf(row, { ...owned(row), ...triggers(row) }, newer, now)),
     next: rows.length < listPart ? undefined : rows.at(-1)?.id,
   };
 }
 
 function itemOf(
   row: ScheduleRow,
-  owned: Owned,
+  shown: Owned & ShownTrigger,
   newer: Awaited<ReturnType<typeof newerScripts>>,
   now: number,
 ): PipelineScheduleItem {
-  const { health, reason } = healthOf(row, now, owned.owner_problem);
+  const { health, reason } = healthOf(row, now, shown.owner_problem);
   return {
     id: row.id,
     schedule_name: row.name,
@@ -278,7 +298,7 @@ function itemOf(
     health,
     health_reason: reason,
     skipped: row.skips,
-    ...owned,
+    ...shown,
   };
 }
 
@@ -297,8 +317,9 @@ async function scheduleDocument(
   const template = await documentOf(row.pipeline_id);
   if (!template) return refuseUnknown(team, row.id);
   const owned = await ownersOf(db, team.id, [row]);
+  const triggers = await shownTriggers(db, [row]);
   return {
-    ...itemOf(row, owned(row), await newerScripts(db, [row.pipeline_id]), now),
+    ...itemOf(row, { ...owned(row), ...triggers(row) }, await newerScripts(db, [row.pipeline_id]), now),
     next_runs: runsFrom(row, row.next_run, runsTold),
     firings: (await firingsOf(db, row.id)).map(firingDocument),
     latest_run: await documentOf(row.latest_pipeline_id),

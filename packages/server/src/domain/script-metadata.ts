@@ -1,5 +1,5 @@
 /** Inline script metadata (`# /// script`): fills what a request leaves empty. */
-import { fieldLimits, invalid } from "@millrace/contract";
+import { durationWords, fieldLimits, invalid, readDuration, retryLimits } from "@millrace/contract";
 import { parse } from "smol-toml";
 
 export interface ScriptMetadata {
@@ -7,6 +7,10 @@ export interface ScriptMetadata {
   readonly pythonVersion?: string;
   readonly workers?: number;
   readonly params?: Record<string, string>;
+  /** Times in seconds. */
+  readonly timeout?: number;
+  readonly retries?: number;
+  readonly retryDelay?: number;
 }
 
 const opening = /^# \/\/\/ script[^\S\n]*$/m;
@@ -66,9 +70,36 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
       : {}),
     ...(typeof version === "string" ? { pythonVersion: version } : {}),
     ...(workers === undefined ? {} : { workers: Number(workers) }),
+    ...pickRules(table(table(meta["tools"])["millrace"] ?? table(meta["tool"])["millrace"])),
     ...(params.length > 0 ? { params: Object.fromEntries(params.map(([name, value]) => [name, String(value)])) } : {}),
   };
 }
+
+/** `[tool.millrace]`: how long the script may run, and how often it is tried again. */
+function pickRules(rules: Record<string, unknown>): ScriptMetadata {
+  const { timeout, retries, delay } = retryLimits;
+  const picked = {
+    timeout: rules["timeout"] === undefined ? undefined : readSeconds("timeout", rules["timeout"], timeout),
+    retries: rules["retries"] === undefined ? undefined : readCount(rules["retries"], retries),
+    retryDelay:
+      rules["retry_delay"] === undefined ? undefined : readSeconds("retry_delay", rules["retry_delay"], delay),
+  };
+  return Object.fromEntries(Object.entries(picked).filter(([, value]) => value !== undefined));
+}
+
+/** A number of seconds, or a text such as "10m". */
+function readSeconds(name: string, value: unknown, most: number): number {
+  const seconds = typeof value === "string" ? readDuration(value) : isCount(value) ? value : undefined;
+  if (seconds !== undefined && seconds <= most) return seconds;
+  throw wrong(`${name} as seconds or a text such as "10m", at most ${durationWords(most)}`, String(value));
+}
+
+function readCount(value: unknown, most: number): number {
+  if (isCount(value) && value <= most) return value;
+  throw wrong(`retries as a whole number from 0 to ${most}`, String(value));
+}
+
+const isCount = (value: unknown): value is number => Number.isInteger(value) && Number(value) >= 0;
 
 const table = (value: unknown) =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};

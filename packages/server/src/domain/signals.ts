@@ -41,6 +41,8 @@ export class Signals {
   enqueuing = 0;
   /** An attempt changed, or a cancellation is wanted. */
   readonly observe = new Signal();
+  /** A job waits for a retry. */
+  readonly retries = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
   /** A job has worked with its team's dataset store. */
@@ -49,6 +51,12 @@ export class Signals {
   readonly exports = new Signal();
   /** A schedule was created or changed. */
   readonly schedules = new Signal();
+  /** A dataset that fires schedules may have been quiet for long enough. */
+  readonly triggers = new Signal();
+  /** A backfill was created, or goes on. */
+  readonly backfills = new Signal();
+  /** Something is to be told at once: a test, a redelivery, a receiver that is enabled again. */
+  readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
 
   jobChanged(id: string): void {

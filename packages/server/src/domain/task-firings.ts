@@ -16,7 +16,7 @@ import { usesLibrary } from "./library.ts";
 import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
 import { noteAbsence, taskOwner } from "./task-owners.ts";
 import { taskTimes } from "./tasks.ts";
-import { nextTick } from "./ticks.ts";
+import { newestTicks, nextTick } from "./ticks.ts";
 
 export interface TaskFiringContext {
   readonly keys: KeyRing;
@@ -43,7 +43,7 @@ export async function fireTaskTick(
   if (held?.next_run !== tick) return undefined;
   const task = await getShortJob(db, id);
   if (!task) return undefined;
-  const { cron_expression: cron, timezone } = taskTimes(task);
+  const { cron_expression: cron, start_after, timezone } = taskTimes(task);
   const next = cron ? nextTick(cron, timezone, now) : undefined;
   const owner = await taskOwner(db, task, held);
   const why = owner.absent ?? (await refusal(db, task.team_id, id, quotas));
@@ -57,7 +57,10 @@ export async function fireTaskTick(
   const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
   if (!taken) return undefined;
   await noteAbsence(db, task, owner, now);
-  await fireTask(db, keys, owner.original, now);
+  // Of several ticks that one job stands for, the newest; what fires once may have been put off.
+  const [newest] = cron ? newestTicks(cron, timezone, { from: Date.parse(tick), to: now }, 1) : [];
+  const scheduled_at = newest === undefined ? ((cron ? null : start_after) ?? tick) : iso(newest);
+  await fireTask(db, keys, owner.original, { scheduled_at, scheduled_timezone: timezone }, now);
   if (next === undefined)
     await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
   return { outcome: "fired" };

@@ -78,7 +78,7 @@ export async function updateTeamTask(
     // Held before it is read: it must not fire by what it was a moment ago.
     await lockTask(db, id);
     const row = (await findTask(db, team.id, id)) ?? refuseUnknown(team, id);
-    const times = readTimes(input, taskTimes(row));
+    const times = readTimes(input, taskTimes(row), false);
     const name = input.name == null ? row.name : input.name.trim() || null;
     const spec = JSON.stringify({ ...readSpec(row), ...times, name });
     const changed = { ...row, name, spec, next_run: nextRunOf(row, times, input.is_paused, now) };

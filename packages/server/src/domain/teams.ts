@@ -2,7 +2,7 @@
 import { ApiError, type RouteInput, type routes, type Team as TeamDocument } from "@millrace/contract";
 import { insertMembership } from "../store/memberships.ts";
 import type { Db, Store } from "../store/store.ts";
-import { findTeam, insertTeam, listTeams, type TeamQuotas, updateTeam } from "../store/teams.ts";
+import { findTeam, insertTeam, listTeams, type TeamQuotas, type TeamRetries, updateTeam } from "../store/teams.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
 import { checkLibraryVersion } from "./library.ts";
@@ -71,6 +71,14 @@ function quotas(input: Pick<NewTeam, keyof TeamQuotas>): Partial<TeamQuotas> {
   );
 }
 
+/** Zero is nothing of the team's own. */
+function retries({ job_timeout, job_retries, job_retry_delay }: Pick<TeamChanges, keyof TeamRetries>) {
+  const all = { job_timeout, job_retries, job_retry_delay };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (typeof value === "number" ? [[name, value || null]] : [])),
+  ) as Partial<TeamRetries>;
+}
+
 const nameTaken = (name: string) =>
   new ApiError("wrong_state", `There is a team ${name} already. Choose another name.`);
 
@@ -89,7 +97,7 @@ export async function changeTeam(
   const { library_version: library } = input;
   const version =
     typeof library === "string" ? { library_version: checkLibraryVersion("library_version", library) || null } : {};
-  const changes = { ...name, ...version, ...share };
+  const changes = { ...name, ...version, ...retries(input), ...share };
   return store.write(async (db) => {
     if (input.name && input.name !== team.name && (await findTeam(db, input.name))) throw nameTaken(input.name);
     if (Object.keys(changes).length > 0) {

@@ -24,6 +24,7 @@ import { type Call, changePipeline } from "./pipelines.ts";
 import { requirePerson } from "./principals.ts";
 import { requireRoomForTexts } from "./quotas.ts";
 import { allInNameOf } from "./run-as.ts";
+import { momentOfPipeline } from "./scheduled-moments.ts";
 
 /** A run, the job that it repeats, and how it stands. */
 export interface Repeated {
@@ -52,7 +53,8 @@ export function updateSettings(
     if (input.environment != null || input.credentials_names != null)
       await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
     requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
-    const frame = { pipelineId: pipeline.id, settings, variables: parseEnvironment(environment) };
+    const variables = parseEnvironment(environment);
+    const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
     let added = 0;
     for (const one of repeated) added += await rewriteDraft(db, context, one, frame);
     await requireRoomForTexts(db, call.team, added, context.quotas);
@@ -122,6 +124,9 @@ async function readChanges(
     files,
     credentials_names,
     reuse_listings: input.reuse_listings ?? before.reuse_listings,
+    timeout: input.timeout ?? before.timeout,
+    retries: input.retries ?? before.retries,
+    retry_delay: input.retry_delay ?? before.retry_delay,
   };
 }
 
@@ -167,7 +172,7 @@ function requireShortDrafts(repeated: readonly Repeated[], added: number): void 
   throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
 }
 
-/** What a run executes or is given beside its script. A version of Python, workers and a priority are numbers: they bring nothing. */
+/** What a run executes or is given beside its script. A version of Python, workers, a priority, limits are numbers: they bring nothing. */
 const bringsCode = (input: UpdatePipelineSettingsInput) =>
   [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
     (value) => value != null,
@@ -201,7 +206,8 @@ async function rewriteDraft(
   const { created_job_id: id, status } = run;
   if (id === null || !(status === "PENDING" || isWaiting(status))) return 0;
   const draft = await getShortJob(db, id);
-  if (!draft) return 0;
+  // One that waits for a retry has begun: what its log must not show stays as it is.
+  if (!draft || draft.retried > 0) return 0;
   const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
   const { priority, slots } = queueRow(draft, spec);
   if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return 0;

@@ -127,6 +127,8 @@ export interface Engine {
    * `elsewhere`: bytes that it has put on disk outside its folders.
    */
   watch(key: string, elsewhere: number): Promise<void>;
+  /** Milliseconds since an attempt began, by a clock that nobody sets; undefined: it has not begun, or is over. */
+  age(key: string): Promise<number | undefined>;
   /** Ends an attempt for a reason that its owner is told. */
   end(key: string, why: string): Promise<void>;
   /** The samples so far, oldest first. */

@@ -6,6 +6,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, t
 import type { Logger } from "pino";
 import type { Config } from "../config.ts";
 import { auditRoutes } from "./audit.ts";
+import { backfillRoutes } from "./backfills.ts";
 import { BodiesUnderWay } from "./bodies-under-way.ts";
 import { clusterRoutes } from "./clusters.ts";
 import { tooLate } from "./connections.ts";
@@ -27,6 +28,7 @@ import { logSocket } from "./log-socket.ts";
 import { logRoutes } from "./logs.ts";
 import { membershipRoutes } from "./memberships.ts";
 import { metricsRoute } from "./metrics.ts";
+import { notificationRoutes } from "./notifications.ts";
 import { accountPages } from "./pages/account.ts";
 import { deviceLoginPages } from "./pages/device-login.ts";
 import { readForms } from "./pages/forms.ts";
@@ -50,6 +52,7 @@ import { teamRoutes } from "./teams.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { dropRest } from "./unread-bodies.ts";
 import { userRoutes } from "./users.ts";
+import { webhookRoutes } from "./webhooks.ts";
 
 /** `onRoute` hears of every registration: for the test that walks them. */
 export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandler): Promise<FastifyInstance> {
@@ -95,6 +98,9 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   credentialsRoutes(app, context);
   scheduleRoutes(app, context);
   taskRoutes(app, context);
+  backfillRoutes(app, context);
+  webhookRoutes(app, context);
+  notificationRoutes(app, context);
   deviceLoginRoutes(app, context);
   profileRoutes(app, context);
   tokenRoutes(app, context);

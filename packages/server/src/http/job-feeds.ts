@@ -2,8 +2,8 @@
 import { isSettled } from "@millrace/contract";
 import { Signal } from "../domain/signals.ts";
 import { openJobLog } from "../job-log.ts";
+import type { GrowingLog } from "../logs/joined-log.ts";
 import { KeptFrames, LogFrames } from "../logs/log-frames.ts";
-import type { MaskedLog } from "../logs/masked-log.ts";
 import { getJobState, getJobStates, type JobState } from "../store/jobs.ts";
 import { isUnavailable } from "../store/unavailable.ts";
 import type { HttpContext } from "./context.ts";
@@ -59,7 +59,8 @@ export class JobFeeds {
 
 interface OpenedLog {
   readonly attempt: number;
-  readonly log: MaskedLog;
+  readonly retried: number;
+  readonly log: GrowingLog;
   readonly frames: LogFrames;
   size: number;
 }
@@ -72,7 +73,7 @@ class JobFeed {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
-  /** One for each attempt; the last is the present one. Those before may still be read from. */
+  /** One for each attempt, and for each that failed with its end; the last is the present one. Those before may still be read from. */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();
   #followers = 0;
@@ -149,7 +150,7 @@ class JobFeed {
   async #lookAgain(): Promise<boolean> {
     const job = await this.#untilReachable(() => this.#states.of(this.#jobId));
     const wanted = this.#withLog && job && job.attempt > 0 && !job.log_removed_at;
-    const opened = wanted ? await this.#open(job.attempt) : undefined;
+    const opened = wanted ? await this.#open(job) : undefined;
     if (opened && job && isSettled(job.status)) opened.log.end();
     const hasGrown = opened !== undefined && (await measure(opened));
     const before = this.#look;
@@ -176,9 +177,10 @@ class JobFeed {
     }
   }
 
-  async #open(attempt: number): Promise<OpenedLog> {
+  /** Where an attempt follows another, the log goes on: what was sent of it stays where it was. */
+  async #open({ attempt, retried }: JobState): Promise<OpenedLog> {
     const known = this.#logs.at(-1);
-    if (known?.attempt === attempt) return known;
+    if (known?.attempt === attempt && known.retried === retried) return known;
     const { log } = await this.#untilReachable(() => openJobLog(this.#context, this.#jobId));
     const { logBytesRead } = this.#context.metrics;
     const read = async (offset: number, length: number) => {
@@ -187,7 +189,7 @@ class JobFeed {
       return bytes;
     };
     const frames = new LogFrames({ read }, this.#kept);
-    const opened = { attempt, log, frames, size: 0 };
+    const opened = { attempt, retried, log, frames, size: 0 };
     this.#logs.push(opened);
     return opened;
   }

@@ -1,7 +1,8 @@
 /** Jobs over HTTP. */
-import { invalid, routes } from "@millrace/contract";
+import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../domain/jobs.ts";
+import { readAttempts } from "../domain/retries.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { getJobState } from "../store/jobs.ts";
 import type { HttpContext } from "./context.ts";
@@ -36,6 +37,14 @@ export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
       peak_memory_bytes: samples.length > 0 ? Math.max(...memory) : null,
       cpu_seconds: samples.at(-1)?.cpu_seconds ?? null,
     };
+  });
+
+  register(app, context, routes.getJobAttempts, async ({ team, params }) => {
+    const id = params.job_id.toLowerCase();
+    await requireTeamJob(context, team, id);
+    const found = await readAttempts(context.store.db, id);
+    if (!found) throw new ApiError("not_found", `There is no job ${id}.`);
+    return found;
   });
 
   register(app, context, routes.cancelJob, async ({ actor, team, params }) => ({

@@ -159,7 +159,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
       const status = { job: { id: call.jobId, status: job.status } };
       if (job.status !== shown && !settled) await follower.send(status);
       shown = job.status;
-      // A new attempt follows one that never began and has written nothing, so the offset holds.
+      // The log of a new attempt follows those before it, so the offset holds.
       if (!call.statusesOnly && now.frames)
         offset = await sendLog(following.turns, follower, now.frames, offset, settled, abort);
       if (settled) return await follower.send(status);

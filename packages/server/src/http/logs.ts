@@ -4,7 +4,7 @@ import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireTeamJob } from "../domain/jobs.ts";
 import type { LogSource } from "../engines/engine.ts";
-import { openJobLog } from "../job-log.ts";
+import { openAttemptLog, openJobLog } from "../job-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
@@ -13,7 +13,10 @@ export function logRoutes(app: FastifyInstance, context: HttpContext): void {
   register(app, context, routes.getJobLogs, async ({ team, params, query, request, reply }) => {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
-    const { log: source, ended } = await openJobLog(context, id);
+    const { attempt } = query;
+    const { log: source, ended } = await (attempt === undefined
+      ? openJobLog(context, id)
+      : openAttemptLog(context, id, attempt));
     const asJson = query.format ? query.format === "json" : (request.headers.accept ?? "").includes("application/json");
     if (!asJson) return sendLog(request, reply, source);
     try {

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { iso } from "../domain/clock.ts";
 import { homeOf } from "../domain/dataset-names.ts";
-import { decryptEnvironment, encryptJobSecrets } from "../domain/encryption.ts";
+import { decryptEnvironment, decryptJobSecrets, encryptJobSecrets } from "../domain/encryption.ts";
 import { endJob } from "../domain/end-job.ts";
 import { parseEnvironment } from "../domain/environment-text.ts";
 import { filesOfJob } from "../domain/files.ts";
@@ -13,9 +13,12 @@ import { usesLibrary, withLibrary } from "../domain/library.ts";
 import { secretsOfEnvironment } from "../domain/log-secrets.ts";
 import { absentCreator } from "../domain/pipeline-sources.ts";
 import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
+import { rulesOf } from "../domain/retries.ts";
+import { momentTold } from "../domain/scheduled-moments.ts";
 import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
 import { busySlots, openAttempt } from "../store/attempts.ts";
 import { activeClusters, type ClusterRow } from "../store/clusters.ts";
+import { endedAttempts } from "../store/ended-attempts.ts";
 import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout, waitingSince } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
@@ -49,7 +52,7 @@ const overtakings = 4;
 /** How many jobs that do not fit are looked past for one that does. */
 const lookAhead = 16;
 /** An engine that cannot take a job is asked this often. */
-const maxAttempts = 5;
+const maxStarts = 5;
 
 export function dispatchJobs(context: DispatchContext): Loop {
   const announce = waitingAnnouncer(context);
@@ -179,7 +182,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   if (absent !== undefined) return refuse(`It could not begin: ${absent}`);
   const credentials = await credentialsOf(db, context, job);
   if (credentials instanceof CredentialsUnavailable) return refuse(credentials.message);
-  const secrets = await encryptSecrets(db, context, id, credentials.secrets);
+  const secrets = await encryptSecrets(db, context, id, [...secretsBefore(context, job), ...credentials.secrets]);
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
     id,
@@ -199,6 +202,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
     boot_id: context.bootId,
     created_at: now,
     signalled_at: null,
+    timeout: (await rulesOf(db, job)).timeout || null,
   });
   return { job: { ...job, ...changes, status: "INIT" }, credentials };
 }
@@ -214,9 +218,13 @@ async function credentialsOf(db: Db, { keys }: DispatchContext, job: JobRow) {
   }
 }
 
+/** Of attempts before this one: their logs are part of the job's, whatever it is given now. */
+const secretsBefore = ({ keys }: DispatchContext, { id, retried, secrets }: JobRow): string[] =>
+  retried === 0 || secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
+
 /** Kept with the job: its log must not show them, whatever becomes of the credentials later. */
 const encryptSecrets = async (db: Db, { keys }: DispatchContext, id: string, values: readonly string[]) =>
-  encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify(values));
+  encryptJobSecrets(db, keys, id, values.length === 0 ? "" : JSON.stringify([...new Set(values)]));
 
 /**
  * Jobs that wait say so, a few times a second: each job once, found by the order of ids, so that a long queue costs
@@ -244,15 +252,22 @@ async function submit(context: DispatchContext, claimed: Claimed): Promise<void>
   try {
     await engine.submit(await specOf(context, claimed, key));
   } catch (error) {
-    if (error instanceof CannotStart) return failAttempt(context, job, error.message);
+    if (error instanceof CannotStart) return failAttempt(context, job, error.message, true);
     log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not take the job");
     if (!(await engine.withdraw(key))) return;
     await engine.cleanup(key).catch(() => {});
     // What is wrong may pass: too many open files, a full disk.
-    await sleep(100 * 2 ** Math.min(job.attempt, maxAttempts));
-    if (job.attempt < maxAttempts || isPassing(error)) return requeueAttempt(context, job);
+    const starts = await startsOf(context, job);
+    await sleep(100 * 2 ** Math.min(starts, maxStarts));
+    if (starts < maxStarts || isPassing(error)) return requeueAttempt(context, job);
     await failAttempt(context, job, `The job could not be started: ${(error as Error).message}`);
   }
+}
+
+/** How often it was handed over since its last attempt that ran. */
+async function startsOf({ store }: DispatchContext, { id, attempt, retried }: JobRow): Promise<number> {
+  const ran = retried === 0 ? undefined : (await endedAttempts(store.db, id)).at(-1);
+  return attempt - (ran?.attempt ?? 0);
 }
 
 async function specOf(context: DispatchContext, claimed: Claimed, key: string): Promise<JobSpec> {
@@ -266,6 +281,7 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
   const uses = usesLibrary(spec);
   const { library_version, username } = await whoseStore(context.store.db, job, uses);
   const own = ownEnvironment(context, job);
+  const told = momentTold(spec);
   return {
     key,
     jobId: job.id,
@@ -274,8 +290,8 @@ async function specOf(context: DispatchContext, claimed: Claimed, key: string): 
     name: job.name,
     query: spec.query,
     queryType: spec.query_type,
-    environment: await environmentOf(context, claimed, own.variables),
-    params: spec.params,
+    environment: { ...(await environmentOf(context, claimed, own.variables)), ...told.variables },
+    params: { ...spec.params, ...told.params },
     pythonVersion: spec.python_version,
     requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
     repository: spec.repository,

@@ -6,6 +6,7 @@ import { endJob } from "../domain/end-job.ts";
 import type { Collected } from "../domain/found-versions.ts";
 import { queueRow } from "../domain/job-queue.ts";
 import { recordCollected } from "../domain/record-versions.ts";
+import { type Failure, planRetry } from "../domain/retries.ts";
 import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
 import { getJob, type JobRow, moveJob, statesBefore } from "../store/jobs.ts";
 import { enqueue } from "../store/queue.ts";
@@ -30,6 +31,10 @@ export interface Result {
   readonly signalled: boolean;
   /** Others may begin with its end. */
   readonly inPipeline?: boolean;
+  /** No other attempt would fare better. */
+  readonly isLast?: boolean;
+  /** Added to the reason where no other attempt follows. */
+  readonly lastWords?: string;
   readonly changes: Updateable<Tables["jobs"]>;
   /** What it did to its team's datasets; absent: it did not work with them. */
   readonly collected?: Omit<Collected, "metrics"> & { readonly teamId: number };
@@ -43,7 +48,7 @@ export async function acceptResults(context: EndContext, results: readonly Resul
   const { store, signals } = context;
   let accepted = results;
   const writing = store.write(async (db) => {
-    const ends: (JobEnd | undefined)[] = [];
+    const ends: (JobEnd | Retried | undefined)[] = [];
     for (const result of results) ends.push(await acceptResult(db, context, result));
     return ends;
   });
@@ -58,7 +63,8 @@ export async function acceptResults(context: EndContext, results: readonly Resul
     });
     for (const [index, end] of (await writing).entries()) {
       const { fence, changes } = results[index] as Result;
-      if (end) announce(context, fence, changes.exit_code, end);
+      if (end?.status === "QUEUED") announceRetry(context, fence, end);
+      else if (end) announce(context, fence, changes.exit_code, end);
     }
   } catch (error) {
     if (results.length === 1 || isUnavailable(error)) throw error;
@@ -85,9 +91,22 @@ async function acceptOneByOne(context: EndContext, results: readonly Result[]): 
 
 /** What became of a job. */
 interface JobEnd {
-  readonly status: JobStatus;
+  readonly status: Exclude<JobStatus, "QUEUED">;
   readonly team: string;
   readonly seconds: number;
+}
+
+/** It is tried again. */
+interface Retried {
+  readonly status: "QUEUED";
+  readonly team: string;
+}
+
+function announceRetry({ log, signals, metrics }: EndContext, { id, attempt }: Fence, { team }: Retried): void {
+  metrics.jobsRetried.add({ team });
+  log.info({ job: id, attempt }, "an attempt failed; the job is tried again");
+  signals.jobChanged(id);
+  signals.retries.wake();
 }
 
 function announce(
@@ -105,11 +124,11 @@ function announce(
 /** Tells of an end that was accepted by a commit whose answer was lost. */
 export async function announceFound(context: EndContext, fence: Fence): Promise<void> {
   const job = await getJob(context.store.db, fence.id);
-  if (!job || job.attempt !== fence.attempt || job.finished_at === null) return;
+  if (!job || job.attempt !== fence.attempt || job.finished_at === null || job.status === "QUEUED") return;
   announce(context, fence, job.exit_code, endOf(job.status, job, job.finished_at));
 }
 
-function endOf(status: JobStatus, job: JobRow | undefined, finishedAt: string | null | undefined): JobEnd {
+function endOf(status: JobEnd["status"], job: JobRow | undefined, finishedAt: string | null | undefined): JobEnd {
   const ran = Date.parse(finishedAt ?? "") - Date.parse(job?.started_at ?? "");
   return { status, team: String(job?.team_id ?? 0), seconds: Math.max(0, ran || 0) / 1000 };
 }
@@ -118,17 +137,27 @@ function endOf(status: JobStatus, job: JobRow | undefined, finishedAt: string | 
 async function acceptResult(
   db: Db,
   { clock }: EndContext,
-  { fence, status, signalled, changes, collected }: Result,
-): Promise<JobEnd | undefined> {
+  { fence, status, signalled, isLast = false, lastWords, changes, collected }: Result,
+): Promise<JobEnd | Retried | undefined> {
   if (!(await closeAttempt(db, fence.id, fence.attempt))) return undefined;
   const refused = collected ? await recordCollected(db, fence.id, collected, iso(clock.now())) : [];
   const job = await getJob(db, fence.id);
   const to = job?.status === "CANCELING" && signalled ? "CANCELED" : status;
   const errors = to === "CANCELED" ? { error_message: null, error_stack: null } : {};
   const all = { finished_at: iso(clock.now()), ...changes, ...noteRefused(refused, changes), ...errors };
+  if (to === "FAILED" && !isLast && job && (await planRetry(db, job, failureOf(all), clock.now())))
+    return { status: "QUEUED", team: String(job.team_id) };
+  if (to === "FAILED" && lastWords) all.error_message = [all.error_message, lastWords].filter(Boolean).join(" ");
   await endJob(db, { id: fence.id, from: statesBefore(to), to, fence: fence.attempt, changes: all }, clock.now());
   return endOf(to, job, all.finished_at);
 }
+
+const failureOf = ({ exit_code, error_message, error_stack, finished_at }: Result["changes"]): Failure => ({
+  exit_code: exit_code ?? null,
+  error_message: error_message ?? null,
+  error_stack: error_stack ?? null,
+  finished_at: finished_at ?? null,
+});
 
 /** Said on the job: its versions are in the team's store, and not where people look. */
 function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
@@ -137,8 +166,9 @@ function noteRefused(refused: readonly string[], { error_message }: Result["chan
   return { error_message: error_message ? `${error_message} ${why}` : why };
 }
 
-export async function failAttempt(context: EndContext, fence: Fence, message: string): Promise<void> {
-  await acceptResults(context, [{ fence, status: "FAILED", signalled: true, changes: { error_message: message } }]);
+export async function failAttempt(context: EndContext, fence: Fence, message: string, isLast = false): Promise<void> {
+  const changes = { error_message: message };
+  await acceptResults(context, [{ fence, status: "FAILED", signalled: true, isLast, changes }]);
 }
 
 /** An attempt that was withdrawn before it began: the job waits again, with the next number, or is canceled. */

@@ -2,7 +2,7 @@
 import type { QueryType } from "@millrace/contract";
 import type { Disk } from "../disk.ts";
 import type { Exit } from "../engines/engine.ts";
-import { type JobLogContext, openJobLog } from "../job-log.ts";
+import { type JobLogContext, openNewestLog } from "../job-log.ts";
 import { plainText } from "../reasons/log-lines.ts";
 import { type Reason, reasonOf, type Tail } from "../reasons/reason.ts";
 
@@ -36,7 +36,7 @@ export async function describeFailure(
 }
 
 async function logTail(context: JobLogContext, jobId: string, bytes: number): Promise<Tail> {
-  const { log } = await openJobLog(context, jobId);
+  const { log } = await openNewestLog(context, jobId);
   log.end();
   try {
     const start = Math.max(0, (await log.size()) - bytes);

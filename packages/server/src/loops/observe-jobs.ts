@@ -4,6 +4,7 @@ import { isDiskFull } from "../disk.ts";
 import { hasPassed, iso } from "../domain/clock.ts";
 import { withNamesakes } from "../domain/dataset-namesakes.ts";
 import { readSpec } from "../domain/job-documents.ts";
+import { overTime } from "../domain/retries.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
 import { maskMetrics } from "../job-log.ts";
 import { describeExit } from "../reasons/exits.ts";
@@ -197,20 +198,28 @@ async function resultOf(context: ObserveContext, { attempt, observation }: Ended
   const signalled = attempt.signalled_at !== null;
   const base = { fence: fenceOf(attempt), signalled, inPipeline: attempt.pipeline_id !== null };
   if (observation.state === "LOST") {
-    const error_message = `The job was lost: ${observation.why}. It was not run again; rerun it if that is safe.`;
-    return { ...base, status: "FAILED", changes: { steps, error_message } };
+    const error_message = `The job was lost: ${observation.why}.`;
+    const lastWords = "It was not run again; rerun it if that is safe.";
+    return { ...base, status: "FAILED", lastWords, changes: { steps, error_message } };
   }
   const { exit } = observation;
-  const told = await whatItSaid(context, attempt.job_id, observation).catch((error) => {
+  const overLimit = limitOf(attempt, observation);
+  const told = await whatItSaid(context, attempt.job_id, { ...observation, overLimit }).catch((error) => {
     if (isUnavailable(error)) throw error;
     // Without its secrets in hand nothing of what a job said can be shown; its end stands all the same.
     context.log.error({ err: error, job: attempt.job_id }, "what the job said of itself cannot be read");
-    const why = observation.overLimit ?? (exit.code === 0 ? null : describeExit(exit.code));
+    const why = overLimit ?? (exit.code === 0 ? null : describeExit(exit.code));
     return why === null ? {} : { error_message: why };
   });
   const changes = { steps, exit_code: exit.code, finished_at: iso(exit.finishedAt), ...told };
-  const good = exit.code === 0 && observation.overLimit === null;
+  const good = exit.code === 0 && overLimit === null;
   return { ...base, status: good ? "COMPLETE" : "FAILED", changes };
+}
+
+/** A script that came to its end by itself, in the moment in which its time was over, has done its work. */
+function limitOf({ timeout }: OpenAttempt, { exit, overLimit }: Observation & { state: "EXITED" }): string | null {
+  const isTime = timeout !== null && overLimit === overTime(timeout);
+  return isTime && exit.code === 0 ? null : overLimit;
 }
 
 /** Metrics, and the reason of a failure, without secrets. */

@@ -1,4 +1,4 @@
-/** Removes what is older than its time: logs, long texts, idempotency keys, audit rows, invitations. A little at a time. */
+/** Removes what is older than its time: logs, long texts, idempotency keys, audit rows, invitations, deliveries. A little at a time. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
@@ -6,10 +6,12 @@ import { type Clock, day, iso } from "../domain/clock.ts";
 import { jobIdAt } from "../domain/job-ids.ts";
 import { attemptKey } from "../engines/engine.ts";
 import { deleteAuditBefore } from "../store/audit.ts";
+import { deleteDeliveriesBefore } from "../store/deliveries.ts";
 import { deleteKeysBefore } from "../store/idempotency-keys.ts";
 import { deleteSettledInvitations } from "../store/invitations.ts";
 import { jobsWithOldLogs, markLogsRemoved } from "../store/jobs.ts";
 import { settleOldTexts } from "../store/old-texts.ts";
+import { deleteFailingBefore } from "../store/outbox.ts";
 import type { Db, Store } from "../store/store.ts";
 import { beforeAll, removeUnused, textsAfter } from "../store/texts.ts";
 
@@ -22,6 +24,7 @@ export interface RetentionContext {
   /** Days; 0 keeps for ever. */
   readonly logDays: number;
   readonly auditDays: number;
+  readonly deliveryDays: number;
 }
 
 /** Rows in one write, so that none is long. */
@@ -30,8 +33,10 @@ const batch = 500;
 const textsAtOnce = 20;
 const keyDays = 7;
 const invitationDays = 30;
+/** What has not succeeded for so long is given up on: a later success is no recovery any more. */
+const failingDays = 365;
 
-export async function removeOldRows({ store, clock, auditDays }: RetentionContext): Promise<void> {
+export async function removeOldRows({ store, clock, auditDays, deliveryDays }: RetentionContext): Promise<void> {
   const now = clock.now();
   const removeAll = async (remove: (db: Db) => Promise<number>) => {
     while ((await store.write(remove)) === batch) {
@@ -40,6 +45,8 @@ export async function removeOldRows({ store, clock, auditDays }: RetentionContex
   };
   await removeAll((db) => deleteKeysBefore(db, jobIdAt(now - keyDays * day), batch));
   await removeAll((db) => deleteSettledInvitations(db, iso(now - invitationDays * day), batch));
+  await removeAll((db) => deleteDeliveriesBefore(db, iso(now - deliveryDays * day), batch));
+  await removeAll((db) => deleteFailingBefore(db, iso(now - failingDays * day), batch));
   if (auditDays > 0) await removeAll((db) => deleteAuditBefore(db, iso(now - auditDays * day), batch));
 }
 

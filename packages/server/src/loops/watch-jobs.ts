@@ -1,7 +1,8 @@
 /** Watches what running jobs use: takes samples, and ends those that go over a limit. */
+import { overTime } from "../domain/retries.ts";
 import { Signal } from "../domain/signals.ts";
-import { attemptKey } from "../engines/engine.ts";
-import { openAttempts } from "../store/attempts.ts";
+import { attemptKey, type Engine } from "../engines/engine.ts";
+import { type OpenAttempt, openAttempts } from "../store/attempts.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { type StoreMeasures, worksWithStore } from "./measure-stores.ts";
 
@@ -22,13 +23,26 @@ export function watchJobs(context: WatchContext): Loop {
           .measureIfDue(team)
           .catch((error) => log.warn({ err: error, team }, "the team's store was not measured"));
       await Promise.all(
-        open.map(async ({ job_id, attempt, store_bytes }) => {
-          const key = attemptKey(job_id, attempt);
+        open.map(async (attempt) => {
+          const key = keyOf(attempt);
           await engine
-            .watch(key, store_bytes)
+            .watch(key, attempt.store_bytes)
             .catch((error) => log.warn({ err: error, attempt: key }, "the job was not sampled"));
+          await endInTime(engine, attempt).catch((error) =>
+            log.warn({ err: error, attempt: key }, "the job's time was not looked at"),
+          );
         }),
       );
     },
   };
+}
+
+const keyOf = ({ job_id, attempt }: OpenAttempt) => attemptKey(job_id, attempt);
+
+/** The limit is in the store and the age is the engine's to tell: both hold over a restart, and whatever is set. */
+async function endInTime(engine: Engine, attempt: OpenAttempt): Promise<void> {
+  const { timeout, status } = attempt;
+  if (timeout === null || status === "CANCELING") return;
+  const age = await engine.age(keyOf(attempt));
+  if (age !== undefined && age > timeout * 1000) await engine.end(keyOf(attempt), overTime(timeout));
 }

@@ -10,6 +10,10 @@ const runBounds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600, 14_400, 86_400];
 export class ServerMetrics {
   /** By the id of the team; it becomes the name when somebody asks. */
   readonly jobsEnded = new Counter("millrace_jobs_ended_total", "Jobs that ended since the server started.");
+  readonly jobsRetried = new Counter(
+    "millrace_jobs_retried_total",
+    "Attempts of jobs that failed and that another one followed, since the server started.",
+  );
   readonly ticksSkipped = new Counter(
     "millrace_task_ticks_skipped_total",
     "Ticks of tasks that fired no job, since a quota of the team was used up.",
@@ -47,6 +51,7 @@ export class ServerMetrics {
   families(): Family[] {
     const series = [
       this.jobsEnded,
+      this.jobsRetried,
       this.ticksSkipped,
       this.scheduleTicks,
       this.dispatch,

@@ -8,6 +8,7 @@ export const encryptedPlaces = [
   { table: "jobs", column: "secrets" },
   { table: "credentials", column: "secret" },
   { table: "pipelines", column: "environment" },
+  { table: "receivers", column: "secret" },
 ] as const;
 
 export type EncryptedPlace = (typeof encryptedPlaces)[number];

@@ -11,6 +11,7 @@ import {
   type TextRefs,
   wholeSpec,
 } from "./job-texts.ts";
+import { heardJob, noteJobs } from "./outbox.ts";
 import { eachPart, parts } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
@@ -39,6 +40,7 @@ const shown = [
   "exit_code",
   "steps",
   "pipeline_id",
+  "retried",
 ] as const;
 
 /** For a list. Null: too long for one. */
@@ -80,12 +82,10 @@ export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 /** Returns the bytes of texts that the store did not have yet. */
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
   const all = jobs.map(({ texts, ...job }) => ({ job, split: splitSpec(job.spec, texts) }));
-  await eachPart(all, (part) =>
-    db
-      .insertInto("jobs")
-      .values(part.map(({ job, split }) => ({ ...job, ...split.listed, texts_settled_at: null })))
-      .execute(),
-  );
+  await eachPart(all, async (part) => {
+    const rows = part.map(({ job, split }) => ({ ...job, ...split.listed, texts_settled_at: null }));
+    await noteJobs(db, await db.insertInto("jobs").values(rows).returning(heardJob).execute());
+  });
   return putJobTexts(db, all);
 }
 
@@ -116,7 +116,10 @@ export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefi
   (await getShortJobs(db, [id]))[0];
 
 const stateById = prepared<{ id: string }>()((db, value) =>
-  db.selectFrom("jobs").select(["team_id", "status", "attempt", "log_removed_at"]).where("id", "=", value("id")),
+  db
+    .selectFrom("jobs")
+    .select(["team_id", "status", "attempt", "retried", "log_removed_at"])
+    .where("id", "=", value("id")),
 );
 /** Only where a job stands: for whoever asks often. */
 export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
@@ -126,7 +129,7 @@ export type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
 export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<string, JobState>> {
   const rows = await db
     .selectFrom("jobs")
-    .select(["id", "team_id", "status", "attempt", "log_removed_at"])
+    .select(["id", "team_id", "status", "attempt", "retried", "log_removed_at"])
     .where("id", "in", ids)
     .execute();
   return new Map(rows.map(({ id, ...state }) => [id, state]));
@@ -135,7 +138,7 @@ export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<
 const secretsById = prepared<{ id: string }>()((db, value) =>
   db
     .selectFrom("jobs")
-    .select(["id", "status", "attempt", "environment", "secrets", "log_removed_at"])
+    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at"])
     .where("id", "=", value("id")),
 );
 /** What a job was given that its log must not show, encrypted. */
@@ -162,12 +165,17 @@ export interface Move {
 
 /** The way in which a job changes its state (markQueued, markBegun and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
 export async function moveJob(db: Db, move: Move): Promise<boolean> {
-  return (await moving(db, move).executeTakeFirst()).numUpdatedRows === 1n;
+  const moved = await moving(db, move).returning(heardJob).execute();
+  await noteJobs(db, moved);
+  return moved.length === 1;
 }
 
 /** The same, with the job as it is after it and as much of its spec as lists show. Returns undefined if the job was in none of the `from` states. */
-export const movedJob = (db: Db, move: Move): Promise<JobRow | undefined> =>
-  moving(db, move).returningAll().executeTakeFirst();
+export async function movedJob(db: Db, move: Move): Promise<JobRow | undefined> {
+  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
+  await noteJobs(db, moved);
+  return moved[0];
+}
 
 function moving(db: Db, { id, from, to, fence, changes }: Move) {
   for (const state of from) {
@@ -188,8 +196,9 @@ export async function markQueued(db: Db, ids: readonly string[]): Promise<string
     .set({ status: "QUEUED" })
     .where("id", "in", ids)
     .where("status", "in", ["CREATED", "SCHEDULED"])
-    .returning("id")
+    .returning(heardJob)
     .execute();
+  await noteJobs(db, rows);
   return rows.map((row) => row.id);
 }
 
@@ -198,24 +207,28 @@ export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[
   const begun: JobRow[] = [];
   await eachPart(ids, async (part) => {
     const query = db.updateTable("jobs").set({ status: "CREATED" }).where("id", "in", part);
-    for (const row of await query.where("status", "=", "PENDING").returningAll().execute()) begun.push(row);
+    const rows = await query.where("status", "=", "PENDING").returningAll().returning(heardJob).execute();
+    await noteJobs(db, rows);
+    for (const row of rows) begun.push(row);
   });
   return begun;
 }
 
 /** PENDING becomes CANCELED, for many at once; returns how many changed. */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
-  let changed = 0n;
+  let changed = 0;
   for (const part of parts(ids)) {
-    const { numUpdatedRows } = await db
+    const rows = await db
       .updateTable("jobs")
       .set({ status: "CANCELED", finished_at: now })
       .where("id", "in", part)
       .where("status", "=", "PENDING")
-      .executeTakeFirst();
-    changed += numUpdatedRows;
+      .returning(heardJob)
+      .execute();
+    await noteJobs(db, rows);
+    changed += rows.length;
   }
-  return Number(changed);
+  return changed;
 }
 
 /** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
@@ -294,7 +307,7 @@ export const statesBefore = (to: JobStatus) =>
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
 
-/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun. */
+/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun, perhaps before a retry. */
 export async function rewriteJob(
   db: Db,
   id: string,
@@ -304,7 +317,7 @@ export async function rewriteJob(
   const split = splitSpec(spec, texts);
   const changes = { environment, ...split.listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  const job = await query.returning(["id", "team_id"]).executeTakeFirst();
+  const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
   if (!job) return undefined;
   await removeJobTexts(db, [id]);
   return putJobTexts(db, [{ job, split }]);

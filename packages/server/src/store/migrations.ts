@@ -2,7 +2,10 @@
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
 import { scheduleHealth } from "./migrations/schedule-health.ts";
+import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import type { Tables } from "./tables.ts";
+import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
+import { webhookStatements } from "./webhooks-migration.ts";
 
 interface Dialect {
   /** Column type of an id that the store counts up itself. */
@@ -28,6 +31,9 @@ const migrations: readonly Migration[] = [
   scriptsThatMove,
   serviceAccounts,
   scheduleHealth,
+  momentsAndTriggers,
+  timeLimitsAndRetries,
+  webhooks,
 ];
 
 /** The version of the schema that this program writes. */
@@ -265,6 +271,11 @@ async function serviceAccounts(db: Kysely<Tables>): Promise<void> {
     `alter table schedules add column created_by integer`,
     `create index pipelines_unfinished on pipelines (team_id, id) where status in ('RUNNING', 'PAUSED')`,
   ]);
+}
+
+/** Webhooks and notifications: see webhooks-migration.ts. */
+async function webhooks(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
+  await run(db, webhookStatements(identity));
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

@@ -1,6 +1,7 @@
 /** Pipelines in the store: how they stand, their runs, and the edges between them. */
 import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { heardPipeline, notePipelines } from "./outbox.ts";
 import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
@@ -66,13 +67,15 @@ export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMo
     if (!(pipelineTransitions[state] as readonly PipelineStatus[]).includes(to))
       throw new Error(`no way from ${state} to ${to}`);
   }
-  const { numUpdatedRows } = await db
+  const moved = await db
     .updateTable("pipelines")
     .set({ ...changes, status: to })
     .where("id", "=", id)
     .where("status", "in", from)
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
+    .returning(heardPipeline)
+    .execute();
+  await notePipelines(db, moved);
+  return moved.length === 1;
 }
 
 export const updatePipeline = (db: Db, id: string, changes: Updateable<Omit<Tables["pipelines"], "status">>) =>
@@ -200,7 +203,7 @@ export interface PipelineFilter {
 }
 
 /** A pipeline as lists read it. Null: too long for one; of settings that are, the requirements are left out. */
-export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes"> & {
+export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes" | "chain"> & {
   readonly environment: string | null;
   readonly datasets: string | null;
   readonly requirements_cut: number;
@@ -214,7 +217,7 @@ export function listPipelines(
   let query = db
     .selectFrom("pipelines")
     .select(["id", "team_id", "user_id", "name", "status", "is_template", "schedule_id", "triggered_from"])
-    .select(["open_runs", "run_as", "created_at", "updated_at", "finished_at"])
+    .select(["open_runs", "run_as", "created_at", "updated_at", "finished_at", "scheduled_at", "scheduled_timezone"])
     .select([
       ifShort("environment", 2 * answerLimits.listed).as("environment"),
       ifShort("datasets").as("datasets"),
@@ -247,6 +250,10 @@ function containsText(db: Db, text: string) {
   if (isPostgres(db)) return sql<boolean>`strpos(lower(${searched}), lower(${text})) > 0`;
   return sql<boolean>`instr(lower_case(name || char(10) || datasets), ${text.toLowerCase()}) > 0`;
 }
+
+/** The schedule that fired the pipeline; null: none did. */
+export const scheduleOf = async (db: Db, id: string): Promise<number | null> =>
+  (await db.selectFrom("pipelines").select("schedule_id").where("id", "=", id).executeTakeFirst())?.schedule_id ?? null;
 
 const scheduleName = prepared<{ id: number }>()((db, value) =>
   db.selectFrom("schedules").select("name").where("id", "=", value("id")),

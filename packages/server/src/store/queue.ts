@@ -15,11 +15,12 @@ const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
     .selectFrom("queue")
     .selectAll()
     .where("cluster_id", "=", value("clusterId"))
+    .where("not_before", "=", "")
     .orderBy("priority")
     .orderBy("job_id")
     .limit(value("limit")),
 );
-/** First by priority, then by age. */
+/** First by priority, then by age. What waits for a retry is not among them. */
 export const headOfQueue = async (db: Db, clusterId: number, limit: number) =>
   (await head(db, { clusterId, limit })).rows;
 
@@ -28,6 +29,7 @@ const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }
     .selectFrom("queue")
     .selectAll()
     .where("team_id", "=", value("teamId"))
+    .where("not_before", "=", "")
     .where("cluster_id", "=", value("clusterId"))
     .orderBy("priority")
     .orderBy("job_id")
@@ -68,11 +70,12 @@ export const atLeastWaiting = async (db: Db, teamId: number, count: number): Pro
 export const allWaiting = async (db: Db): Promise<string[]> =>
   (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
 
-/** How many wait for which cluster, and since when the first of them does. */
+/** How many wait for slots of which cluster, and since when the first of them does. */
 export const waitingByTeam = (db: Db) =>
   db
     .selectFrom("queue")
     .select((eb) => ["cluster_id", "team_id", eb.fn.countAll<number>().as("waiting"), eb.fn.min("job_id").as("oldest")])
+    .where("not_before", "=", "")
     .groupBy(["cluster_id", "team_id"])
     .execute();
 
@@ -110,4 +113,26 @@ export async function requeueAs(
 ): Promise<boolean> {
   const query = db.updateTable("queue").set(changes).where("job_id", "=", jobId);
   return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}
+
+/** Jobs that wait for a retry, the next one first. */
+export const waitingForRetry = (db: Db, limit: number) =>
+  db
+    .selectFrom("queue")
+    .select(["job_id", "not_before"])
+    .where("not_before", ">", "")
+    .orderBy("not_before")
+    .orderBy("job_id")
+    .limit(limit)
+    .execute();
+
+/** Undefined: the job does not wait for one. */
+export const retryTimeOf = async (db: Db, jobId: string): Promise<string | undefined> =>
+  (await db.selectFrom("queue").select("not_before").where("job_id", "=", jobId).executeTakeFirst())?.not_before ||
+  undefined;
+
+/** From now on it waits for slots only. False: it was taken off the queue, or released before. */
+export async function releaseRetry(db: Db, jobId: string, notBefore: string): Promise<boolean> {
+  const query = db.updateTable("queue").set({ not_before: "" }).where("job_id", "=", jobId);
+  return (await query.where("not_before", "=", notBefore).executeTakeFirst()).numUpdatedRows === 1n;
 }

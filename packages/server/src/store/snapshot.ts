@@ -28,6 +28,7 @@ const tables = {
   job_texts: "kept",
   queue: "kept",
   attempts: "kept",
+  ended_attempts: "kept",
   tasks: "kept",
   idempotency_keys: "kept",
   job_tags: "kept",
@@ -45,6 +46,15 @@ const tables = {
   pipeline_edges: "kept",
   schedules: "kept",
   firings: "kept",
+  schedule_notices: "kept",
+  job_chains: "kept",
+  backfills: "kept",
+  backfill_moments: "kept",
+  receivers: "kept",
+  // A backup that is restored somewhere else must not tell again what was told.
+  outbox: "left out",
+  deliveries: "left out",
+  failing: "kept",
 } as const satisfies Record<keyof Tables, "kept" | "left out">;
 
 export type KeptTable = { [T in keyof typeof tables]: (typeof tables)[T] extends "kept" ? T : never }[keyof Tables];
@@ -66,6 +76,8 @@ const counted: readonly KeptTable[] = [
   "dataset_versions",
   "schedules",
   "firings",
+  "backfills",
+  "receivers",
 ];
 
 export type Row = Record<string, string | number | null>;

@@ -1,6 +1,9 @@
 /** The rows of the store. Times are ISO 8601 UTC text with milliseconds, so that text order is time order. */
 import type {
+  BackfillFailurePolicy,
+  BackfillStatus,
   CatchUpPolicy,
+  DeliveryStatus,
   ExportStatus,
   FiringOutcome,
   FollowPolicy,
@@ -8,6 +11,8 @@ import type {
   OverlapPolicy,
   PipelineStatus,
   Role,
+  WebhookFormat,
+  WebhookMethod,
 } from "@millrace/contract";
 import type { Generated } from "kysely";
 
@@ -37,8 +42,9 @@ export interface Tables {
   /** What is long of jobs: which text each such field of a spec is. */
   job_texts: { job_id: string; field: string; team_id: number; hash: string };
   /** Jobs that wait for slots; a row lives from creation to claim. Small, so that dispatch never scans `jobs`. */
-  queue: { job_id: string; team_id: number; cluster_id: number; priority: number; slots: number; passed_over: number };
+  queue: QueueTable;
   attempts: AttemptsTable;
+  ended_attempts: EndedAttemptsTable;
   tasks: TasksTable;
   idempotency_keys: { team_id: number; user_id: number; key: string; job_id: string };
   /** Tags of jobs, for finding them; the job's own list is in its spec. */
@@ -69,6 +75,19 @@ export interface Tables {
   pipeline_edges: { pipeline_id: string; job_id: string; parent_job_id: string };
   schedules: SchedulesTable;
   firings: FiringsTable;
+  schedule_notices: ScheduleNoticesTable;
+  /** Of jobs that runs of schedules created: as of a pipeline. */
+  job_chains: { job_id: string; chain: string };
+  backfills: BackfillsTable;
+  /** The moments of a backfill in their order, each with the pipeline that was started for it; null: none yet. */
+  backfill_moments: { backfill_id: number; position: number; moment: string; pipeline_id: string | null };
+  /** Who is told what happens: webhooks, and e-mail addresses of a team. */
+  receivers: ReceiversTable;
+  /** What happened and is still to be told, written with the change itself; a row lives until it became deliveries. */
+  outbox: OutboxTable;
+  deliveries: DeliveriesTable;
+  /** What failed when it was last told of: its next success is a recovery. */
+  failing: { team_id: number; subject: string; since: string };
 }
 
 interface UsersTable {
@@ -109,6 +128,10 @@ interface TeamsTable {
   default_credentials_id: number | null;
   /** Version of the dataset library that its jobs get which name none; null: the server's default. */
   library_version: string | null;
+  /** For jobs that say nothing; times in seconds. Null: no limit, no retries, the usual delay. */
+  job_timeout: Generated<number | null>;
+  job_retries: Generated<number | null>;
+  job_retry_delay: Generated<number | null>;
 }
 
 interface InvitationsTable {
@@ -226,6 +249,8 @@ interface JobsTable {
   status: JobStatus;
   /** The fence: number of the newest attempt, 0 before the first. */
   attempt: number;
+  /** Attempts that failed and that another one followed. */
+  retried: Generated<number>;
   /**
    * What the job is: JSON of the fields that never change, in the words of the contract, as far as lists show them.
    * Beside it, how it fares.
@@ -260,6 +285,30 @@ interface JobsTable {
   texts_settled_at: Generated<string | null>;
 }
 
+interface QueueTable {
+  job_id: string;
+  team_id: number;
+  cluster_id: number;
+  priority: number;
+  slots: number;
+  passed_over: number;
+  /** A retry waits until then; empty: it waits for slots only. */
+  not_before: Generated<string>;
+}
+
+/** An attempt that failed and that another one followed. */
+interface EndedAttemptsTable {
+  job_id: string;
+  attempt: number;
+  exit_code: number | null;
+  error_message: string | null;
+  error_stack: string | null;
+  started_at: string | null;
+  finished_at: string;
+  /** From when on the next one might begin, as it was planned. */
+  next_at: string;
+}
+
 /** A row lives from the commit before the start to the acceptance of the result. */
 interface AttemptsTable {
   job_id: string;
@@ -273,6 +322,8 @@ interface AttemptsTable {
   created_at: string;
   /** When the first signal of a cancellation was sent. */
   signalled_at: string | null;
+  /** Seconds that it may run; null: no limit of its own. */
+  timeout: Generated<number | null>;
   /** Its share of what the team's dataset store grew by while it ran. */
   store_bytes: Generated<number>;
   /** The largest size of that store while it worked with it; null: it has not been measured since. */
@@ -399,6 +450,11 @@ interface PipelinesTable {
   is_template: number;
   /** For a template its schedule, for a firing the schedule that fired it. */
   schedule_id: number | null;
+  /** The moment that it is for, and the time zone in which that has its date; null: it was asked for by hand. */
+  scheduled_at: string | null;
+  scheduled_timezone: string | null;
+  /** JSON array of the schedules whose runs led to this one, itself included: what it makes fires none of them. */
+  chain: string | null;
   /** The first target, in full with its version. */
   triggered_from: string;
   /** JSON array of all targets, in full with their versions. */
@@ -462,6 +518,9 @@ interface SchedulesTable {
   fired: number;
   /** Why the newest tick fired nothing, where it should have. */
   last_error: string | null;
+  /** New versions of it fire the schedule, once nothing has come for so long. */
+  trigger_dataset_id: number | null;
+  quiet_seconds: Generated<number>;
   created_at: string;
   updated_at: string;
   /** Ticks that came to nothing, of all times, and since the last that began; and why the newest of those did. */
@@ -483,4 +542,110 @@ interface FiringsTable {
   outcome: FiringOutcome;
   reason: string | null;
   pipeline_id: string | null;
+}
+
+/** A schedule's dataset has a new version: written with it, taken by the firing. One for all versions that came since. */
+interface ScheduleNoticesTable {
+  schedule_id: number;
+  team_id: number;
+  /** The newest, in full. */
+  version: string;
+  /** JSON array, as of a pipeline: of all versions that came. */
+  chain: string;
+  noticed_at: string;
+  /** When it has been quiet for long enough, if nothing else comes. */
+  due_at: string;
+}
+
+interface BackfillsTable {
+  id: Generated<number>;
+  team_id: number;
+  user_id: number;
+  /** Its template. */
+  pipeline_id: string;
+  /** The pipeline that was copied. */
+  source_name: string;
+  cron_expression: string;
+  /** IANA name. */
+  timezone: string;
+  from_moment: string;
+  to_moment: string;
+  /** How many runs may go side by side. */
+  parallel: number;
+  on_failure: BackfillFailurePolicy;
+  status: BackfillStatus;
+  total: number;
+  /** Why the next moment could not begin, where it should have. */
+  last_error: string | null;
+  created_at: string;
+  updated_at: string;
+  finished_at: string | null;
+}
+
+interface ReceiversTable {
+  id: Generated<number>;
+  team_id: number;
+  kind: "webhook" | "mail";
+  /** Of a webhook the origin of its URL, of e-mail the address. */
+  address: string;
+  /** Of a webhook, encrypted: JSON of its URL, which may be a secret itself, and of what signs its requests. */
+  secret: string;
+  format: WebhookFormat;
+  method: WebhookMethod;
+  verify_tls: number;
+  /** JSON arrays: what was asked for. */
+  events: string;
+  job_statuses: string;
+  /** What of it the outbox has to take, as words between blanks: ` job:FAILED pipeline:FAILED `. */
+  wanted: string;
+  /** Attempts that failed since the last one that did not. */
+  failures: number;
+  /** After a failure nothing is sent to it for a while. */
+  rests_until: string | null;
+  disabled_at: string | null;
+  disabled_reason: string | null;
+  /** Events that found too many others waiting. */
+  dropped: number;
+  created_at: string;
+  updated_at: string;
+}
+
+interface OutboxTable {
+  id: Generated<number>;
+  team_id: number;
+  kind: "job" | "pipeline" | "schedule";
+  /** Id of the job, pipeline or schedule. */
+  subject: string;
+  name: string | null;
+  /** The state that a job or pipeline reached; of a schedule what became of a tick. */
+  status: string;
+  message: string | null;
+  /** Null: just now. */
+  at: string | null;
+  /** Of the job or pipeline. */
+  created_at: string | null;
+}
+
+interface DeliveriesTable {
+  /** UUIDv7; receivers see it, the same in every attempt. */
+  id: string;
+  team_id: number;
+  receiver_id: number;
+  /** Of the header that names it. */
+  kind: "JOB" | "PIPELINE" | "SCHEDULE" | "PING";
+  /** Such as `job FAILED` or `schedule.skip`. */
+  event: string;
+  /** As a sentence. */
+  title: string;
+  /** What is sent, byte by byte. */
+  body: string;
+  status: DeliveryStatus;
+  attempts: number;
+  /** When it is sent, or sent again should the attempt under way not end. Null: it ended, or its receiver is disabled. */
+  next_at: string | null;
+  response_status: number | null;
+  error: string | null;
+  created_at: string;
+  attempted_at: string | null;
+  finished_at: string | null;
 }

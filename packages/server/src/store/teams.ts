@@ -31,9 +31,19 @@ const quotaColumns = [
 /** Null: the server's default. */
 export type TeamQuotas = Pick<Selectable<Tables["teams"]>, (typeof quotaColumns)[number]>;
 
+/** For jobs that say nothing. */
+const retryColumns = ["job_timeout", "job_retries", "job_retry_delay"] as const;
+export type TeamRetries = Pick<Selectable<Tables["teams"]>, (typeof retryColumns)[number]>;
+
+const retries = prepared<{ teamId: number }>()((db, value) =>
+  db.selectFrom("teams").select(retryColumns).where("id", "=", value("teamId")),
+);
+export const teamRetriesOf = async (db: Db, teamId: number): Promise<TeamRetries | undefined> =>
+  (await retries(db, { teamId })).rows[0];
+
 type ListedTeam = Pick<
   Selectable<Tables["teams"]>,
-  "id" | "name" | keyof TeamQuotas | "library_version" | "created_at"
+  "id" | "name" | keyof TeamQuotas | keyof TeamRetries | "library_version" | "created_at"
 > & {
   members: number;
 };
@@ -43,7 +53,7 @@ export function listTeams(db: Db, ids?: readonly number[]): Promise<ListedTeam[]
   const query = db
     .selectFrom("teams")
     .leftJoin("memberships", "memberships.team_id", "teams.id")
-    .select(["teams.id", "name", ...quotaColumns, "library_version", "created_at"])
+    .select(["teams.id", "name", ...quotaColumns, ...retryColumns, "library_version", "created_at"])
     .select((eb) => eb.fn.count<number>("memberships.user_id").as("members"))
     .groupBy("teams.id")
     .orderBy("name");

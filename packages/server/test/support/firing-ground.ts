@@ -1,16 +1,21 @@
 /** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
 import type {
+  Backfill,
+  CreateBackfillInput,
   CreatePipelineScheduleInput,
   Job,
   JobInput,
+  Pipeline,
   PipelineSchedule,
   PipelineScheduleItem,
   Task,
+  UpdatePipelineScheduleInput,
   UpdateTaskInput,
 } from "@millrace/contract";
 import { pino } from "pino";
 import { Disk } from "../../src/disk.ts";
 import { operator } from "../../src/domain/audit.ts";
+import { createTeamBackfill, readTeamBackfill } from "../../src/domain/backfills.ts";
 import { iso } from "../../src/domain/clock.ts";
 import { endJob } from "../../src/domain/end-job.ts";
 import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
@@ -29,7 +34,9 @@ import { fireTaskTick, type TaskFiring } from "../../src/domain/task-firings.ts"
 import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/tasks.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
+import { fireTriggers } from "../../src/loops/fire-triggers.ts";
 import type { Loop } from "../../src/loops/loop.ts";
+import { runBackfills } from "../../src/loops/run-backfills.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { moveJob } from "../../src/store/jobs.ts";
 import { insertMembership } from "../../src/store/memberships.ts";
@@ -80,16 +87,17 @@ export class FiringGround {
 
   setDatasets = ({ id }: Team, bytes: number) => this.store.write((db) => setDatasetBytes(db, id, bytes));
 
-  #call(team: Team) {
-    const via = { kind: "session", hash: "" } as const;
+  /** Somebody signed in, or a job with its own token. */
+  #call(team: Team, jobId?: string) {
+    const via = jobId === undefined ? ({ kind: "session", hash: "" } as const) : ({ kind: "job", jobId } as const);
     const principal: Principal = { userId: 1, username: "admin", isAdmin: true, via, scopes: [], teams: [team] };
     return { principal, actor: operator, team };
   }
 
-  async job(team: Team, rest: Partial<JobInput>): Promise<Job> {
+  async job(team: Team, rest: Partial<JobInput>, by?: string): Promise<Job> {
     const input: JobInput = { query: "", query_type: "SHELL", ...rest };
     return JSON.parse(
-      await createJob(this.#context, { ...this.#call(team), input, idempotencyKey: undefined }, this.now),
+      await createJob(this.#context, { ...this.#call(team, by), input, idempotencyKey: undefined }, this.now),
     );
   }
 
@@ -118,6 +126,10 @@ export class FiringGround {
     return (await triggerPipeline(this.#context, this.#call(team), asked, this.now)).name;
   }
 
+  /** Of what `pipeline` made. */
+  trigger = (team: Team, by: string): Promise<Pipeline> =>
+    triggerPipeline(this.#context, this.#call(team, by), { datasets: ["target"] }, this.now);
+
   schedule = (
     team: Team,
     pipeline_name: string,
@@ -127,9 +139,12 @@ export class FiringGround {
     createTeamSchedule(
       this.#context,
       this.#call(team),
-      { schedule_name, pipeline_name, cron_expression: "* * * * *", ...rest },
+      { cron_expression: "* * * * *", ...rest, schedule_name, pipeline_name },
       this.now,
     );
+
+  updateSchedule = (team: Team, input: UpdatePipelineScheduleInput): Promise<PipelineSchedule> =>
+    updateTeamSchedule(this.#context, this.#call(team), input, this.now);
 
   pauseSchedule = (team: Team, schedule_id: number, pause_pipeline: boolean): Promise<PipelineSchedule> =>
     updateTeamSchedule(this.#context, this.#call(team), { schedule_id, pause_pipeline }, this.now);
@@ -156,12 +171,18 @@ export class FiringGround {
 
   cancelRun = ({ latest_run }: PipelineSchedule, team: Team) =>
     cancelPipeline(this.#context, this.#call(team), { name: latest_run?.name ?? "" }, this.now);
+  backfill = (team: Team, input: CreateBackfillInput): Promise<Backfill> =>
+    createTeamBackfill(this.#context, this.#call(team), input, this.now);
+
+  readBackfill = (team: Team, id: number): Promise<Backfill> => readTeamBackfill(this.#context, team, id);
 
   /** A server's loop that has just started. */
-  loop(of: "tasks" | "schedules", store: Store = this.store): Loop {
+  loop(of: "tasks" | "schedules" | "triggers" | "backfills", store: Store = this.store): Loop {
     const clock = { now: () => this.now, monotonic: () => this.now };
     const disk = new Disk(this.#dataDir, 0, clock);
     const ground = { ...this.#ground(store), clock, disk, log: pino({ level: "silent" }), metrics: this.metrics };
+    if (of === "backfills") return runBackfills(ground);
+    if (of === "triggers") return fireTriggers(ground);
     return of === "tasks" ? fireTasks(ground) : fireSchedules(ground);
   }
 

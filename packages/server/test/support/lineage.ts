@@ -40,7 +40,11 @@ export async function recordAllMade(
   return made;
 }
 
-const foundOf = ({ uuid, name, version, jobId }: Made, { needs = [], namespace = "@admin" }: Wishes): FoundVersion => ({
+/** As a version of the team's store is found. */
+export const foundOf = (
+  { uuid, name, version, jobId }: Made,
+  { needs = [], namespace = "@admin" }: Wishes = {},
+): FoundVersion => ({
   ...blank(),
   ...{ namespace, project: "default", name, uuid, version, job_id: jobId, needs },
   dataset: { uuid: randomUUID(), description: null, attrs: "[]" },

@@ -26,7 +26,7 @@ export interface Fixture {
   readonly knownToStrangers: Known;
 }
 
-/** A team of its own with a job, a pipeline, a schedule, a file, an invitation, a pending login, tokens and members. */
+/** A team of its own with a job, a pipeline, a schedule, a backfill, a file, an invitation, a pending login, tokens and members. */
 export async function makeFixture(server: InProcessServer, suffix = ""): Promise<Fixture> {
   const team = `${mark}${suffix}`;
   await addTeam(server, team);
@@ -47,10 +47,14 @@ export async function makeFixture(server: InProcessServer, suffix = ""): Promise
     ...(await makePipeline(server, client, job.id, name)),
   };
   const scheduled = await makeSchedule(client, made.pipeline_name);
+  const backfilled = await makeBackfill(client, made.pipeline_name);
+  const hooked = await makeWebhook(client);
   const service = await makeServiceAccount(client, team);
   const knownToStrangers: Known = {
     ...made,
     ...scheduled,
+    ...backfilled,
+    ...hooked,
     ...service,
     team_name: team,
     team_names: [team],
@@ -131,6 +135,24 @@ async function makeServiceAccount(client: Client, team_name: string) {
   const { username } = await client.call(routes.createServiceAccount, { params, body: {} });
   const token = await client.call(routes.createServiceToken, { params, body: { token_name: `${mark} service` } });
   return { owner: username, service_token_id: String(token.id) };
+}
+
+/** Canceled at once: what it would run is of no interest. */
+async function makeBackfill(client: Client, pipeline_name: string) {
+  const [from, to] = ["2026-01-01", "2026-01-02"];
+  const { backfill } = await client.call(routes.createBackfill, { body: { pipeline_name, from, to } });
+  await client.call(routes.cancelBackfill, { body: { backfill_id: backfill.id } });
+  return { backfill_id: backfill.id, from, to };
+}
+
+/** Of a name that nobody has: what is sent to it fails. The server must have a mail server set, which need not be there. */
+async function makeWebhook(client: Client) {
+  const url = `https://${mark}.example/hook`;
+  const { id } = await client.call(routes.createWebhook, { body: { url } });
+  const [ping] = await client.call(routes.listDeliveries, { query: { webhook_id: id } });
+  const address = "told@example.com";
+  await client.call(routes.setNotification, { body: { address } });
+  return { webhook_id: id, delivery_id: ping?.id, url: "https://hooks.example/other", address };
 }
 
 async function secretsOf(client: Client, team_name: string) {

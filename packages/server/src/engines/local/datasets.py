@@ -133,6 +133,14 @@ def register():
     sqlite.SQLiteMetastore.__init__ = init_with_job
 
 
+def begin_again(db, job):
+    """A retry has the row of the attempt before it, which says that the job has failed."""
+    db.execute(
+        "update jobs set status = ?, finished_at = null, error_message = '' where id = ? and status <> ?",
+        [job["status"], job["id"], job["status"]],
+    )
+
+
 def main():
     job = read_record()
     os.umask(0o007)
@@ -159,6 +167,7 @@ def main():
         with open_store(metadata) as db:
             insert(db, "namespaces", job["namespace"])
             insert(db, "jobs", job["job"])
+            begin_again(db, job["job"])
     except sqlite3.Error as error:
         fail(f"The team's dataset store cannot be used: {error}. {gone}")
 

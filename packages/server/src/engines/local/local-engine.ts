@@ -445,7 +445,7 @@ export class LocalEngine implements Engine {
     const folder = this.#folder(key);
     const begun = folder.begunAt();
     if (begun === undefined) return;
-    const now = begun + this.#ages.of(key, () => this.#age(folder, begun));
+    const now = begun + this.#ageOf(folder, begun);
     // Most are over before it is worth a look.
     if (now - begun < youngMs || folder.exit()) return;
     this.#logs.check(folder);
@@ -457,6 +457,18 @@ export class LocalEngine implements Engine {
       (tooMuch ? overMemory(limits) : undefined) ??
       (await this.#disk.over(folder, limits, elsewhere));
     if (why !== undefined) await this.end(key, why);
+  }
+
+  async age(key: string): Promise<number | undefined> {
+    const folder = this.#folder(key);
+    const begun = folder.begunAt();
+    // Of another boot nothing runs.
+    const isOver = folder.exit() !== undefined || folder.supervisor()?.bootId !== this.#options.bootId;
+    return begun === undefined || isOver ? undefined : this.#ageOf(folder, begun);
+  }
+
+  #ageOf(folder: AttemptFolder, begun: number): number {
+    return this.#ages.of(folder.key, () => this.#age(folder, begun));
   }
 
   /** By its supervisor's start. Where that is not known, by the wall clock: of another boot nothing runs anyway. */

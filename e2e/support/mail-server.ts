@@ -1,0 +1,73 @@
+/** A real SMTP server that keeps what it takes. */
+import { once } from "node:events";
+import type { AddressInfo } from "node:net";
+import { SMTPServer } from "smtp-server";
+
+export interface ReceivedMail {
+  readonly to: readonly string[];
+  readonly from: string;
+  /** Headers and text as they came. */
+  readonly message: string;
+}
+
+export class MailServer {
+  readonly mails: ReceivedMail[] = [];
+  /** Why an address is refused; a number is the code of the refusal. */
+  refuse: (address: string) => number | undefined = () => undefined;
+  readonly #server: SMTPServer;
+
+  static async start(port = 0): Promise<MailServer> {
+    const server = new MailServer();
+    server.#server.listen(port, "127.0.0.1");
+    await once(server.#server.server, "listening");
+    return server;
+  }
+
+  private constructor() {
+    this.#server = new SMTPServer({
+      authMethods: ["PLAIN"],
+      disabledCommands: ["STARTTLS"],
+      allowInsecureAuth: true,
+      disableReverseLookup: true,
+      onAuth: ({ username, password }, _session, done) =>
+        username === "millrace" && password === "mail secret"
+          ? done(null, { user: username })
+          : done(new Error("wrong user name or password")),
+      onRcptTo: ({ address }, _session, done) => {
+        const code = this.refuse(address);
+        done(code === undefined ? null : Object.assign(new Error(`no mailbox ${address}`), { responseCode: code }));
+      },
+      onData: (stream, { envelope }, done) => {
+        const chunks: Buffer[] = [];
+        stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+        stream.on("end", () => {
+          const from = envelope.mailFrom ? envelope.mailFrom.address : "";
+          const to = envelope.rcptTo.map(({ address }) => address);
+          this.mails.push({ from, to, message: Buffer.concat(chunks).toString("utf8") });
+          done();
+        });
+      },
+    });
+    this.#server.on("error", () => {});
+  }
+
+  get port(): number {
+    return (this.#server.server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `smtp://millrace:mail%20secret@127.0.0.1:${this.port}`;
+  }
+
+  /** Waits until so many came; the bound is for a test that would otherwise hang. */
+  async wait(count: number): Promise<void> {
+    for (const deadline = Date.now() + 60_000; this.mails.length < count; ) {
+      if (Date.now() > deadline) throw new Error(`${this.mails.length} e-mails came`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  stop(): Promise<void> {
+    return new Promise((resolve) => void this.#server.close(() => resolve()));
+  }
+}

@@ -1,0 +1,11 @@
+/** A length of time on the command line. */
+import { readDuration } from "@millrace/contract";
+import { usageError } from "../errors.ts";
+
+/** In seconds; undefined where the flag was not given. */
+export function readSeconds(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seconds = readDuration(text);
+  if (seconds !== undefined) return seconds;
+  throw usageError(`--${flag}: '${text}' is not a length of time`, { why: "Expected such as 90, 30s, 10m, 2h or 1d" });
+}

@@ -1,0 +1,45 @@
+/** Attempts of a job: the first, and those that followed a failure. */
+import type { Static } from "typebox";
+import { JobParams, jobStatuses } from "./jobs.ts";
+import { access, defineRoute } from "./routes.ts";
+import { nullable, oneOf, TeamName, Timestamp } from "./schema.ts";
+import { Type } from "./type.ts";
+
+const JobAttempt = Type.Object({
+  number: Type.Integer({ description: "1 is the first; pass it as `attempt` to read its log" }),
+  status: oneOf(jobStatuses, { description: "FAILED for every attempt that another one followed" }),
+  started_at: nullable(Timestamp),
+  finished_at: nullable(Timestamp),
+  exit_code: nullable(Type.Integer()),
+  error_message: nullable(Type.String({ description: "why it failed; of a long text its beginning" })),
+  error_stack: nullable(Type.String({ description: "of a long text its beginning" })),
+});
+export type JobAttempt = Static<typeof JobAttempt>;
+
+export const JobAttempts = Type.Object(
+  {
+    attempts: Type.Array(JobAttempt, { description: "those that began, oldest first" }),
+    next_attempt_at: nullable({
+      ...Timestamp,
+      description: "while the job waits for a retry: from when on it may begin",
+    }),
+    timeout: Type.Integer({ description: "seconds that an attempt may run; 0: no limit of its own" }),
+    retries: Type.Integer({ description: "how often the job is tried again at most" }),
+    retry_delay: Type.Integer({ description: "seconds before the first retry" }),
+  },
+  { $id: "JobAttempts", description: "The limits hold for the next attempt: the job's own, or its team's defaults." },
+);
+export type JobAttempts = Static<typeof JobAttempts>;
+
+export const getJobAttempts = defineRoute({
+  id: "getJobAttempts",
+  method: "GET",
+  path: "/api/datachain/jobs/{job_id}/attempts",
+  tag: "Jobs",
+  summary: "The attempts of a job, each with its times, its result and its reason",
+  access: access("JOB", "read", "viewer"),
+  params: JobParams,
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  response: JobAttempts,
+  errors: ["not_found"],
+});

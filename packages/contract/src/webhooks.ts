@@ -1,0 +1,235 @@
+/** Webhooks: HTTP requests, signed, that tell what became of jobs, pipelines and schedules. */
+import type { Static } from "typebox";
+import { type JobStatus, jobStatuses } from "./jobs.ts";
+import { access, defineRoute } from "./routes.ts";
+import { ActionFeedback, maybe, nextCursor, nullable, oneOf, secretText, TeamName, Timestamp, Uuid } from "./schema.ts";
+import { Type } from "./type.ts";
+
+/** What may be told beside the states of jobs. */
+export const toldEvents = [
+  "job.failure",
+  "job.recovery",
+  "pipeline.failure",
+  "pipeline.recovery",
+  "schedule.failure",
+  "schedule.recovery",
+  "schedule.skip",
+  "schedule.overdue",
+] as const;
+export type ToldEvent = (typeof toldEvents)[number];
+
+/** Two states are passed through too quickly to be told. */
+export const toldStatuses: readonly JobStatus[] = jobStatuses.filter(
+  (status) => status !== "PROVISIONING" && status !== "CANCELING_SCHEDULED",
+);
+
+export const webhookFormats = ["json", "form", "slack"] as const;
+export type WebhookFormat = (typeof webhookFormats)[number];
+
+export const webhookMethods = ["POST", "PUT", "PATCH"] as const;
+export type WebhookMethod = (typeof webhookMethods)[number];
+
+export const deliveryStatuses = ["pending", "delivered", "failed"] as const;
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
+
+/** How many a team may have, and how many deliveries may wait for one of them. */
+export const webhookLimits = { webhooks: 50, addresses: 50, waiting: 1000, failuresInRow: 10, attempts: 12 } as const;
+
+export const ToldEvents = Type.Array(oneOf(toldEvents), {
+  maxItems: toldEvents.length,
+  description:
+    "`job.failure` and `job.recovery` are of jobs that are no run of a pipeline: the pipeline tells of those",
+});
+
+const fields = {
+  url: Type.String({ description: "where requests are sent" }),
+  format: oneOf(webhookFormats, {
+    description: "`json`; `form`: the same JSON in the form field `payload`; `slack`: only `text`, for Slack",
+  }),
+  method: oneOf(webhookMethods),
+  verify_tls: Type.Boolean({ description: "false: any certificate of the receiver is accepted" }),
+  events: ToldEvents,
+  job_statuses: Type.Array(oneOf(toldStatuses), {
+    maxItems: toldStatuses.length,
+    description: "states of jobs that are told, of every job of the team",
+  }),
+};
+
+/** How a receiver fares; the same for webhooks and for e-mail addresses. */
+export const receiverState = {
+  enabled: Type.Boolean({ description: "false: nothing is told; what waits is kept" }),
+  disabled_reason: nullable(Type.String()),
+  failures: Type.Integer({
+    description: `attempts that failed since the last success; ${webhookLimits.failuresInRow} in a row disable it`,
+  }),
+  waiting: Type.Integer({ description: "deliveries that are still to be made" }),
+  dropped: Type.Integer({
+    description: `events that were not told because ${webhookLimits.waiting} deliveries waited already`,
+  }),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+};
+
+export const Webhook = Type.Object({ id: Type.Integer(), ...fields, ...receiverState }, { $id: "Webhook" });
+export type Webhook = Static<typeof Webhook>;
+
+const NewWebhook = Type.Object(
+  {
+    ...Webhook.properties,
+    secret: Type.String({ description: "signs every request; shown now and never again" }),
+  },
+  { $id: "NewWebhook" },
+);
+export type NewWebhook = Static<typeof NewWebhook>;
+
+const read = access("ADMIN", "read", "admin");
+const write = { ...access("ADMIN", "write", "admin"), people: true } as const;
+
+const Url = Type.String({
+  maxLength: 2048,
+  pattern: "^[Hh][Tt][Tt][Pp][Ss]?://[^\\s\\x00-\\x1f\\x7f]+$",
+  description: "http:// or https://, without a user name and password",
+});
+const Secret = secretText(255, "at least 16 characters; absent: one is made");
+const WebhookId = Type.Integer({ minimum: 1, maximum: 2_147_483_647 });
+
+const choices = {
+  format: maybe(fields.format),
+  method: maybe(fields.method),
+  verify_tls: maybe(fields.verify_tls),
+  events: maybe(ToldEvents),
+  job_statuses: maybe(fields.job_statuses),
+};
+
+const CreateWebhookInput = Type.Object(
+  { team_name: maybe(TeamName), url: Url, secret: maybe(Secret), ...choices },
+  { $id: "CreateWebhookInput" },
+);
+export type CreateWebhookInput = Static<typeof CreateWebhookInput>;
+
+export const listWebhooks = defineRoute({
+  id: "listWebhooks",
+  method: "GET",
+  path: "/api/datachain/webhooks",
+  tag: "Webhooks",
+  summary: "List the webhooks of a team, without their secrets",
+  access: read,
+  query: Type.Object({ team_name: Type.Optional(TeamName) }),
+  response: Type.Array(Webhook),
+});
+
+export const createWebhook = defineRoute({
+  id: "createWebhook",
+  method: "POST",
+  path: "/api/datachain/webhooks",
+  tag: "Webhooks",
+  summary:
+    "Tell a URL what happens; a PING is sent at once. Without events and states it tells every failure, recovery, skip and lateness",
+  access: write,
+  body: CreateWebhookInput,
+  response: NewWebhook,
+  errors: ["wrong_state"],
+});
+
+const UpdateWebhookInput = Type.Object(
+  {
+    team_name: maybe(TeamName),
+    webhook_id: WebhookId,
+    url: maybe(Url),
+    secret: maybe(Secret),
+    ...choices,
+    enabled: maybe(Type.Boolean({ description: "true: what waits is sent now, and failures count anew" })),
+  },
+  { $id: "UpdateWebhookInput" },
+);
+export type UpdateWebhookInput = Static<typeof UpdateWebhookInput>;
+
+export const updateWebhook = defineRoute({
+  id: "updateWebhook",
+  method: "POST",
+  path: "/api/datachain/webhooks/update",
+  tag: "Webhooks",
+  summary: "Change a webhook, disable it or enable it again; null and absent change nothing",
+  access: write,
+  body: UpdateWebhookInput,
+  response: Webhook,
+  errors: ["not_found"],
+});
+
+const OneWebhook = Type.Object({ team_name: maybe(TeamName), webhook_id: WebhookId });
+
+export const deleteWebhook = defineRoute({
+  id: "deleteWebhook",
+  method: "DELETE",
+  path: "/api/datachain/webhooks",
+  tag: "Webhooks",
+  summary: "Delete a webhook and its deliveries; what waits is not sent",
+  access: write,
+  body: OneWebhook,
+  response: ActionFeedback,
+  errors: ["not_found"],
+});
+
+export const Delivery = Type.Object(
+  {
+    id: { ...Uuid, description: "the same in every attempt: the header x-millrace-delivery" },
+    webhook_id: nullable(Type.Integer({ description: "null: an e-mail" })),
+    address: nullable(Type.String({ description: "of an e-mail" })),
+    event: Type.String({ description: "such as `PING`, `job FAILED`, `schedule.skip`" }),
+    text: Type.String({ description: "the event as a sentence" }),
+    status: oneOf(deliveryStatuses),
+    attempts: Type.Integer(),
+    next_attempt_at: nullable({ ...Timestamp, description: "null: none is due" }),
+    response_status: nullable(Type.Integer({ description: "of the newest attempt; null: there was no answer" })),
+    error: nullable(Type.String({ description: "why the newest attempt failed" })),
+    created_at: Timestamp,
+    attempted_at: nullable(Timestamp),
+    finished_at: nullable(Timestamp),
+  },
+  { $id: "Delivery" },
+);
+export type Delivery = Static<typeof Delivery>;
+
+export const testWebhook = defineRoute({
+  id: "testWebhook",
+  method: "POST",
+  path: "/api/datachain/webhooks/test",
+  tag: "Webhooks",
+  summary: "Send a PING to a webhook, also where it is disabled",
+  access: write,
+  body: OneWebhook,
+  response: Delivery,
+  errors: ["not_found", "wrong_state"],
+});
+
+export const listDeliveries = defineRoute({
+  id: "listDeliveries",
+  method: "GET",
+  path: "/api/datachain/webhooks/deliveries",
+  tag: "Webhooks",
+  summary: "List deliveries to webhooks and e-mail addresses, newest first",
+  access: read,
+  query: Type.Object({
+    team_name: Type.Optional(TeamName),
+    webhook_id: Type.Optional(WebhookId),
+    delivery_id: Type.Optional(Uuid),
+    mail_address: Type.Optional(Type.String({ maxLength: 254, description: "only e-mails to this address" })),
+    delivery_status: Type.Optional(oneOf(deliveryStatuses)),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: "default 20" })),
+    cursor: Type.Optional({ ...Uuid, description: "from x-next-cursor" } as typeof Uuid),
+  }),
+  response: Type.Array(Delivery),
+  responseHeaders: nextCursor,
+});
+
+export const redeliver = defineRoute({
+  id: "redeliver",
+  method: "POST",
+  path: "/api/datachain/webhooks/redeliver",
+  tag: "Webhooks",
+  summary: "Send a delivery again, with the same id and the same body",
+  access: write,
+  body: Type.Object({ team_name: maybe(TeamName), delivery_id: Uuid }),
+  response: Delivery,
+  errors: ["not_found"],
+});

@@ -1,0 +1,67 @@
+/**
+ * Lets jobs that wait for a retry wait for slots, once their time has come. How long one still has to wait is read from
+ * the store when it is first seen, and counted from then on by a clock that nobody sets; it is never longer than the longest
+ * wait that can be planned, so a wrong clock neither loses a retry nor holds it up for long.
+ */
+import { retryLimits } from "@millrace/contract";
+import type { Clock } from "../domain/clock.ts";
+import { releaseRetry, waitingForRetry } from "../store/queue.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
+
+export type RetriesContext = Pick<JobLoopContext, "store" | "signals" | "clock">;
+
+/** Looked at, and released in one write. */
+const page = 500;
+
+export function beginRetries({ store, signals, clock }: RetriesContext): Loop {
+  const waits = new Waits(clock);
+  return {
+    name: "begin-retries",
+    signal: signals.retries,
+    interval: 500,
+    async runOnce() {
+      const waiting = await waitingForRetry(store.db, page);
+      waits.keep(waiting);
+      const due = waiting.filter((retry) => waits.isOver(retry));
+      if (due.length === 0) return;
+      await store.write(async (db) => {
+        for (const { job_id, not_before } of due) await releaseRetry(db, job_id, not_before);
+      });
+      signals.dispatch.wake();
+    },
+  };
+}
+
+interface Waiting {
+  readonly job_id: string;
+  readonly not_before: string;
+}
+
+/** When waits are over, by a clock that nobody sets. */
+class Waits {
+  readonly #clock: Clock;
+  readonly #until = new Map<string, number>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  isOver(retry: Waiting): boolean {
+    const key = keyOf(retry);
+    const until = this.#until.get(key) ?? this.#clock.monotonic() + this.#left(retry);
+    this.#until.set(key, until);
+    return this.#clock.monotonic() >= until;
+  }
+
+  /** Forgets all others. */
+  keep(waiting: readonly Waiting[]): void {
+    const keys = new Set(waiting.map(keyOf));
+    for (const key of this.#until.keys()) if (!keys.has(key)) this.#until.delete(key);
+  }
+
+  #left({ not_before }: Waiting): number {
+    return Math.min(Math.max(0, Date.parse(not_before) - this.#clock.now()), retryLimits.delay * 1000);
+  }
+}
+
+const keyOf = ({ job_id, not_before }: Waiting) => `${job_id} ${not_before}`;

@@ -1,0 +1,185 @@
+/**
+ * Tells what happened: empties the outbox into deliveries, and makes those that are due, teams in turn. An attempt is in
+ * the store before it is made and goes on beside the loop, so that a slow receiver holds up nobody else; whoever dies in
+ * between leaves a delivery that is made again, with the same id.
+ */
+import type { Logger } from "pino";
+import type { Clock } from "../domain/clock.ts";
+import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/delivery-attempts.ts";
+import type { KeyRing } from "../domain/key-ring.ts";
+import type { Signals } from "../domain/signals.ts";
+import { type TellContext, tellTeam } from "../domain/tell.ts";
+import { readTarget } from "../domain/webhooks.ts";
+import type { Faults } from "../faults.ts";
+import { mailSeconds, type SendMail } from "../senders/mail.ts";
+import type { SendWebhook } from "../senders/webhook.ts";
+import { type DeliveryRow, type DueDelivery, dueDeliveries, teamsWithDueDeliveries } from "../store/deliveries.ts";
+import { isOutboxFull, teamsWithOutbox } from "../store/outbox.ts";
+import { getReceiver } from "../store/receivers.ts";
+import type { Store } from "../store/store.ts";
+import type { Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
+import { TeamsInTurn } from "./teams-in-turn.ts";
+
+export interface DeliveriesContext extends TellContext {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  readonly signals: Signals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly faults: Faults;
+  readonly sendWebhook: SendWebhook;
+  readonly sendMail: SendMail;
+  /** Seconds: how long a webhook may take, and the first pause after a failure. */
+  readonly webhookSeconds: number;
+  readonly webhookRetry: number;
+  /** Aborted when the server stops. */
+  readonly stopping: AbortSignal;
+}
+
+/** Events of a team that one write turns into deliveries. */
+const toldAtOnce = 100;
+/** Attempts under way at a time: of all, of a team, to a receiver. */
+const most = { all: 64, team: 12, receiver: 4 } as const;
+/** Longer than an attempt may take: the answer must be written down, too. */
+const slackSeconds = 5;
+
+export interface DeliverEvents extends Loop {
+  /** Waits for the attempts under way. */
+  settled(): Promise<void>;
+}
+
+export function deliverEvents(context: DeliveriesContext): DeliverEvents {
+  const { store, signals, clock } = context;
+  const flights = new Flights(() => signals.deliveries.wake());
+  const turns = new TeamsInTurn<DueDelivery>({
+    teams: (now) => teamsWithDueDeliveries(store.db, dueTimes(now)),
+    of: (team, now, after, limit) =>
+      flights.hasRoom(team)
+        ? dueDeliveries(store.db, team, dueTimes(now), { after, busy: flights.busy(), limit })
+        : noneDue,
+    note: async () => {},
+    fire: (due, now) =>
+      flights.begin(
+        due,
+        () => take(context, due, now),
+        (row) => attempt(context, row),
+      ),
+  });
+  return {
+    name: "deliver-events",
+    signal: signals.deliveries,
+    interval: 500,
+    async runOnce() {
+      if (context.stopping.aborted) return;
+      const told = await tellAll(context);
+      const sent = await turns.round(clock.now());
+      if (told || (sent && flights.hasRoom())) signals.deliveries.wake();
+    },
+    settled: () => flights.settled(),
+  };
+}
+
+const noneDue = Promise.resolve<DueDelivery[]>([]);
+
+/** Returns whether more may be there to tell. */
+async function tellAll(context: DeliveriesContext): Promise<boolean> {
+  const { store, clock, log, faults } = context;
+  let more = false;
+  for (const team of await teamsWithOutbox(store.db)) {
+    if (await isOutboxFull(store.db, team)) log.warn({ team }, "so much happened at once that not all of it is told");
+    const told = await store.write((db) => tellTeam(db, context, team, toldAtOnce, clock.now()));
+    faults.pass("events-told");
+    more ||= told === toldAtOnce;
+  }
+  return more;
+}
+
+const secondsOf = ({ webhookSeconds }: DeliveriesContext, { receiver_kind }: DueDelivery) =>
+  (receiver_kind === "mail" ? mailSeconds : webhookSeconds) + slackSeconds;
+
+const take = async (context: DeliveriesContext, due: DueDelivery, now: number): Promise<DeliveryRow | undefined> => {
+  const row = await context.store.write((db) => beginAttempt(db, due, secondsOf(context, due), now));
+  context.faults.pass("delivery-taken");
+  return row;
+};
+
+/** Never rejects: what could not be written down is made again. */
+async function attempt(context: DeliveriesContext, row: DeliveryRow): Promise<void> {
+  const { store, clock, log, stopping, webhookRetry, faults } = context;
+  try {
+    const result = await send(context, row);
+    faults.pass("delivery-sent");
+    // Cut short by the stop: the next start makes it again.
+    if (!result || (!result.ok && stopping.aborted)) return;
+    await store.write((db) => endAttempt(db, row, result, webhookRetry, clock.now()));
+    const { id: delivery, team_id: team, attempts } = row;
+    if (!result.ok) log.info({ delivery, team, attempts, why: result.error }, "a delivery failed");
+  } catch (error) {
+    if (!isPassing(error)) log.error({ err: error, delivery: row.id }, "a delivery was cut short; it is made again");
+  }
+}
+
+/** Undefined: the receiver is gone. */
+async function send(context: DeliveriesContext, row: DeliveryRow): Promise<AttemptResult | undefined> {
+  const { store, keys, stopping } = context;
+  const receiver = await getReceiver(store.db, row.receiver_id);
+  if (!receiver) return undefined;
+  const { id: deliveryId, title, body, kind } = row;
+  if (receiver.kind === "mail")
+    return context.sendMail({ to: receiver.address, subject: title, text: body, deliveryId }, stopping);
+  const { url, secret } = readTarget(keys, receiver);
+  const { method, format, verify_tls } = receiver;
+  const request = { url, secret, method, isForm: format === "form", verifyTls: verify_tls === 1 };
+  return context.sendWebhook({ ...request, kind, deliveryId, body }, stopping);
+}
+
+type Take = () => Promise<DeliveryRow | undefined>;
+
+/** Attempts under way, as many as there may be. */
+class Flights {
+  readonly #flying = new Map<string, { readonly due: DueDelivery; done: Promise<void> }>();
+  readonly #onEnd: () => void;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+  }
+
+  hasRoom(team?: number): boolean {
+    if (this.#flying.size >= most.all) return false;
+    return team === undefined || this.#count(({ team_id }) => team_id === team) < most.team;
+  }
+
+  /** Receivers that get no more for now. */
+  busy(): number[] {
+    const counts = new Map<number, number>();
+    for (const { due } of this.#flying.values()) counts.set(due.receiver_id, (counts.get(due.receiver_id) ?? 0) + 1);
+    return [...counts].flatMap(([id, count]) => (count >= most.receiver ? [id] : []));
+  }
+
+  /** False: there is no room for it, it is under way, or somebody else has it. */
+  async begin(due: DueDelivery, take: Take, attempt: (row: DeliveryRow) => Promise<void>): Promise<boolean> {
+    const isBusy = this.#count(({ receiver_id }) => receiver_id === due.receiver_id) >= most.receiver;
+    if (isBusy || !this.hasRoom(due.team_id) || this.#flying.has(due.id)) return false;
+    const flight = { due, done: Promise.resolve() };
+    this.#flying.set(due.id, flight);
+    const row = await take().catch((error: unknown) => {
+      this.#flying.delete(due.id);
+      throw error;
+    });
+    if (!row) return !this.#flying.delete(due.id);
+    flight.done = attempt(row).finally(() => {
+      this.#flying.delete(due.id);
+      this.#onEnd();
+    });
+    return true;
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all([...this.#flying.values()].map(({ done }) => done));
+  }
+
+  #count(isIt: (due: DueDelivery) => boolean): number {
+    return [...this.#flying.values()].filter(({ due }) => isIt(due)).length;
+  }
+}

@@ -1,0 +1,53 @@
+/** Fires schedules whose dataset has a new version and has been quiet since: once, also with several servers. */
+import { ApiError } from "@millrace/contract";
+import { iso } from "../domain/clock.ts";
+import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedule-firings.ts";
+import { doubtfulFrom } from "../domain/schedule-times.ts";
+import { type DueNotice, dueNotices, mendNotices } from "../store/schedule-notices.ts";
+import { ClockAdvice } from "./clock-advice.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
+import { page, settled } from "./teams-in-turn.ts";
+
+export interface TriggersContext
+  extends FiringContext,
+    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
+
+export function fireTriggers(context: TriggersContext): Loop {
+  const { store, signals, clock, log } = context;
+  const advice = new ClockAdvice(context);
+  const mend = async (now: number) => {
+    const mended = await store.write((db) => mendNotices(db, iso(doubtfulFrom(now)), iso(now)));
+    if (mended > 0) log.warn({ mended }, "schedules waited for datasets by times of a wrong clock");
+  };
+  return {
+    name: "fire-triggers",
+    signal: signals.triggers,
+    interval: 500,
+    async runOnce() {
+      // Notices stay until there is room again.
+      if (await context.disk.isLow()) return;
+      if (!(await advice.mayAct(mend))) return;
+      const now = clock.now();
+      const due = await dueNotices(store.db, iso(now), page);
+      if (await settled(due.map((notice) => fire(context, notice, now)))) signals.triggers.wake();
+    },
+  };
+}
+
+/** What could not begin says why, and is tried again after a while: the version is there, and nobody else tells of it. */
+async function fire(context: TriggersContext, notice: DueNotice, now: number): Promise<boolean> {
+  const { store, log, metrics, signals } = context;
+  const failed = (error: unknown) => {
+    if (isPassing(error)) throw error;
+    if (!(error instanceof ApiError))
+      log.error({ err: error, schedule: notice.schedule_id }, "the schedule did not fire");
+    const why = error instanceof ApiError ? error.message : "A fault of the server; its log has the details.";
+    return store.write((db) => recordTriggerFailure(db, notice, why, now));
+  };
+  const fired = await store.write((db) => fireTrigger(db, context, notice, now)).catch(failed);
+  if (!fired) return false;
+  metrics.scheduleTicks.add({ team: String(fired.team), outcome: fired.outcome });
+  if (fired.outcome === "fired") signals.dispatch.wake();
+  return true;
+}

@@ -1,0 +1,58 @@
+/** Runs backfills: begins their moments as runs end. All that it goes by is in the store, so a restart goes on from there. */
+import { ApiError } from "@millrace/contract";
+import { advanceBackfill, type BackfillContext } from "../domain/backfill-progress.ts";
+import { runningBackfills, updateBackfill } from "../store/backfills.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
+import { isPassing } from "./passing.ts";
+
+export interface BackfillsContext
+  extends BackfillContext,
+    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "disk"> {}
+
+/** Milliseconds until one that could not begin its next moment is tried again. */
+const patience = 5000;
+/** Moments that a backfill begins before the others have their turn. */
+const atOnce = 10;
+
+export function runBackfills(context: BackfillsContext): Loop {
+  const { store, signals, clock, disk } = context;
+  /** By the clock that nobody sets. */
+  const restingUntil = new Map<number, number>();
+  return {
+    name: "run-backfills",
+    signal: signals.backfills,
+    interval: 500,
+    async runOnce() {
+      const ids = await runningBackfills(store.db);
+      for (const id of restingUntil.keys()) if (!ids.includes(id)) restingUntil.delete(id);
+      // What has begun goes on; nothing new begins until there is room.
+      if (ids.length === 0 || (await disk.isLow())) return;
+      let isMore = false;
+      for (const id of ids) {
+        if ((restingUntil.get(id) ?? Number.NEGATIVE_INFINITY) > clock.monotonic()) continue;
+        restingUntil.delete(id);
+        const outcome = await advance(context, id);
+        if (outcome === "refused") restingUntil.set(id, clock.monotonic() + patience);
+        isMore ||= outcome === "more";
+      }
+      if (isMore) signals.backfills.wake();
+    },
+  };
+}
+
+/** A refusal is for people to read, a fault for the log; both are tried again. */
+async function advance(context: BackfillsContext, id: number): Promise<"idle" | "more" | "refused"> {
+  const { store, signals, clock, log } = context;
+  try {
+    for (let begun = 0; begun < atOnce; begun++) {
+      if (!(await store.write((db) => advanceBackfill(db, context, id, clock.now())))) return "idle";
+      signals.dispatch.wake();
+    }
+    return "more";
+  } catch (error) {
+    if (isPassing(error)) throw error;
+    if (error instanceof ApiError) await store.write((db) => updateBackfill(db, id, { last_error: error.message }));
+    else log.error({ err: error, backfill: id }, "the backfill did not go on; it is tried again");
+    return "refused";
+  }
+}

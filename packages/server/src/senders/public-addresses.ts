@@ -1,0 +1,50 @@
+/** Which addresses requests may be sent to: public ones, and private ones that the operator names. */
+import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
+
+/** Networks that are not the public internet, and those that lead to others in disguise. */
+const notPublic = [
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
+  ...["192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"],
+  ...["224.0.0.0/4", "240.0.0.0/4"],
+  // Of IPv6 only 2000::/3 is public; these lie in it and are not, or carry an IPv4 address.
+  ...["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"],
+];
+
+function blockList(networks: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = "", bits] = network.split("/");
+    const family = isIPv4(address) ? "ipv4" : "ipv6";
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+}
+
+const refused = blockList(notPublic);
+const global6 = blockList(["2000::/3"]);
+
+/** An IPv4 address that is written as an IPv6 one is that address. Without a zone. */
+function plainOf(address: string): string {
+  const plain = address.replace(/%.*$/, "");
+  if (!isIPv6(plain)) return plain;
+  const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(new URL(`http://[${plain}]`).hostname);
+  if (!mapped) return plain;
+  const bytes = [mapped[1], mapped[2]].flatMap((group) => {
+    const value = Number.parseInt(group ?? "", 16);
+    return [value >> 8, value & 255];
+  });
+  return bytes.join(".");
+}
+
+/** What may be reached, with networks that the operator allows beside the public ones. */
+export function addressCheck(allowed: readonly string[]): (address: string) => boolean {
+  const named = blockList(allowed);
+  return (address) => {
+    const plain = plainOf(address);
+    if (isIP(plain) === 0) return false;
+    const family = isIPv4(plain) ? "ipv4" : "ipv6";
+    if (named.check(plain, family)) return true;
+    return !refused.check(plain, family) && (family === "ipv4" || global6.check(plain, family));
+  };
+}

@@ -1,0 +1,168 @@
+/**
+ * One request of a webhook. The address is looked up here, checked, and connected to as it was checked: a name that
+ * changes its address in between changes nothing. Redirects are not followed, no proxy is used, and neither a slow nor a
+ * long answer holds anything up.
+ */
+import { createHmac } from "node:crypto";
+import { Resolver } from "node:dns/promises";
+import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import { isIP } from "node:net";
+import type { AttemptResult } from "../domain/delivery-attempts.ts";
+import { addressCheck } from "./public-addresses.ts";
+
+interface WebhookRequest {
+  readonly url: string;
+  readonly secret: string;
+  readonly method: string;
+  readonly isForm: boolean;
+  readonly verifyTls: boolean;
+  /** Of the header that names what happened. */
+  readonly kind: string;
+  readonly deliveryId: string;
+  readonly body: string;
+}
+
+export interface WebhookRules {
+  /** Private addresses and networks that may be reached. */
+  readonly networks: readonly string[];
+  readonly seconds: number;
+  /** Of the program. */
+  readonly version: string;
+  /** Addresses of a name. Not by the system's own lookup: slow ones would keep its few threads from reading files. */
+  readonly resolve?: (name: string, stop: AbortSignal) => Promise<string[]>;
+}
+
+export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promise<AttemptResult>;
+
+/** Bytes of an answer that are read, and how many of its characters are kept. */
+const answerBytes = 64 * 1024;
+const shownCharacters = 200;
+
+export function webhookSender({ networks, seconds, version, resolve = resolveName }: WebhookRules): SendWebhook {
+  const isAllowed = addressCheck(networks);
+  return async (request, stop) => {
+    const signal = AbortSignal.any([stop, AbortSignal.timeout(seconds * 1000)]);
+    try {
+      const url = new URL(request.url);
+      const addresses = await addressesOf(url, isAllowed, resolve, signal);
+      return outcomeOf(await send(url, request, { addresses, signal, version }));
+    } catch (error) {
+      return {
+        ok: false,
+        status: null,
+        error: signal.aborted ? `There was no answer within ${seconds} seconds.` : why(error),
+      };
+    }
+  };
+}
+
+/** In hexadecimal, over the bytes of the body. */
+const signatureOf = (secret: string, body: string) =>
+  `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
+
+class NotAllowed extends Error {}
+
+async function addressesOf(
+  { hostname }: URL,
+  isAllowed: (address: string) => boolean,
+  resolve: NonNullable<WebhookRules["resolve"]>,
+  signal: AbortSignal,
+): Promise<string[]> {
+  const name = hostname.replace(/^\[|\]$/g, "");
+  const all = isIP(name) ? [name] : await resolve(name, signal);
+  signal.throwIfAborted();
+  if (all.length === 0) throw new NotAllowed(`The name ${name} has no address.`);
+  const allowed = all.filter(isAllowed);
+  if (allowed.length > 0) return allowed;
+  throw new NotAllowed(
+    `${name} is a private address. Webhooks reach public addresses only; the operator can allow others with MILLRACE_WEBHOOK_NETWORKS.`,
+  );
+}
+
+async function resolveName(name: string, stop: AbortSignal): Promise<string[]> {
+  const resolver = new Resolver({ timeout: 2000, tries: 2 });
+  const cancel = () => resolver.cancel();
+  stop.addEventListener("abort", cancel);
+  try {
+    const found = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const addresses = found.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
+    const [first] = found;
+    if (addresses.length === 0 && first.status === "rejected") throw first.reason;
+    return addresses;
+  } finally {
+    stop.removeEventListener("abort", cancel);
+  }
+}
+
+interface Way {
+  readonly addresses: readonly string[];
+  readonly signal: AbortSignal;
+  readonly version: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+function send(url: URL, request: WebhookRequest, { addresses, signal, version }: Way): Promise<Answer> {
+  const body = Buffer.from(request.body);
+  const found = addresses.map((address) => ({ address, family: isIP(address) }));
+  const options: RequestOptions & { rejectUnauthorized: boolean } = {
+    method: request.method,
+    agent: false,
+    signal,
+    rejectUnauthorized: request.verifyTls,
+    lookup: (_name, asked, done) => {
+      const [first] = found;
+      if (asked.all) done(null, found);
+      else done(null, first?.address ?? "", first?.family);
+    },
+    headers: {
+      "content-type": request.isForm ? "application/x-www-form-urlencoded" : "application/json",
+      "content-length": body.length,
+      "user-agent": `Millrace/${version}`,
+      "http-x-datachain-event": request.kind,
+      "x-datachain-signature-256": signatureOf(request.secret, request.body),
+      "x-millrace-delivery": request.deliveryId,
+    },
+  };
+  return new Promise((resolve, reject) => {
+    const asking: ClientRequest = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, options);
+    asking.on("error", reject);
+    asking.on("response", (response) => readAnswer(response, asking).then(resolve, reject));
+    asking.end(body);
+  });
+}
+
+/** The beginning; the rest is not waited for. */
+async function readAnswer(response: IncomingMessage, asking: ClientRequest): Promise<Answer> {
+  const status = response.statusCode ?? 0;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size >= answerBytes) break;
+  }
+  asking.destroy();
+  return { status, text: Buffer.concat(chunks).toString("utf8") };
+}
+
+function outcomeOf({ status, text }: Answer): AttemptResult {
+  if (status >= 200 && status < 300) return { ok: true, status, error: null };
+  const said = text
+    .replace(/\p{Cc}+/gu, " ")
+    .trim()
+    .slice(0, shownCharacters);
+  const redirect = status >= 300 && status < 400 ? " Redirects are not followed: give the webhook its final URL." : "";
+  return { ok: false, status, error: `The receiver answered ${status}${said ? `: ${said}` : "."}${redirect}` };
+}
+
+/** Never with more than the receiver's name: a URL may be a secret. */
+function why(error: unknown): string {
+  if (error instanceof NotAllowed) return error.message;
+  const { code, message } = error as NodeJS.ErrnoException;
+  return `The receiver could not be reached: ${code ?? message.slice(0, shownCharacters)}.`;
+}

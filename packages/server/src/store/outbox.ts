@@ -1,0 +1,152 @@
+/**
+ * The outbox: what happened, written in the write that made it happen, for whoever wants to be told. Whether anybody does
+ * is asked by the statement that makes the change: where nobody does, telling costs nothing more.
+ */
+import { type Insertable, type Selectable, sql } from "kysely";
+import { prepared } from "./prepared.ts";
+import type { Db } from "./store.ts";
+import type { Tables } from "./tables.ts";
+
+export type OutboxRow = Selectable<Tables["outbox"]>;
+
+/** Rows of one team: beyond so many the newest are not taken. The loop empties it within moments. */
+const outboxRoom = 10_000;
+/** Characters of a message. */
+const messageLength = 2000;
+
+/** Whether somebody in the row's team wants to be told of its new state. */
+const heard = (table: "jobs" | "pipelines", kind: "job" | "pipeline") =>
+  sql<boolean>`exists (select 1 from receivers where receivers.team_id = ${sql.ref(`${table}.team_id`)}
+    and receivers.disabled_at is null
+    and receivers.wanted like ${sql.lit(`% ${kind}:`)} || ${sql.ref(`${table}.status`)} || ' %')`.as("heard");
+
+/** What a change of rows returns, so that it can be noted. */
+export const heardJob = ["jobs.id", heard("jobs", "job")] as const;
+export const heardPipeline = ["pipelines.id", heard("pipelines", "pipeline")] as const;
+
+interface Heard {
+  readonly id: string;
+  readonly heard: boolean;
+}
+
+const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
+  sql<boolean>`not exists (select 1 from outbox as full_outbox where full_outbox.team_id = ${teamId}
+    limit 1 offset ${sql.lit(outboxRoom - 1)})`;
+
+/** Jobs that have just got the state that they have. */
+export async function noteJobs(db: Db, moved: readonly Heard[]): Promise<void> {
+  const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
+  if (ids.length === 0) return;
+  await db
+    .insertInto("outbox")
+    .columns(["team_id", "kind", "subject", "name", "status", "message", "at", "created_at"])
+    .expression(
+      db
+        .selectFrom("jobs")
+        .select(["team_id", sql<"job">`'job'`.as("kind"), "id", "name", "status"])
+        .select([sql<string | null>`substr(error_message, 1, ${sql.lit(messageLength)})`.as("message")])
+        .select(["finished_at", "created_at"])
+        .where("id", "in", ids)
+        .where(hasRoom(sql.ref("jobs.team_id")))
+        .orderBy("id"),
+    )
+    .execute();
+}
+
+/** The same of pipelines. */
+export async function notePipelines(db: Db, moved: readonly Heard[]): Promise<void> {
+  const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
+  if (ids.length === 0) return;
+  await db
+    .insertInto("outbox")
+    .columns(["team_id", "kind", "subject", "name", "status", "message", "at", "created_at"])
+    .expression(
+      db
+        .selectFrom("pipelines")
+        .select(["team_id", sql<"pipeline">`'pipeline'`.as("kind"), "id", "name", "status"])
+        .select([sql<string | null>`substr(error_message, 1, ${sql.lit(messageLength)})`.as("message")])
+        .select(["finished_at", "created_at"])
+        .where("id", "in", ids)
+        .where(hasRoom(sql.ref("pipelines.team_id"))),
+    )
+    .execute();
+}
+
+const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
+  db
+    .selectFrom("receivers")
+    .select("id")
+    .where("team_id", "=", value("teamId"))
+    .where("disabled_at", "is", null)
+    .where("wanted", "like", value("word"))
+    .limit(1),
+);
+
+/** Anything else that happened, where somebody in the team wants to be told. */
+export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<void> {
+  const word = `% ${row.kind}:${row.status} %`;
+  if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return;
+  if (await isOutboxFull(db, row.team_id)) return;
+  const message = row.message?.slice(0, messageLength) ?? null;
+  await db
+    .insertInto("outbox")
+    .values({ ...row, message })
+    .execute();
+}
+
+const filled = prepared<object>()((db) =>
+  db
+    .selectFrom("teams")
+    .select("id")
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom("outbox").select("outbox.id").whereRef("outbox.team_id", "=", "teams.id")),
+    )
+    .orderBy("id"),
+);
+/** Teams with something to tell. */
+export const teamsWithOutbox = async (db: Db): Promise<number[]> => (await filled(db, {})).rows.map(({ id }) => id);
+
+/** Whether so much waited that something was left out. */
+export const isOutboxFull = async (db: Db, teamId: number): Promise<boolean> =>
+  (
+    await db
+      .selectFrom("outbox")
+      .select("id")
+      .where("team_id", "=", teamId)
+      .limit(1)
+      .offset(outboxRoom - 1)
+      .execute()
+  ).length > 0;
+
+/** The oldest of the team's: whoever deletes them tells them. */
+export async function takeOutbox(db: Db, teamId: number, limit: number): Promise<OutboxRow[]> {
+  const oldest = db.selectFrom("outbox").select("id").where("team_id", "=", teamId).orderBy("id").limit(limit);
+  const rows = await db.deleteFrom("outbox").where("id", "in", oldest).returningAll().execute();
+  return rows.sort((a, b) => a.id - b.id);
+}
+
+/** From now on its next success is a recovery. */
+export const markFailing = (db: Db, teamId: number, subject: string, since: string) =>
+  db
+    .insertInto("failing")
+    .values({ team_id: teamId, subject, since })
+    .onConflict((c) => c.doNothing())
+    .execute();
+
+/** Whether it was failing. */
+export async function clearFailing(db: Db, teamId: number, subject: string): Promise<boolean> {
+  const gone = await db
+    .deleteFrom("failing")
+    .where("team_id", "=", teamId)
+    .where("subject", "=", subject)
+    .returning("subject")
+    .execute();
+  return gone.length > 0;
+}
+
+export async function deleteFailingBefore(db: Db, before: string, limit: number): Promise<number> {
+  const oldest = db.selectFrom("failing").select(["team_id", "subject"]).where("since", "<", before).limit(limit);
+  let deleted = 0;
+  for (const { team_id, subject } of await oldest.execute()) if (await clearFailing(db, team_id, subject)) deleted++;
+  return deleted;
+}
