@@ -143,6 +143,20 @@ function ownUv(level: IsolationLevel): void {
     assert.equal(log.match(/Building virtualenv/g)?.length, 1);
   });
 
+  it("that are too large leave nothing of theirs in the cache of the team", async () => {
+    const index = await serveWheel("fat", { "fat.txt": "x".repeat(30 * 1024 * 1024) });
+    const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 20 * 1024 * 1024 };
+    await engine.close();
+    engine = await fixture.open({ uv: "auto", jobEnvironment: settings, limits });
+    const before = await environments();
+    await run(`--extra-index-url ${index.url}\nfat==1.0`, "print('never')").finally(index.close);
+    assert.deepEqual(await environments(), before);
+    assert.deepEqual(
+      (await readdir(team())).filter((name) => /^cache/.test(name) && name !== "cache.lock"),
+      [],
+    );
+  });
+
   // Long, and nothing of it depends on the level.
   if (level !== "uid") return;
   it("are built by pip where uv cannot be had, and the log says why", async () => {

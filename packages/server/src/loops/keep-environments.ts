@@ -17,8 +17,8 @@ import {
   type EnvironmentsContext,
   type KeptEnvironment,
   keptEnvironments,
-  removeCache,
   removeEnvironment,
+  takeCacheAway,
   teamsWithEnvironments,
 } from "./old-environments.ts";
 
@@ -108,7 +108,10 @@ async function keepWithinQuota(
     if (await removeUnused(context, oldest)) bytes = await diskUsage([folder]).catch(() => bytes);
   }
   // Packages of builds that failed lie there, too.
-  if (quota > 0 && bytes > quota) await removeCache(context, folder);
+  if (quota > 0 && bytes > quota) {
+    await takeCacheAway(context, folder);
+    bytes = await diskUsage([folder]).catch(() => bytes);
+  }
   const known = (await usageOf(store.db, team)).environments;
   if (own && bytes !== known) await store.write((db) => setUsage(db, team, "environments", bytes));
   return unused;
@@ -122,6 +125,8 @@ async function makeRoom(context: KeepEnvironmentsContext, idle: readonly KeptEnv
     if (!(await context.disk.isLow(-freed))) return;
     if (await removeUnused(context, oldest)) freed += oldest.bytes;
   }
+  for (const team of await teamsWithEnvironments(context.envsDir))
+    if (await context.disk.isLow(-freed)) await takeCacheAway(context, join(context.envsDir, String(team)));
 }
 
 /** Whoever has taken it since it was looked at keeps it. */
