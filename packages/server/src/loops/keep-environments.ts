@@ -117,16 +117,16 @@ async function keepWithinQuota(
   return unused;
 }
 
-/** While the disk is below its floor, as long as there is something to give. */
+/** While the disk is below its floor, as long as there is something to give: first what only saves time. */
 async function makeRoom(context: KeepEnvironmentsContext, idle: readonly KeptEnvironment[]): Promise<void> {
+  for (const team of await teamsWithEnvironments(context.envsDir))
+    if (await context.disk.isLow()) await takeCacheAway(context, join(context.envsDir, String(team)));
   let freed = 0;
   const before = context.clock.now() - aboutToBegin;
   for (const oldest of idle.filter(({ used }) => used < before).sort(longestUnused)) {
     if (!(await context.disk.isLow(-freed))) return;
     if (await removeUnused(context, oldest)) freed += oldest.bytes;
   }
-  for (const team of await teamsWithEnvironments(context.envsDir))
-    if (await context.disk.isLow(-freed)) await takeCacheAway(context, join(context.envsDir, String(team)));
 }
 
 /** Whoever has taken it since it was looked at keeps it. */
