@@ -19,7 +19,7 @@ part() {
 run_tests() {
   gaps=$(mktemp)
   node_modules/.bin/node --conditions=millrace-source --disable-warning=ExperimentalWarning --test \
-    --test-concurrency="${TEST_CONCURRENCY:-2}" \
+    --test-concurrency="${TEST_CONCURRENCY:-3}" \
     --test-reporter=spec --test-reporter-destination=stdout \
     --test-reporter=./scripts/test-gaps.ts --test-reporter-destination="$gaps" "$@"
   result=$?

@@ -31,3 +31,25 @@ it("what lay in the team's cache before is not the attempt's, though the build e
   mkdirSync(join(data, "envs/1/some"));
   assert.equal(await new DiskWatch().over(folder, limits, 0), undefined);
 });
+
+it("what the cache grows by is shared out among those who build from it", async (t) => {
+  const data = mkdtempSync(join(tmpdir(), "millrace-watch-"));
+  t.after(() => rmSync(data, { recursive: true }));
+  const cache = join(data, "envs/1/cache");
+  mkdirSync(cache, { recursive: true });
+  const watch = new DiskWatch();
+  const [one, other] = ["one.1", "other.1"].map((key) => {
+    const folder = new AttemptFolder(join(data, "jobs"), key);
+    mkdirSync(folder.file("work"), { recursive: true });
+    writeFileSync(folder.file("building"), `${join(data, "envs/1", key)}\n0\n`);
+    mkdirSync(join(data, "envs/1", key));
+    return folder;
+  });
+  assert.ok(one && other);
+  await watch.over(one, limits, 0);
+  writeFileSync(join(cache, "wheel"), Buffer.alloc(1.5 * mebibyte, 1));
+  assert.equal(await watch.over(other, limits, 0), undefined);
+  watch.forget(one.key);
+  watch.forget(other.key);
+  assert.match((await watch.over(other, limits, 0)) ?? "", /over its limit of 1 MiB/);
+});

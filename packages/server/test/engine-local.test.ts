@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { type StdioOptions, spawn } from "node:child_process";
+import { execFileSync, type StdioOptions, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, openSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, symlinkSync, writeFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { JobSpec } from "../src/engines/engine.ts";
-import { isAlive } from "../src/engines/local/processes.ts";
+import { byFolder, isAlive, ProcessSearch } from "../src/engines/local/processes.ts";
 import { JobUsers } from "../src/engines/local/users.ts";
 import { engineConformance } from "./engine-conformance.ts";
 import { localFixture, whyNot } from "./support/local-engine.ts";
@@ -167,6 +167,33 @@ it("a cancellation does not reach the namespace that got the number of one that 
   await engine.close();
   await fixture.stop();
 });
+
+for (const processes of [0, 100])
+  it(`a sandbox that could not begin on a full disk is ended, ${processes ? "in a control group" : "without one"}`, {
+    skip: (process.getuid?.() !== 0 && "needs root") || (await whyNot("bwrap")),
+  }, async (t) => {
+    const fixture = await localFixture("bwrap");
+    const full = join(fixture.dataDir, "full");
+    mkdirSync(full);
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4k", "tmpfs", full]);
+    t.after(() => {
+      execFileSync("umount", ["-l", full]);
+      return fixture.stop();
+    });
+    writeFileSync(join(full, "all"), Buffer.alloc(4096));
+    const limits = { seconds: 0, memory: 0, processes, openFiles: 0, log: 0, disk: 0 };
+    const engine = await fixture.open({ claimDelay: "0.5", limits });
+    t.after(() => engine.close());
+    await engine.submit(job("true"));
+    const folder = fixture.folder("job.1");
+    symlinkSync(join(full, "sandbox"), folder.file("sandbox"));
+    while (folder.exit() === undefined) await sleep(10);
+    assert.notEqual(folder.exit()?.code, 0);
+    assert.deepEqual(await engine.sweep(["job.1"]), []);
+    const left = new ProcessSearch().all(byFolder([folder.path])).pids;
+    assert.deepEqual(left, []);
+    await engine.cleanup("job.1");
+  });
 
 it("a job that began under a clock that was behind is as old as it is, for the next server too", async () => {
   const fixture = await localFixture("none");

@@ -18,6 +18,13 @@ const settings = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => /^(PATH|PIP_.*|UV_.*|SSL_CERT_.*|https?_proxy|no_proxy)$/i.test(name)),
 ) as Record<string, string>;
 
+/** Lines of twenty bytes, each of which is a constant of 4 KiB when it is compiled. */
+const bloat = (first: number, lines: number) =>
+  Array.from(
+    { length: lines },
+    (_, index) => `a = "${(first * 10_000 + index).toString(16).padStart(8, "0")}" * 512\n`,
+  ).join("");
+
 /** Without the index nothing of this can be tried. */
 async function whyNoIndex(): Promise<false | string> {
   const folder = await mkdtemp(join(tmpdir(), "millrace-index-"));
@@ -120,6 +127,8 @@ function ownUv(level: IsolationLevel): void {
       "startled.pth": "import os, sys; open(os.path.join(sys.prefix, 'lib', 'ran'), 'w')\n",
       "startled.py": "print('imported')\n",
       "endless.py": "a = [b, c]\n".repeat(150_000),
+      ...Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`bloat${index}.py`, bloat(index, 15)])),
+      "bloat.py": bloat(400, 2000),
     });
     const before = await environments();
     const log = await run(`--extra-index-url ${index.url}\nstartled==1.0`, "import startled").finally(index.close);
@@ -128,7 +137,9 @@ function ownUv(level: IsolationLevel): void {
     await compiled(name);
     const modules = readdirSync(join(packages(name), "__pycache__")).join();
     assert.match(modules, /startled\.cpython/);
-    assert.doesNotMatch(modules, /endless/);
+    assert.doesNotMatch(modules, /endless|bloat\./);
+    const small = readdirSync(join(packages(name), "__pycache__")).filter((one) => one.startsWith("bloat"));
+    assert.ok(small.length > 100 && small.length < 350, `${small.length} of 400 that are 60 KiB each`);
     assert.ok(!readdirSync(join(team(), name, "lib")).includes("ran"));
   });
 
@@ -141,6 +152,20 @@ function ownUv(level: IsolationLevel): void {
     const log = await run("there-is-no-such-package-of-ours==1.0", "print('never')");
     assert.match(log, /there-is-no-such-package-of-ours[\s\S]*The virtualenv could not be built\n$/);
     assert.equal(log.match(/Building virtualenv/g)?.length, 1);
+  });
+
+  it("that are too large leave nothing of theirs in the cache of the team", async () => {
+    const index = await serveWheel("fat", { "fat.txt": "x".repeat(30 * 1024 * 1024) });
+    const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 20 * 1024 * 1024 };
+    await engine.close();
+    engine = await fixture.open({ uv: "auto", jobEnvironment: settings, limits });
+    const before = await environments();
+    await run(`--extra-index-url ${index.url}\nfat==1.0`, "print('never')").finally(index.close);
+    assert.deepEqual(await environments(), before);
+    assert.deepEqual(
+      (await readdir(team())).filter((name) => /^cache/.test(name) && name !== "cache.lock"),
+      [],
+    );
   });
 
   // Long, and nothing of it depends on the level.

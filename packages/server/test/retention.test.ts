@@ -248,6 +248,22 @@ describe("old virtualenvs", () => {
     await keeping(0, true);
     assert.equal(await kept(), "a", "on a full disk whatever nobody uses goes");
     assert.ok(!(await readdir(join(envsDir, String(others)))).includes("old"), "whosever it is");
+    const cache = join(envsDir, `${mine}/cache`);
+    const building = spawn("flock", ["-s", `${cache}.lock`, "sh", "-c", "echo builds; exec sleep 100"], {
+      detached: true,
+    });
+    await once(building.stdout, "data");
+    for (const [quota, isLow] of [
+      [1.5 * mebibyte, false],
+      [0, true],
+    ] as const) {
+      await mkdir(cache);
+      await writeFile(join(cache, "package"), Buffer.alloc(mebibyte, 1));
+      await keeping(quota, isLow);
+      assert.ok(!(await exists(cache)), "a build that goes on does not keep the cache");
+    }
+    process.kill(-(building.pid ?? 0), "SIGKILL");
+    await once(building, "close");
     await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
     for (const name of [mine, others, "jobs"]) await rm(join(envsDir, String(name)), { recursive: true });
   });

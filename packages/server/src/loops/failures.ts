@@ -16,7 +16,7 @@ interface FailureContext extends JobLogContext {
 }
 
 /** Bytes of a log that are looked at first, and where they do not tell. */
-const tails = [64 * 1024, 1024 * 1024];
+const tails = [64 * 1024, 256 * 1024];
 
 /** `overLimit`: the limit that ended it, which is the reason then. */
 export async function describeFailure(

@@ -17,8 +17,8 @@ import {
   type EnvironmentsContext,
   type KeptEnvironment,
   keptEnvironments,
-  removeCache,
   removeEnvironment,
+  takeCacheAway,
   teamsWithEnvironments,
 } from "./old-environments.ts";
 
@@ -108,14 +108,19 @@ async function keepWithinQuota(
     if (await removeUnused(context, oldest)) bytes = await diskUsage([folder]).catch(() => bytes);
   }
   // Packages of builds that failed lie there, too.
-  if (quota > 0 && bytes > quota) await removeCache(context, folder);
+  if (quota > 0 && bytes > quota) {
+    await takeCacheAway(context, folder);
+    bytes = await diskUsage([folder]).catch(() => bytes);
+  }
   const known = (await usageOf(store.db, team)).environments;
   if (own && bytes !== known) await store.write((db) => setUsage(db, team, "environments", bytes));
   return unused;
 }
 
-/** While the disk is below its floor, as long as there is something to give. */
+/** While the disk is below its floor, as long as there is something to give: first what only saves time. */
 async function makeRoom(context: KeepEnvironmentsContext, idle: readonly KeptEnvironment[]): Promise<void> {
+  for (const team of await teamsWithEnvironments(context.envsDir))
+    if (await context.disk.isLow()) await takeCacheAway(context, join(context.envsDir, String(team)));
   let freed = 0;
   const before = context.clock.now() - aboutToBegin;
   for (const oldest of idle.filter(({ used }) => used < before).sort(longestUnused)) {

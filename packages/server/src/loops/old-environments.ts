@@ -3,7 +3,7 @@
  * cache that a team's share goes with the first of them: files of both would stay on disk for it.
  */
 import { execFile } from "node:child_process";
-import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Logger } from "pino";
@@ -90,7 +90,7 @@ export async function removeEnvironment(
 }
 
 /** Unless an environment is being built from it. */
-export async function removeCache(context: Pick<EnvironmentsContext, "log">, folder: string): Promise<void> {
+async function removeCache(context: Pick<EnvironmentsContext, "log">, folder: string): Promise<void> {
   const cache = join(folder, "cache");
   const words = ["-n", `${cache}.lock`, "mv", "-T", cache, `${cache}${trash}`];
   const taken = await promisify(execFile)("flock", words).then(
@@ -98,6 +98,21 @@ export async function removeCache(context: Pick<EnvironmentsContext, "log">, fol
     () => false,
   );
   if (taken) await drop(context, `${cache}${trash}`);
+}
+
+/**
+ * Also while environments are being built from it: a build may take for ever, and others wait for the room. Such a build
+ * finds its cache gone, and goes on without one.
+ */
+export async function takeCacheAway(context: Pick<EnvironmentsContext, "log">, folder: string): Promise<void> {
+  const away = join(folder, `cache.away${trash}`);
+  // What an earlier look could not remove.
+  await drop(context, away);
+  const taken = await rename(join(folder, "cache"), away).then(
+    () => true,
+    () => false,
+  );
+  if (taken) await drop(context, away);
 }
 
 async function dropTrash(context: EnvironmentsContext, folder: string): Promise<void> {

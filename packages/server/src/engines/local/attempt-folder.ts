@@ -166,6 +166,11 @@ export class AttemptFolder {
     return pid && namespace ? { pid: Number(pid), namespace } : undefined;
   }
 
+  /** One was begun and did not come about, as on a full disk. */
+  hasHalfSandbox(): boolean {
+    return existsSync(this.file("sandbox")) && this.sandbox() === undefined;
+  }
+
   /** The environment that it runs in; empty: none, or not yet. */
   venv(): string {
     return this.#text("venv").trim();

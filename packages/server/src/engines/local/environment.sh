@@ -23,7 +23,7 @@ fresh() {
   [ -z "$1" ] || chown -R "$1:$1" build || exit
 }
 
-build=build_shared
+build=build_shared before=
 if [ -n "$named" ]; then
   fresh "$owner"
   staged=$(stage) || exit
@@ -79,12 +79,21 @@ begin() {
   [ -z "$1" ] || chown "$1:$1" "$MILLRACE_VENV" || exit
 }
 
+# What a build that was too large put into the cache goes with it, unless somebody else is building from there.
+forget_cache() {
+  [ "$most" -gt 0 ] && [ -n "$before" ] || return
+  grown=$(($(du -s --block-size=1 "$envs/cache" | cut -f1) - before))
+  [ "$grown" -gt "$most" ] && flock -x -n 7 && mv -T "$envs/cache" "$envs/cache.$key.trash" &&
+    rm -rf "$envs/cache.$key.trash"
+}
+
 keep() {
   du -s --block-size=1 "$MILLRACE_VENV" | cut -f1 >"$MILLRACE_VENV.size"
   # Those who look from time to time may have missed it.
   if [ "$most" -gt 0 ] && [ "$(cat "$MILLRACE_VENV.size")" -gt "$most" ]; then
     echo "$over" >limit
     rm -rf "$MILLRACE_VENV" "$MILLRACE_VENV.size" "$MILLRACE_VENV.compile"
+    forget_cache
     exit 1
   fi
   sync -f "$MILLRACE_VENV" 2>/dev/null
@@ -108,13 +117,15 @@ if [ -n "$wheels" ] && [ -n "$uv" ]; then
   fresh "$keeper"
   exec 7>"$envs/cache.lock"
   flock -s 7
-  # What the cache grows by counts to the job, too.
-  du -s --block-size=1 "$envs/cache" | cut -f1 >>building || exit
+  # What the cache grows by counts to the job, too, as its share of all who build.
+  before=$(du -s --block-size=1 "$envs/cache" | cut -f1)
+  echo "$before" >>building || exit
   if (build_wheels) 7>&- 9>&-; then
     rm -rf build
     printf '%s\n' "$python" "$folders" >"$MILLRACE_VENV.compile"
     keep
   fi
+  forget_cache
   exec 7>&-
   cancelled
   true >"$envs/cache.lock"

@@ -41,12 +41,9 @@ export function overLimit(folder: AttemptFolder, limits: JobLimits, now: number)
 export const overLog = (folder: AttemptFolder, limits: JobLimits): string | undefined =>
   limits.log > 0 && folder.logSize() > limits.log ? over(`${size(limits.log)} of log`, "MILLRACE_JOB_LOG") : undefined;
 
-/** The environment under construction, with the cache where what is unpacked lies first. */
-function built(building: ReturnType<AttemptFolder["building"]>): string[] {
-  if (!building) return [];
-  const { environment, cacheBytes } = building;
-  return cacheBytes === undefined ? [environment] : [environment, join(dirname(environment), "cache")];
-}
+/** Where what an environment is built of lies first; undefined: in its own folder. */
+const cacheOf = (building: ReturnType<AttemptFolder["building"]>) =>
+  building?.cacheBytes === undefined ? undefined : join(dirname(building.environment), "cache");
 
 /** How long it takes to count grows with what is counted, so the pauses between do too. */
 const countingShare = 20;
@@ -56,6 +53,8 @@ const shortestPauseMs = 2000;
 export class DiskWatch {
   readonly #next = new Map<string, number>();
   readonly #counting = new Set<string>();
+  /** Those who build from each cache: what it grows by is shared out among them, since nothing tells whose it is. */
+  readonly #builders = new Map<string, Set<string>>();
 
   /** With what the attempt has put elsewhere. Undefined: not counted this time, or not over. */
   async over(folder: AttemptFolder, limits: JobLimits, elsewhere: number): Promise<string | undefined> {
@@ -67,19 +66,35 @@ export class DiskWatch {
       const building = folder.building();
       // What cannot be counted now is counted next time.
       const own = ["work", "tmp", "build", "own-env"].map((name) => folder.file(name));
-      const used = await diskUsage([...own, ...built(building)])
-        .then((bytes) => bytes - (building?.cacheBytes ?? 0))
-        .catch(() => 0);
+      const used = await diskUsage(building ? [...own, building.environment] : own).catch(() => 0);
+      const share = await this.#share(folder.key, building);
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
-      if (used + elsewhere <= limits.disk) return undefined;
+      if (used + share + elsewhere <= limits.disk) return undefined;
       return overDisk(limits, elsewhere > 0 ? "its folders and its team's dataset store" : "its folders");
     } finally {
       this.#counting.delete(folder.key);
     }
   }
 
+  async #share(key: string, building: ReturnType<AttemptFolder["building"]>): Promise<number> {
+    const cache = cacheOf(building);
+    if (cache === undefined || building?.cacheBytes === undefined) {
+      this.#stopBuilding(key);
+      return 0;
+    }
+    const builders = this.#builders.get(cache) ?? new Set();
+    this.#builders.set(cache, builders.add(key));
+    const bytes = await diskUsage([cache]).catch(() => 0);
+    return Math.max(0, bytes - building.cacheBytes) / builders.size;
+  }
+
   forget(key: string): void {
     this.#next.delete(key);
+    this.#stopBuilding(key);
+  }
+
+  #stopBuilding(key: string): void {
+    for (const [cache, keys] of this.#builders) if (keys.delete(key) && keys.size === 0) this.#builders.delete(cache);
   }
 }

@@ -403,8 +403,9 @@ export class LocalEngine implements Engine {
 
   #left(folders: readonly AttemptFolder[], ended: boolean) {
     const { pids, unclear } = this.#processes.left(folders, ended);
-    // Where a supervisor was killed, a phase may be about to begin.
-    return { pids: [...pids, ...(ended ? [] : this.#processes.starting(folders))], unclear };
+    // Where a supervisor was killed, a phase may be about to begin; where a sandbox could not, it may wait for ever.
+    const unsure = ended ? folders.filter((folder) => folder.hasHalfSandbox()) : folders;
+    return { pids: unsure.length === 0 ? pids : [...pids, ...this.#processes.starting(unsure)], unclear };
   }
 
   async sweep(keys: readonly string[]): Promise<string[]> {
@@ -437,7 +438,12 @@ export class LocalEngine implements Engine {
     const unsure = this.#processes
       .ofUsers(folders)
       .filter((folder) => folder.supervisor()?.bootId === this.#options.bootId && isEmpty(folder) !== true);
-    for (const folder of unsure) await this.#isolation.endUser(folder);
+    for (const folder of unsure) {
+      await this.#isolation.endUser(folder);
+      const group = folder.group();
+      // Also what has not become that user yet.
+      if (group) signalAll(this.#cgroups?.pids(group) ?? [], "SIGKILL");
+    }
     return unsure.filter((folder) => isEmpty(folder) === false);
   }
 
