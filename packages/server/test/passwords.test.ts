@@ -1,7 +1,7 @@
 /** Passwords: kept as hashes, asked for in a browser, changed by their owners. */
 import assert from "node:assert/strict";
 import { argon2Sync } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -29,6 +29,27 @@ describe("a password hash", () => {
     assert.equal(await verifyPassword(password, one), true);
     assert.equal(await verifyPassword(`${password} `, one), false);
     assert.equal(await verifyPassword("", one), false);
+  });
+
+  it("of strangers keeps neither files nor people who are known waiting, and their line ends", async () => {
+    const hash = await hashPassword(password, ada);
+    let done = 0;
+    const tries = Array.from({ length: 64 }, (_, index) =>
+      verifyPassword("wrong", undefined, { stranger: `caller ${index}` }).then(() => void done++),
+    );
+    await stat(tmpdir());
+    assert.ok(done <= 1, `${done} hashes before a file was looked at`);
+    assert.equal(await verifyPassword(password, hash), true);
+    assert.ok(done <= 8, `${done} hashes before that of somebody who is known`);
+    const late = verifyPassword("wrong", undefined, { stranger: "one more" });
+    await assert.rejects(
+      Promise.all([
+        late,
+        ...Array.from({ length: 64 }, (_, index) => verifyPassword("wrong", undefined, { stranger: `late ${index}` })),
+      ]),
+      /Try again in a few seconds/,
+    );
+    await Promise.allSettled([...tries, late]);
   });
 
   it("takes the same letters typed on another keyboard", async () => {
@@ -247,6 +268,7 @@ describe("one's own profile", () => {
       is_admin: false,
       teams: [{ name: "main", role: "viewer" }],
       expires_at: null,
+      timezone: null,
     });
     assert.equal((await admin.call(routes.whoAmI, {})).is_admin, true);
     assert.equal((await (await server.client({ team: "main" })).call(routes.whoAmI, {})).is_admin, false);

@@ -6,6 +6,7 @@ import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { promisify } from "node:util";
 import { invalid, shortestPassword } from "@millrace/contract";
 import { whyGuessable } from "./password-strength.ts";
+import { type Hasher, hashInTurn } from "./password-turns.ts";
 
 const derive = promisify(argon2);
 
@@ -51,23 +52,29 @@ export async function hashPassword(password: string, owner: Owner): Promise<stri
 export async function hashAgain(password: string): Promise<string> {
   const nonce = randomBytes(16);
   const parameters = { message: bytesOf(password), nonce, memory, passes, parallelism, tagLength };
-  return `${prefix}${encode(nonce)}$${encode(await derive("argon2id", parameters))}`;
+  const tag = await hashInTurn({}, () => derive("argon2id", parameters));
+  return `${prefix}${encode(nonce)}$${encode(tag)}`;
 }
 
 const form = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([\w+/]+)\$([\w+/]+)$/;
 
 /** Takes its time for an unknown user too, so that nobody learns who exists. */
-export async function verifyPassword(password: string, hash: string | null | undefined): Promise<boolean> {
+export async function verifyPassword(
+  password: string,
+  hash: string | null | undefined,
+  hasher: Hasher = {},
+): Promise<boolean> {
   const [, m, t, p, salt = "", tag = ""] = form.exec(hash ?? nobody) ?? [];
   const expected = Buffer.from(tag, "base64");
-  const derived = await derive("argon2id", {
+  const parameters = {
     message: bytesOf(password),
     nonce: Buffer.from(salt, "base64"),
     memory: Number(m),
     passes: Number(t),
     parallelism: Number(p),
     tagLength: expected.length,
-  });
+  };
+  const derived = await hashInTurn(hasher, () => derive("argon2id", parameters));
   return timingSafeEqual(derived, expected) && hash !== null && hash !== undefined;
 }
 

@@ -13,6 +13,7 @@ import { findUser, getUser, type UserRow, updateUser } from "../store/users.ts";
 import { type Actor, audit, operator } from "./audit.ts";
 import { rememberBrowser } from "./browsers.ts";
 import { day, iso } from "./clock.ts";
+import type { Hasher } from "./password-turns.ts";
 import { hashAgain, isOutdated, verifyPassword } from "./passwords.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
 
@@ -80,7 +81,7 @@ export async function openSession(
   return { session, browser: await rememberBrowser(db, user.id, browser, now) };
 }
 
-export interface PasswordSignIn extends Entrance {
+export interface PasswordSignIn extends Entrance, Hasher {
   readonly username: string;
   readonly password: string;
 }
@@ -92,7 +93,7 @@ export const normaliseUsername = (text: string) => text.trim().toLowerCase();
 export async function signIn(store: Store, attempt: PasswordSignIn, now: number): Promise<Entry> {
   const origin: Origin = { via: "password", address: attempt.address };
   const user = await findUser(store.db, normaliseUsername(attempt.username));
-  const right = await verifyPassword(attempt.password, user?.password_hash);
+  const right = await verifyPassword(attempt.password, user?.password_hash, attempt);
   const fresh =
     right && user?.password_hash && isOutdated(user.password_hash) ? await hashAgain(attempt.password) : undefined;
   const entry = await store.write(async (db) => {

@@ -67,20 +67,20 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
 
 /**
  * Counts a try against the budget of a known browser, or of this user and this caller. Never against one of the user
- * alone: whoever guesses elsewhere would keep them out. Returns the budget.
+ * alone: whoever guesses elsewhere would keep them out. Returns the budget, and the caller where that is a stranger.
  */
 async function takeTry(
   { store, clock, limits, callers }: HttpContext,
   request: FastifyRequest,
   username: string,
-): Promise<string> {
+): Promise<{ budget: string; stranger: string | undefined }> {
   const cookie = browserCookieOf(request.headers);
   const isKnown = await isKnownBrowser(store.db, username, cookie, clock.now());
   const caller = await callers.keyOf(request);
   const budget = isKnown ? `browser ${hashSecret(cookie ?? "")} ${username}` : `${caller} ${username}`;
   limits.logins.take(isKnown ? budget : caller);
   limits.guesses.take(budget);
-  return budget;
+  return { budget, stranger: isKnown ? undefined : caller };
 }
 
 async function answerPassword(
@@ -93,8 +93,8 @@ async function answerPassword(
   const password = field(request.body, "password");
   const next = ownPath(field(request.body, "next"));
   try {
-    const budget = await takeTry(context, request, normaliseUsername(username).slice(0, 40));
-    const entry = await signIn(store, { username, password, ...entranceOf(request) }, clock.now());
+    const { budget, stranger } = await takeTry(context, request, normaliseUsername(username).slice(0, 40));
+    const entry = await signIn(store, { username, password, stranger, ...entranceOf(request) }, clock.now());
     limits.guesses.forget(budget);
     return enter(context, reply, entry, next);
   } catch (error) {

@@ -1,11 +1,12 @@
 /** A copy of a team's store, taken while jobs go on: of one moment, and whole. */
 import { constants } from "node:fs";
-import { open, writeFile } from "node:fs/promises";
+import { lstat, open, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { backup } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase, type StoreFiles } from "../open-store.ts";
 import { libraryMark } from "../team-folder.ts";
+import { unusable } from "../unusable.ts";
 import { type Compared, compare, isWhole, type OpenStore, type Registered, requireSound } from "./compare-versions.ts";
 
 export interface CopyRequest {
@@ -20,12 +21,23 @@ const looks = 5;
 export async function copyStore(files: StoreFiles, { to, registered }: CopyRequest): Promise<Compared> {
   const source = await openAtOnce(files);
   for (const part of ["metadata", "rows"] as const) {
+    await requireDense(files[part]);
     requireSound(source[part]);
     // All pages at once, of the moment at which the transaction began: whatever jobs write meanwhile.
     await backup(source[part], to[part], { rate: 2 ** 30 });
   }
   await copyMark(dirname(files.metadata), dirname(to.metadata));
   return registered.length === 0 ? { missing: [], renamed: [] } : compare(source, registered);
+}
+
+/** A store that is shorter may be of any form. */
+const dense = 64 * 1024 * 1024;
+
+/** A copy has no holes: it could be a thousand times as large on disk. SQLite makes none, so somebody else did. */
+async function requireDense(path: string): Promise<void> {
+  const { size, blocks } = await lstat(path);
+  if (size > dense && size > 4 * blocks * 512)
+    throw unusable("its files have holes, which no library makes. A job of the team can close them with VACUUM");
 }
 
 /** Which library last wrote the store: an older one must not be given the copy. A job may have put anything there. */
