@@ -151,6 +151,7 @@ describe("the commands of the documentation", { skip: await whyNoDatachain() }, 
     await makeRepository(join(suite.shared, "repo"));
     await runJob(suite.api, python("import datachain as dc\ndc.read_values(n=[1, 2]).save('raw')\n"));
     await runJob(suite.api, python("import datachain as dc\ndc.read_dataset('raw').save('final')\n"));
+    await runJob(suite.api, python("import datachain as dc\ndc.read_values(n=[1]).save('incoming')\n"));
     await suite.api.call(routes.setTeamCredentials, { body: { name: "git", values: { GIT_TOKEN: "1" } } });
   });
   after(async () => {
