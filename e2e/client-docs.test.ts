@@ -14,6 +14,7 @@ import { commandsOf, type DocumentedCommand, readFences, Terminal } from "./supp
 import { python, runJob } from "./support/jobs.ts";
 import { repository } from "./support/server.ts";
 
+const backfills = "runs a month of pipelines: e2e/cli-backfill.test.ts";
 /** What is not run, and why. Every other command is; one that is no longer shown must go from here. */
 const notRun: Readonly<Record<string, string>> = {
   "npm test": "this test is a part of it",
@@ -30,10 +31,20 @@ const notRun: Readonly<Record<string, string>> = {
   "podman run --rm -it -v millrace:/data millrace admin password": "needs a registry of images",
   "podman run -d --name millrace --init=false -p 127.0.0.1:8484:8484 -v millrace:/data -e MILLRACE_PUBLIC_URL=https://millrace.example.com millrace":
     "needs a registry of images",
+  "millrace job run --repository https://git.example/team/etl.git@main --script etl/report.py --req='-r requirements.txt' --cron '0 3 * * *'":
+    "needs a repository with that script: e2e/cli-repository-script.test.ts",
+  "millrace pipeline backfill river-mill --from 2026-01-01 --to 2026-01-31 --every day": backfills,
+  "millrace pipeline backfill river-mill --from 2026-01-01 --to 2026-02-01 --every '30 2 * * 1-5' --timezone Europe/Berlin --parallel 4":
+    backfills,
+  "millrace backfill show 7": backfills,
+  "millrace backfill retry 7": backfills,
+  "millrace backfill cancel 7": backfills,
+  "millrace notify set team@example.com --event schedule.failure schedule.overdue":
+    "needs a mail server: e2e/cli-webhook.test.ts",
 };
 /** These end with 1, and the page shows it. */
 const failing = ["millrace job run broken.py"];
-const languages = ["console", "dotenv", "http", "json", "mermaid", "sh", "text"];
+const languages = ["console", "dotenv", "http", "json", "mermaid", "python", "sh", "text", "typescript"];
 /** Long: an environment may be built. */
 const patience = { timeout: 1_200_000 };
 
@@ -140,6 +151,7 @@ describe("the commands of the documentation", { skip: await whyNoDatachain() }, 
     await makeRepository(join(suite.shared, "repo"));
     await runJob(suite.api, python("import datachain as dc\ndc.read_values(n=[1, 2]).save('raw')\n"));
     await runJob(suite.api, python("import datachain as dc\ndc.read_dataset('raw').save('final')\n"));
+    await runJob(suite.api, python("import datachain as dc\ndc.read_values(n=[1]).save('incoming')\n"));
     await suite.api.call(routes.setTeamCredentials, { body: { name: "git", values: { GIT_TOKEN: "1" } } });
   });
   after(async () => {
@@ -156,6 +168,7 @@ describe("the commands of the documentation", { skip: await whyNoDatachain() }, 
       "train.py": "import pandas\nprint(open('labels.csv').read(), pandas.__version__)\n",
       "labels.csv": "a,b\n",
       "nightly.sh": "true\n",
+      "fetch.py": "print(1)\n",
       "script.py": "print(1)\n",
       "etl.py": "print(1)\n",
       "aws.env": "AWS_REGION=eu\n",
