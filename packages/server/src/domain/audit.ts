@@ -5,7 +5,7 @@ import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { findTeam } from "../store/teams.ts";
 import { iso } from "./clock.ts";
-import { nextStretch } from "./large-answers.ts";
+import { nextLook } from "./large-answers.ts";
 import { authorize, describeVia, type Principal, type Team } from "./principals.ts";
 
 /** Who changes something, and from where. */
@@ -62,7 +62,7 @@ export async function readAudit(db: Db, principal: Principal, query: AuditQuery)
   const teamId = principal.isAdmin
     ? await idOfTeam(db, query.team_name)
     : authorize(principal, { kind: "token", scope: "ADMIN:read", role: "admin" }, query.team_name).id;
-  return listAudit(db, { teamId, username, action, before: cursor, limit }, nextStretch);
+  return listAudit(db, { teamId, username, action, before: cursor, limit }, nextLook);
 }
 
 async function idOfTeam(db: Db, name: string | undefined): Promise<number | undefined> {

@@ -32,7 +32,7 @@ import { jobIdAt, newJobId } from "./job-ids.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
 import { queueRow } from "./job-queue.ts";
 import type { KeyRing } from "./key-ring.ts";
-import { nextStretch } from "./large-answers.ts";
+import { nextLook, nextStretch } from "./large-answers.ts";
 import { usesLibrary } from "./library.ts";
 import type { Team } from "./principals.ts";
 import {
@@ -177,7 +177,7 @@ export async function listTeamJobs(context: JobsContext, team: Team, query: List
     const limit = Math.min(filter.limit - jobs.length, listPart);
     // What is read for it takes memory, too.
     if (limit > shortList) await nextStretch();
-    const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextStretch);
+    const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
     for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
       if (!(await jobs.add(text))) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
     before = next;

@@ -12,9 +12,8 @@ export const stretchBytes = 512 * 1024;
 /** One for the process, as the event loop is. */
 const turns = new Turns(1);
 
-/** Large answers that are under way at a time: each takes memory until it is whole. */
-const atOnce = 8;
-const places = new Turns(atOnce);
+/** Large answers that are under way at a time, of all and of one caller: each takes memory until it is whole. */
+const places = new Turns(8, 2);
 
 /** Who an answer is for. */
 interface Asker {
@@ -38,10 +37,16 @@ export async function answering<T>(asker: Asker, build: () => Promise<T>): Promi
 const takePlace = (caller: unknown): Promise<() => void> =>
   new Promise((taken) => void places.run(() => new Promise<void>(taken), caller));
 
-/** Resolves when it is this answer's turn: its first waits for a place. Nothing more is done for a caller that has gone. */
+/** Resolves when it is this answer's turn: its first waits for a place. */
 export async function nextStretch(): Promise<void> {
   const asker = askers.getStore();
   if (asker) asker.leave ??= await takePlace(asker.caller);
+  await nextLook();
+}
+
+/** The same for whoever looks for something, and keeps little of it. Nothing more is done for a caller that has gone. */
+export async function nextLook(): Promise<void> {
+  const asker = askers.getStore();
   await turns.run(async () => {}, asker?.caller);
   if (asker?.hasGone()) throw new ApiError("bad_request", "Whoever asked for this has closed the connection.");
 }
