@@ -52,7 +52,8 @@ export class Turns {
       this.#waiting.delete(caller);
       if (own.length > 0) this.#waiting.set(caller, own);
       this.#begin(caller);
-      return go?.();
+      go?.();
+      return;
     }
   }
 }
