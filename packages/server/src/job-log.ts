@@ -1,10 +1,8 @@
 /** A job's log as everybody gets it. Whatever leaves the server of a log goes through here, and is masked. */
 import { ApiError, isSettled } from "@millrace/contract";
-import { decryptEnvironment, decryptJobSecrets } from "./domain/encryption.ts";
-import { tokensOfJob } from "./domain/job-tokens.ts";
 import type { KeyRing } from "./domain/key-ring.ts";
-import { secretsOfEnvironment, spellings } from "./domain/log-secrets.ts";
 import { attemptKey, type Engine } from "./engines/engine.ts";
+import { searchOf } from "./log-searches.ts";
 import { type GrowingLog, JoinedLog, textPart } from "./logs/joined-log.ts";
 import { MaskedLog } from "./logs/masked-log.ts";
 import { searchFor } from "./logs/secret-search.ts";
@@ -68,8 +66,11 @@ async function openNewest(context: JobLogContext, id: string, job: JobSecretsRow
   return { log: new MaskedLog(await context.engine.openLog(attemptKey(id, 0)), [], ended), ended };
 }
 
-const openAttempt = async ({ engine, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> =>
-  new MaskedLog(await engine.openLog(attemptKey(job.id, job.attempt)), logSecrets(keys, job), ended);
+async function openAttempt({ engine, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
+  // Before the file is opened: whoever waits for it may go.
+  const search = await searchOf(keys, job);
+  return new MaskedLog(await engine.openLog(attemptKey(job.id, job.attempt)), search, ended);
+}
 
 /** Follows from what is in the store and in the log, so that it has the same length whenever it is asked for. */
 async function linesBetween(
@@ -91,18 +92,10 @@ export const logRemoved = (id: string, at: string) =>
     `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time, and up to the team's quota.`,
   );
 
-/** What this job was given that nobody is to see: credentials, its token, and what looks like a secret. */
-function logSecrets(keys: KeyRing, { id, attempt, environment, secrets }: JobSecretsRow): Buffer[] {
-  const given = secrets === "" ? [] : (JSON.parse(decryptJobSecrets(keys, id, secrets)) as string[]);
-  const own = environment === "" ? [] : secretsOfEnvironment(decryptEnvironment(keys, id, environment));
-  return spellings([...tokensOfJob(keys, { jobId: id, attempt }), ...given, ...own]);
-}
-
 /** What a job leaves as its metrics is shown as its log is. A secret that is a number becomes a text. */
 export async function maskMetrics({ store, keys }: JobLogContext, id: string, json: string): Promise<string> {
   const job = await getJobSecrets(store.db, id);
-  const secrets = job ? logSecrets(keys, job) : [];
-  const search = searchFor(secrets);
+  const search = job ? await searchOf(keys, job) : searchFor([]);
   const hide = (text: string) => search.mask(Buffer.from(text)).toString();
   return JSON.stringify(JSON.parse(json), (_key, value: unknown) => {
     if (typeof value === "number") return hide(String(value)) === String(value) ? value : hide(String(value));

@@ -20,7 +20,8 @@ const server: Floors = {
   metrics: [],
   senders: ["domain"],
   "disk.ts": ["domain", "store"],
-  "job-log.ts": ["store", "domain", "engines", "logs"],
+  "log-searches.ts": ["store", "domain", "logs"],
+  "job-log.ts": ["store", "domain", "engines", "logs", "log-searches.ts"],
   loops: [
     "store",
     "domain",

@@ -3,8 +3,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { Random } from "../../storage/test/support/random.ts";
 import { secretsOfEnvironment, spellings } from "../src/domain/log-secrets.ts";
+import { searchOf } from "../src/log-searches.ts";
 import { MaskedLog, maskBytes } from "../src/logs/masked-log.ts";
 import { readPieces } from "../src/logs/read-pieces.ts";
+import type { JobSecretsRow } from "../src/store/jobs.ts";
+import { keyRing } from "./support/keys.ts";
 
 const buffers = (...texts: string[]) => texts.map((text) => Buffer.from(text));
 
@@ -235,5 +238,24 @@ describe("secrets of a job", () => {
     assert.ok(found.length <= 2100, String(found.length));
     assert.ok(found.some((bytes) => bytes.equals(Buffer.from("a-value-of-its-own-1"))));
     assert.equal(maskBytes(Buffer.from("x".repeat(100)), found).length, 100);
+  });
+});
+
+describe("what looks for the secrets of an attempt", () => {
+  const row = (id: string, attempt: number) => ({ id, attempt, environment: "", secrets: "" }) as JobSecretsRow;
+
+  it("is made once for all who read its log, and is another for another attempt or other keys", async () => {
+    const keys = keyRing();
+    const all = await Promise.all(Array.from({ length: 50 }, () => searchOf(keys, row("one", 1))));
+    assert.equal(new Set(all).size, 1);
+    assert.equal(await searchOf(keys, row("one", 1)), all[0]);
+    for (const other of [
+      searchOf(keys, row("one", 2)),
+      searchOf(keys, row("two", 1)),
+      searchOf(keyRing(), row("one", 1)),
+    ])
+      assert.notEqual(await other, all[0]);
+    for (let index = 0; index < 20; index++) await searchOf(keys, row(`job ${index}`, 1));
+    assert.notEqual(await searchOf(keys, row("one", 1)), all[0], "few are kept");
   });
 });

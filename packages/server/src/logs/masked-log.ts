@@ -16,10 +16,10 @@ export class MaskedLog implements RawLog {
   readonly #search: SecretSearch;
   #ended: boolean;
 
-  /** `ended`: no byte will follow. */
-  constructor(raw: RawLog, secrets: readonly Buffer[], ended: boolean) {
+  /** `secrets`: or what looks for them already. `ended`: no byte will follow. */
+  constructor(raw: RawLog, secrets: readonly Buffer[] | SecretSearch, ended: boolean) {
     this.#raw = raw;
-    this.#search = searchFor(secrets);
+    this.#search = "mask" in secrets ? secrets : searchFor(secrets);
     this.#ended = ended;
   }
 
