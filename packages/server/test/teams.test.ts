@@ -43,7 +43,10 @@ describe("teams", () => {
         max_text_bytes: null,
         max_export_bytes: null,
         max_environment_bytes: null,
-        library_version: null,
+        job_timeout: null,
+      job_retries: null,
+      job_retry_delay: null,
+      library_version: null,
         created_at: "",
       },
     );

@@ -124,6 +124,12 @@ export class Connections {
     else begin();
   }
 
+  /** Resolves when what is asked over this connection may go on: to know who asks may have taken others' time. */
+  nextTurn(socket: Socket): Promise<void> {
+    const { owner, known } = this.#open.get(socket) ?? { owner: this };
+    return new Promise((resolve) => this.#turns.begin(owner, resolve, known));
+  }
+
   #take(socket: Socket, log: Logger): void {
     const address = socket.remoteAddress ?? "";
     const isProxy = this.#rules.isProxy(address);

@@ -109,6 +109,7 @@ export function register<R extends Route>(
         ...request.caller,
       };
       const { principal, raw } = request;
+      await context.connections.nextTurn(raw.socket);
       const asker = { caller: principal?.userId, hasGone: () => raw.socket.destroyed };
       const answer = await answering(asker, () => handle(call as unknown as Call<R>));
       if (answer === undefined) return reply;
