@@ -1,4 +1,5 @@
 /** One server to a data folder. The lock ends with the process, however that ends. For the database: store/database-lock.ts. */
+import { chmodSync, closeSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
@@ -8,7 +9,11 @@ interface Lock {
 
 /** The operating system's own file lock, by way of SQLite: Node has none. */
 export function lockDataFolder(dataDir: string): Lock {
-  const file = new DatabaseSync(join(dataDir, "server.lock"), { timeout: 2000 });
+  const path = join(dataDir, "server.lock");
+  // Jobs may pass through the folder, and whoever can open a lock can keep it.
+  closeSync(openSync(path, "a", 0o600));
+  chmodSync(path, 0o600);
+  const file = new DatabaseSync(path, { timeout: 2000 });
   try {
     file.exec("pragma locking_mode = exclusive; begin exclusive; commit");
   } catch {

@@ -103,6 +103,13 @@ function ownUv(level: IsolationLevel): void {
     assert.match(await run("six==1.17.0", spoil), /^Using cached virtualenv\n(PermissionError|OSError)\n$/);
   });
 
+  it("have locks that no job can open", async () => {
+    const locks = (await readdir(team())).filter((name) => name.endsWith(".lock")).map((name) => join(team(), name));
+    assert.equal(locks.length, 3);
+    for (const path of [...locks, join(fixture.dataDir, "tools/uv.lock")])
+      assert.equal(statSync(path).mode & 0o777, 0o600, path);
+  });
+
   it("are compiled, after the job that needed them has begun", async () => {
     for (const name of await environments()) {
       await compiled(name);

@@ -44,9 +44,9 @@ describe("teams", () => {
         max_export_bytes: null,
         max_environment_bytes: null,
         job_timeout: null,
-      job_retries: null,
-      job_retry_delay: null,
-      library_version: null,
+        job_retries: null,
+        job_retry_delay: null,
+        library_version: null,
         created_at: "",
       },
     );

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireTeamJob } from "../domain/jobs.ts";
+import { nextLook } from "../domain/large-answers.ts";
 import type { LogSource } from "../engines/engine.ts";
 import { openAttemptLog, openJobLog } from "../job-log.ts";
 import { readPieces } from "../logs/read-pieces.ts";
@@ -66,6 +67,8 @@ export async function sendLog(request: FastifyRequest, reply: FastifyReply, sour
 /** The end is fixed when the answer begins, so that its length can be told. */
 async function* chunks(source: LogSource, start: number, end: number): AsyncGenerator<Buffer> {
   for (let offset = start; offset < end; ) {
+    // A piece of a log takes milliseconds to be masked: of all downloads one is, in a round.
+    await nextLook();
     const bytes = await source.read(offset, Math.min(256 * 1024, end - offset));
     // It was cut meanwhile. An answer that ends early would be waited for: this one breaks off.
     if (bytes.length === 0) throw new Error("the log became shorter while it was sent");

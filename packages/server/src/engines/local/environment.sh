@@ -102,6 +102,12 @@ keep() {
   use ""
 }
 
+# Whoever can open a lock can keep it: at `uid` jobs see these folders.
+open_lock() {
+  (umask 077 && true >>"$1") && chmod 0600 "$1" || exit
+}
+
+open_lock "$MILLRACE_VENV.lock"
 exec 9>"$MILLRACE_VENV.lock"
 take -s
 use "Using cached virtualenv"
@@ -115,8 +121,9 @@ if [ -n "$wheels" ] && [ -n "$uv" ]; then
   # sealing, and are compiled later, by the server: the job does not wait for that.
   begin "$keeper"
   fresh "$keeper"
+  open_lock "$envs/cache.lock"
   exec 7>"$envs/cache.lock"
-  flock -s 7
+  until flock -s -w 1 7; do cancelled; done
   # What the cache grows by counts to the job, too, as its share of all who build.
   before=$(du -s --block-size=1 "$envs/cache" | cut -f1)
   echo "$before" >>building || exit

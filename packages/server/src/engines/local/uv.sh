@@ -33,6 +33,7 @@ install_uv() {
 
 uv=$tools/uv-$uv_version/uv
 if [ ! -x "$uv" ]; then
+  open_lock "$tools/uv.lock"
   exec 8>"$tools/uv.lock"
   until flock -x -w 1 8; do cancelled; done
   if [ ! -x "$uv" ] && { uv_failed_lately || ! install_uv; }; then

@@ -13,8 +13,9 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TimeoutError: "network",
   ConnectionError: "network",
   EOFError: "network",
-  // What FTP servers call transient.
+  // What FTP servers call transient, and an answer to another question: the two are out of step.
   error_temp: "throttled",
+  error_reply: "network",
   ClientConnectionError: "network",
   gaierror: "network",
   NotImplementedError: "unsupported",
