@@ -45,6 +45,11 @@ describe("the reporter of gaps", () => {
       "skipped digs: needs root\n",
     ],
     [
+      "names a test that is still to be done, whose failure counts for nothing",
+      'it("flies", { todo: "later" }, () => { throw new Error("no"); });',
+      "todo flies: later\n",
+    ],
+    [
       "names a suite that is skipped whole, and does not call its file empty",
       'describe("mine", { skip: "needs root" }, () => { it("digs", () => {}); });',
       "skipped mine: needs root\n",

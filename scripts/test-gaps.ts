@@ -1,6 +1,7 @@
 /**
  * A reporter for `node --test` that prints what a green run hides, a line each:
- * `empty FILE` for a file that passed without having run its tests, `skipped TITLE: REASON` for a skipped test or suite.
+ * `empty FILE` for a file that passed without having run its tests, `skipped TITLE: REASON` for a skipped test or suite,
+ * `todo TITLE: REASON` for a test whose failure would not count.
  *
  * A test file whose process ends early with exit code 0 passes as one test. Its proof is the summary that the process
  * sends once all of its tests have ended.
@@ -16,6 +17,7 @@ export default async function* gaps(events: AsyncIterable<TestEvent>): AsyncGene
     // A suite that is skipped whole counts no test; its line here says so.
     if (type === "test:summary" && data.file && (data.counts.tests > 0 || skipping.has(data.file)))
       unproved.delete(data.file);
+    if ((type === "test:pass" || type === "test:fail") && data.todo) yield `todo ${data.name}: ${data.todo}\n`;
     if (type !== "test:pass" || !data.skip) continue;
     if (data.file) skipping.add(data.file);
     yield `skipped ${data.name}: ${data.skip}\n`;
