@@ -64,6 +64,7 @@ export const groups = {
   dataset: "Show datasets, their versions and where they come from; change and remove them",
   pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
   schedule: "Run pipelines again and again, at their times",
+  backfill: "Show, cancel and go on with runs of pipelines for past moments",
   webhook: "Have URLs told what becomes of jobs, pipelines and schedules",
   notify: "Have e-mails sent about what becomes of jobs, pipelines and schedules",
   credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
