@@ -40,6 +40,7 @@ import { StoreMeasures } from "./loops/measure-stores.ts";
 import { observeJobs } from "./loops/observe-jobs.ts";
 import { runBackfills } from "./loops/run-backfills.ts";
 import { sweep } from "./loops/sweep.ts";
+import { tellOverdue } from "./loops/tell-overdue.ts";
 import { watchJobs } from "./loops/watch-jobs.ts";
 import { ServerMetrics } from "./metrics/server-metrics.ts";
 import { connectionsWithin, openFilesLimit } from "./open-files.ts";
@@ -248,6 +249,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     exportDatasets(shared),
     fireSchedules(shared),
     fireTriggers(shared),
+    tellOverdue(shared),
     runBackfills(shared),
     sweep({ ...shared, ...retention(config), filesDir, serverId }),
   ];

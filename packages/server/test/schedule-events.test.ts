@@ -7,6 +7,7 @@ import { after, before, describe, it } from "node:test";
 import { day } from "../src/domain/clock.ts";
 import type { Team } from "../src/domain/principals.ts";
 import { newReceiver } from "../src/domain/receivers.ts";
+import { tellOverdue } from "../src/loops/tell-overdue.ts";
 import { openStore } from "../src/store/open-store.ts";
 import { insertReceiver } from "../src/store/receivers.ts";
 import type { Store } from "../src/store/store.ts";
@@ -104,5 +105,33 @@ describe("a schedule", () => {
     await tick();
     await tick();
     assert.deepEqual(await notedOf(team), []);
+  });
+
+  it("whose time passed without a firing says so once, when it is late at two looks", async () => {
+    const team = await listeningTeam("late");
+    await ground.schedule(team, await ground.pipeline(team), "late");
+    const clock = { now: () => ground.now, monotonic: () => ground.now };
+    const looks = async (times: number) => {
+      const loop = tellOverdue({ store, clock });
+      for (let look = 0; look < times; look++) await loop.runOnce();
+    };
+    ground.now += minute;
+    await looks(2);
+    assert.deepEqual(await notedOf(team), [], "not late yet");
+    ground.now += 5 * minute;
+    await looks(1);
+    assert.deepEqual(await notedOf(team), [], "one look");
+    await looks(3);
+    await looks(3);
+    const noted = await notedOf(team);
+    assert.deepEqual(
+      noted.map(([status, name]) => [status, name]),
+      [["overdue", "late"]],
+    );
+    assert.match(String(noted[0]?.[2]), /It was to fire at .* and has not/);
+    await tick();
+    ground.now += 10 * minute;
+    await looks(2);
+    assert.equal((await notedOf(team)).filter(([status]) => status === "overdue").length, 2, "again for the next time");
   });
 });

@@ -125,13 +125,16 @@ export async function takeOutbox(db: Db, teamId: number, limit: number): Promise
   return rows.sort((a, b) => a.id - b.id);
 }
 
-/** From now on its next success is a recovery. */
-export const markFailing = (db: Db, teamId: number, subject: string, since: string) =>
-  db
+/** From now on its next success is a recovery. Returns whether that is new. */
+export async function markFailing(db: Db, teamId: number, subject: string, since: string): Promise<boolean> {
+  const made = await db
     .insertInto("failing")
     .values({ team_id: teamId, subject, since })
     .onConflict((c) => c.doNothing())
+    .returning("subject")
     .execute();
+  return made.length > 0;
+}
 
 /** Whether it was failing. */
 export async function clearFailing(db: Db, teamId: number, subject: string): Promise<boolean> {

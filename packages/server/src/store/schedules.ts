@@ -190,3 +190,15 @@ const waiting = prepared<{ limit: number }>()((db, value) =>
 /** Those with a tick that waited for a run which has ended, teams in turn. */
 export const readySchedules = async (db: Db, limit: number): Promise<number[]> =>
   (await waiting(db, { limit })).rows.map(({ id }) => id);
+
+/** Those that were to fire before this time and have not, by their ids. */
+export async function lateSchedules(
+  db: Db,
+  before: string,
+  after: number,
+  limit: number,
+): Promise<{ readonly id: number; readonly next_run: string }[]> {
+  const late = db.selectFrom("schedules").select(["id", "next_run"]).where("is_paused", "=", 0);
+  const rows = await late.where("next_run", "<", before).where("id", ">", after).orderBy("id").limit(limit).execute();
+  return rows.map(({ id, next_run }) => ({ id, next_run: next_run ?? "" }));
+}

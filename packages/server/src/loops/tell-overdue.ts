@@ -1,0 +1,46 @@
+/**
+ * Tells of schedules whose time has passed and that did not fire: once for each time. They must be late at two looks, so that
+ * neither a clock that is wrong for a moment nor the start of a server tells of all of them.
+ */
+import { iso } from "../domain/clock.ts";
+import { healthOf } from "../domain/schedule-health.ts";
+import { punctual } from "../domain/schedule-times.ts";
+import { Signal } from "../domain/signals.ts";
+import { noteSchedule } from "../domain/told-events.ts";
+import { markFailing } from "../store/outbox.ts";
+import { lateSchedules, lockSchedule } from "../store/schedules.ts";
+import type { Db } from "../store/store.ts";
+import type { JobLoopContext, Loop } from "./loop.ts";
+
+const page = 200;
+
+export function tellOverdue({ store, clock }: Pick<JobLoopContext, "store" | "clock">): Loop {
+  let seen = new Map<number, string>();
+  return {
+    name: "tell-overdue",
+    signal: new Signal(),
+    interval: 30_000,
+    async runOnce() {
+      const now = clock.now();
+      const late = new Map<number, string>();
+      for (let last = 0; ; ) {
+        const rows = await lateSchedules(store.db, iso(now - punctual), last, page);
+        for (const { id, next_run } of rows) {
+          late.set(id, next_run);
+          if (seen.get(id) === next_run) await store.write((db) => tell(db, id, next_run, now));
+        }
+        if (rows.length < page) break;
+        last = rows.at(-1)?.id ?? 0;
+      }
+      seen = late;
+    },
+  };
+}
+
+async function tell(db: Db, id: number, nextRun: string, now: number): Promise<void> {
+  const row = await lockSchedule(db, id);
+  if (row?.next_run !== nextRun) return;
+  const { health, reason } = healthOf(row, now);
+  if (health === "overdue" && (await markFailing(db, row.team_id, `overdue ${id} ${nextRun}`, iso(now))))
+    await noteSchedule(db, row, "overdue", reason, now);
+}
