@@ -95,7 +95,7 @@ export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVe
     const linked = sql`(select min(job_id) from dataset_version_jobs
       where version_id = dataset_versions.id and is_creator = 1)`;
     const query = sql<SourceVersion>`select id, coalesce(job_id, ${linked}) as maker from dataset_versions
-      where id in (${sql.join([...part])})`;
+      where id in (${sql.join([...part])}) order by id`;
     found.push(...(await query.execute(db)).rows);
   });
   return found;
