@@ -157,7 +157,9 @@ describe("control groups", { skip: !isRoot && "needs root" }, () => {
       await server.stop("SIGKILL");
       assert.notDeepEqual(await groups(server), []);
       await server.start({ MILLRACE_JOB_MEMORY: "0", MILLRACE_JOB_PROCESSES: "0" });
-      assert.deepEqual(await groups(server), []);
+      // That of an attempt which was not cleaned up yet goes with its folder.
+      for (const deadline = Date.now() + 60_000; (await groups(server)).length > 0; await sleep(100))
+        assert.ok(Date.now() < deadline, "groups are left");
     } finally {
       await server.dispose();
     }

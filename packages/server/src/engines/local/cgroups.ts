@@ -62,6 +62,11 @@ export class Cgroups {
     return groups;
   }
 
+  /** Where this server makes none: those of earlier ones, once their attempts are over. */
+  static removeLeft(dataDir: string, inUse: ReadonlySet<string>): void {
+    removeUnused(readRecord(join(dataDir, "cgroups")), inUse);
+  }
+
   static #open(dataDir: string, limits: CgroupLimits): Cgroups | undefined {
     const name = `millrace-${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
     try {

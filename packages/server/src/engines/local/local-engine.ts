@@ -105,8 +105,7 @@ export class LocalEngine implements Engine {
     this.missing = missing;
     this.warnings = isolation.warnings;
     this.capabilities = { isolation: isolation.level };
-    const groups = readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []);
-    this.#cgroups = Cgroups.open(options.dataDir, options.limits, new Set(groups));
+    this.#cgroups = Cgroups.open(options.dataDir, options.limits, this.#groupsInUse());
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
     this.#compiling = new CompileEnvironments({
       envsDir: tools.envsDir,
@@ -127,6 +126,10 @@ export class LocalEngine implements Engine {
   #compile(path: string): void {
     const environment = this.#folder(basename(path)).venv();
     if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
+  }
+
+  #groupsInUse(): ReadonlySet<string> {
+    return new Set(readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []));
   }
 
   #folder(key: string): AttemptFolder {
@@ -554,7 +557,8 @@ export class LocalEngine implements Engine {
     // Before the folder: by its owner the next start knows whose things are still to be removed.
     await this.#isolation.clearUser(folder);
     await folder.clean();
-    if (group) this.#cgroups?.give(group);
+    if (group && this.#cgroups) this.#cgroups.give(group);
+    else if (group) Cgroups.removeLeft(this.#options.dataDir, this.#groupsInUse());
     if (uid > 0) this.#isolation.freeUser(uid, folder);
   }
 
