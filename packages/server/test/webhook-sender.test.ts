@@ -1,6 +1,8 @@
 /** Where a webhook may go: by the address that is connected to, whatever its name said before. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -111,6 +113,53 @@ describe("a webhook", () => {
     assert.match(result.error ?? "", /^The receiver answered 400: invalid \[31mx+$/);
     assert.ok((result.error ?? "").length < 300);
   });
+
+  const endless = (piece: string) => async (socket: Socket) => {
+    while (!socket.destroyed) {
+      if (!socket.write(piece)) await Promise.race([once(socket, "drain"), once(socket, "close")]).catch(() => {});
+    }
+  };
+  const strange: readonly { what: string; answer: (socket: Socket) => unknown; result: object }[] = [
+    {
+      what: "another protocol",
+      answer: (socket) => socket.write("HTTP/1.1 101 Other\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n"),
+      result: { ok: false, status: 101, error: "The receiver answered 101." },
+    },
+    {
+      what: "interim answers without end",
+      answer: endless("HTTP/1.1 103 Wait\r\n\r\n".repeat(1000)),
+      result: { ok: false, status: null, error: "The receiver sent more than 64 KiB and has not answered yet." },
+    },
+    {
+      what: "a refusal of tiny chunks without end",
+      answer: (socket) => {
+        socket.write("HTTP/1.1 400 No\r\ntransfer-encoding: chunked\r\n\r\n");
+        return endless("1\r\nx\r\n".repeat(1000))(socket);
+      },
+      result: { ok: false, status: 400 },
+    },
+    {
+      what: "the end of the connection",
+      answer: (socket) => socket.end(),
+      result: { ok: false, status: null, error: "The receiver could not be reached: ECONNRESET." },
+    },
+  ];
+  for (const { what, answer, result } of strange)
+    it(`ends in one attempt, without waiting for its time limit, when the receiver answers with ${what}`, async () => {
+      const server = createServer((socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => void answer(socket));
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      try {
+        const send = webhookSender(rules({ networks: ["127.0.0.1"], seconds: 600 }));
+        const got = await send({ ...delivery, url: `http://127.0.0.1:${port}/` }, never);
+        assert.deepEqual({ ...got, ...result }, got);
+      } finally {
+        server.close();
+      }
+    });
 
   it("checks the certificate of its receiver unless it is told not to", { skip }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-webhook-"));

@@ -35,7 +35,7 @@ export interface WebhookRules {
 
 export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promise<AttemptResult>;
 
-/** Bytes of an answer that are read, and how many of its characters are kept. */
+/** Bytes that a receiver may send, heads included, and how many characters of its answer are kept. */
 const answerBytes = 64 * 1024;
 const shownCharacters = 200;
 
@@ -61,7 +61,8 @@ export function webhookSender({ networks, seconds, version, resolve = resolveNam
 const signatureOf = (secret: string, body: string) =>
   `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 
-class NotAllowed extends Error {}
+/** Why a delivery failed, in words for the webhook's owner. */
+class DeliveryProblem extends Error {}
 
 async function addressesOf(
   { hostname }: URL,
@@ -72,10 +73,10 @@ async function addressesOf(
   const name = hostname.replace(/^\[|\]$/g, "");
   const all = isIP(name) ? [name] : await resolve(name, signal);
   signal.throwIfAborted();
-  if (all.length === 0) throw new NotAllowed(`The name ${name} has no address.`);
+  if (all.length === 0) throw new DeliveryProblem(`The name ${name} has no address.`);
   const allowed = all.filter(isAllowed);
   if (allowed.length > 0) return allowed;
-  throw new NotAllowed(
+  throw new DeliveryProblem(
     `${name} is a private address. Webhooks reach public addresses only; the operator can allow others with MILLRACE_WEBHOOK_NETWORKS.`,
   );
 }
@@ -130,24 +131,61 @@ function send(url: URL, request: WebhookRequest, { addresses, signal, version }:
   };
   return new Promise((resolve, reject) => {
     const asking: ClientRequest = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, options);
-    asking.on("error", reject);
-    asking.on("response", (response) => readAnswer(response, asking).then(resolve, reject));
+    const sent = countAnswer(asking);
+    // Once there is an answer, reading it says how this ends.
+    let answered = false;
+    const fail = (error: Error) => answered || reject(error);
+    asking.on("error", fail);
+    // Some connections end without an error, and the delivery must not wait for them for ever.
+    asking.on("close", () => fail(new DeliveryProblem("The receiver closed the connection without an answer.")));
+    asking.on("upgrade", ({ statusCode = 0 }, socket) => {
+      socket.destroy();
+      resolve({ status: statusCode, text: "" });
+    });
+    asking.on("response", (response) => {
+      answered = true;
+      readAnswer(response, sent)
+        .then(resolve, reject)
+        .finally(() => asking.destroy());
+    });
     asking.end(body);
   });
 }
 
-/** The beginning; the rest is not waited for. */
-async function readAnswer(response: IncomingMessage, asking: ClientRequest): Promise<Answer> {
-  const status = response.statusCode ?? 0;
+interface Sent {
+  /** The receiver sent more than it may. */
+  isTooLong: boolean;
+}
+
+/**
+ * Ends a request whose receiver sends too much, whatever it sends. Node parses interim answers and tiny chunks without a
+ * limit, on the event loop that everybody shares.
+ */
+function countAnswer(asking: ClientRequest): Sent {
+  const sent: Sent = { isTooLong: false };
+  let bytes = 0;
+  asking.on("socket", (socket) =>
+    socket.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= answerBytes) return;
+      sent.isTooLong = true;
+      asking.destroy(
+        new DeliveryProblem(`The receiver sent more than ${answerBytes / 1024} KiB and has not answered yet.`),
+      );
+    }),
+  );
+  return sent;
+}
+
+/** Reads the beginning of an answer; of one that is too long, what had come by then. */
+async function readAnswer(response: IncomingMessage, sent: Sent): Promise<Answer> {
   const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size >= answerBytes) break;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) chunks.push(chunk);
+  } catch (error) {
+    if (!sent.isTooLong) throw error;
   }
-  asking.destroy();
-  return { status, text: Buffer.concat(chunks).toString("utf8") };
+  return { status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") };
 }
 
 function outcomeOf({ status, text }: Answer): AttemptResult {
@@ -162,7 +200,7 @@ function outcomeOf({ status, text }: Answer): AttemptResult {
 
 /** Never with more than the receiver's name: a URL may be a secret. */
 function why(error: unknown): string {
-  if (error instanceof NotAllowed) return error.message;
+  if (error instanceof DeliveryProblem) return error.message;
   const { code, message } = error as NodeJS.ErrnoException;
   return `The receiver could not be reached: ${code ?? message.slice(0, shownCharacters)}.`;
 }
