@@ -17,22 +17,33 @@ const found = (rest: Record<string, unknown> = {}) => ({
   ...rest,
 });
 
+/** As the child writes them: what the job did, then its versions. */
+const linesOf = (head: unknown, versions: readonly unknown[] = []) =>
+  [head, ...versions].map((line) => Buffer.from(JSON.stringify(line)));
+
 describe("what is read back from a team's store", () => {
-  const read = (version: Record<string, unknown>) => readCollected({ versions: [version] }).versions[0];
+  const read = async (version: Record<string, unknown>) => (await readCollected(linesOf({}, [version]))).versions[0];
 
-  it("keeps a preview with values that are no JSON, and numbers of any size, as text", () => {
+  it("keeps a preview with values that are no JSON, and numbers of any size, as text", async () => {
     const preview = '[{"a": NaN, "b": 9223372036854775807, "c": Infinity}]';
-    assert.equal(read(found({ preview }))?.preview, preview);
-    assert.equal(read(found({ preview: "[oops" }))?.preview, null);
-    assert.equal(read(found({ preview: `["${"x".repeat(300_000)}"]` }))?.preview, null, "too large for every answer");
+    assert.equal((await read(found({ preview })))?.preview, preview);
+    assert.equal((await read(found({ preview: "[oops" })))?.preview, null);
+    assert.equal(
+      (await read(found({ preview: `["${"x".repeat(300_000)}"]` })))?.preview,
+      null,
+      "too large for every answer",
+    );
   });
 
-  it("keeps metrics of which one is no number", () => {
-    assert.equal(readCollected({ metrics: '{"a": 0.5, "loss": NaN}' }).metrics, '{"a": 0.5, "loss": null}');
-    assert.equal(readCollected({ metrics: "[1]" }).metrics, null);
+  it("keeps metrics of which one is no number", async () => {
+    assert.equal(
+      (await readCollected(linesOf({ metrics: '{"a": 0.5, "loss": NaN}' }))).metrics,
+      '{"a": 0.5, "loss": null}',
+    );
+    assert.equal((await readCollected(linesOf({ metrics: "[1]" }))).metrics, null);
   });
 
-  it("leaves out what has no right name, number, moment or uuid", () => {
+  it("leaves out what has no right name, number, moment or uuid", async () => {
     for (const wrong of [
       { name: "" },
       { name: "喵".repeat(400) },
@@ -44,16 +55,41 @@ describe("what is read back from a team's store", () => {
       { created_at: "yesterday" },
       { dataset: null },
     ])
-      assert.equal(read(found(wrong)), undefined, JSON.stringify(wrong));
-    assert.deepEqual(read(found({ needs: [{ uri: "s3://b/".padEnd(2000, "x") }, { uri: "s3://b" }, {}] }))?.needs, [
-      { uri: "s3://b" },
-    ]);
+      assert.equal(await read(found(wrong)), undefined, JSON.stringify(wrong));
+    assert.deepEqual(
+      (await read(found({ needs: [{ uri: "s3://b/".padEnd(2000, "x") }, { uri: "s3://b" }, {}] })))?.needs,
+      [{ uri: "s3://b" }],
+    );
   });
 
-  it("is refused as a whole where there is more than any registry could keep", () => {
-    assert.throws(() => readCollected({ versions: Array.from({ length: 2001 }, () => found()) }), TooMuch);
-    assert.throws(() => read(found({ needs: Array.from({ length: 1001 }, () => ({ uuid: randomUUID() })) })), TooMuch);
-    assert.deepEqual(readCollected("nonsense"), { versions: [], jobs: [], removed: [], metrics: null });
+  it("is refused as a whole where there is more than any registry could keep", async () => {
+    const needing = (count: number) => found({ needs: Array.from({ length: count }, () => ({ uuid: randomUUID() })) });
+    const refused = (versions: readonly unknown[]) => assert.rejects(readCollected(linesOf({}, versions)), TooMuch);
+    await refused(Array.from({ length: 2001 }, () => found()));
+    await refused([needing(1001)]);
+    await refused(Array.from({ length: 21 }, () => needing(1000)));
+    const nothing = { versions: [], jobs: [], removed: [], metrics: null };
+    assert.deepEqual(await readCollected([]), nothing);
+    assert.deepEqual(await readCollected(["nonsense", "more"].map((text) => Buffer.from(text))), nothing);
+  });
+
+  it("is looked through a version at a time: the event loop goes round between two of them", async () => {
+    const documents = `{"a": [${"[],".repeat(80_000)}1]}`;
+    const lines = linesOf(
+      {},
+      Array.from({ length: 8 }, () => found({ feature_schema: documents, schema: documents })),
+    );
+    let rounds = 0;
+    const timer = setInterval(() => rounds++, 0);
+    const { versions } = await readCollected(lines);
+    clearInterval(timer);
+    assert.equal(versions.length, lines.length - 1);
+    assert.ok(rounds >= versions.length - 1, `it went round ${rounds} times for ${versions.length} versions`);
+  });
+
+  it("leaves out a version that is longer than its limits allow, without reading it", async () => {
+    const { versions } = await readCollected(linesOf({}, [found({ needs: "x".repeat(9 * 1024 * 1024) }), found()]));
+    assert.equal(versions.length, 1);
   });
 });
 
@@ -63,8 +99,8 @@ describe("the registry", () => {
     server = await startInProcess();
   });
   after(() => server.dispose());
-  const record = (...versions: Record<string, unknown>[]) => {
-    const { metrics: _, ...collected } = readCollected({ versions });
+  const record = async (...versions: Record<string, unknown>[]) => {
+    const { metrics: _, ...collected } = await readCollected(linesOf({}, versions));
     return server.store.write((db) => recordCollected(db, randomUUID(), { ...collected, teamId: 1 }, now));
   };
   const rows = (name: string) =>

@@ -3,9 +3,11 @@ import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
-import { it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 import { listDatasets } from "../src/store/datasets.ts";
+import { stepsFrom } from "../src/store/lineage.ts";
 import { openStore, storeFile } from "../src/store/open-store.ts";
+import type { Store } from "../src/store/store.ts";
 import { insertTeam } from "../src/store/teams.ts";
 import { storeConformance } from "./store-conformance.ts";
 import { putVersion } from "./support/datasets.ts";
@@ -44,29 +46,47 @@ it("room that is reserved for a full disk is there again after compacting", asyn
   await rm(dataDir, { recursive: true });
 });
 
-it("a page of datasets is read along the indexes of their names: nothing is sorted", async (t) => {
-  const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
-  const store = await openStore({ dataDir, databaseUrl: "" });
-  const asked = new Set<string>();
-  const all = StatementSync.prototype.all;
-  t.mock.method(StatementSync.prototype, "all", function (this: StatementSync, ...values: SQLInputValue[]) {
-    if (this.sourceSQL.includes("order by")) asked.add(this.sourceSQL);
-    return Reflect.apply(all, this, values);
-  });
-  await store.write((db) => insertTeam(db, { name: "team", created_at: "" } as never));
-  await putVersion(store, "some");
-  const [first] = await listDatasets(store.db, 1, undefined, 1);
-  await listDatasets(store.db, 1, first?.id, 9);
-  await store.close();
-  const database = new DatabaseSync(join(dataDir, storeFile));
-  assert.equal(asked.size, 4);
-  for (const text of [...asked]) {
-    const values = [...text.matchAll(/\?/g)].map(() => 1);
-    const plan = database.prepare(`explain query plan ${text}`).all(...values);
-    assert.doesNotMatch(JSON.stringify(plan), /TEMP B-TREE|SCAN/, text);
+describe("what could be long is read along an index, as far as it is asked for: nothing is sorted", () => {
+  /** The plans of the statements with an order that this work makes. */
+  async function plansOf(t: TestContext, work: (store: Store) => Promise<unknown>): Promise<string[]> {
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+    const store = await openStore({ dataDir, databaseUrl: "" });
+    const asked = new Set<string>();
+    const all = StatementSync.prototype.all;
+    t.mock.method(StatementSync.prototype, "all", function (this: StatementSync, ...values: SQLInputValue[]) {
+      if (this.sourceSQL.includes("order by")) asked.add(this.sourceSQL);
+      return Reflect.apply(all, this, values);
+    });
+    await store.write((db) => insertTeam(db, { name: "team", created_at: "" } as never));
+    await putVersion(store, "some");
+    await work(store);
+    await store.close();
+    const database = new DatabaseSync(join(dataDir, storeFile));
+    const plans = [...asked].map((text) => {
+      const values = [...text.matchAll(/\?/g)].map(() => 1);
+      return JSON.stringify(database.prepare(`explain query plan ${text}`).all(...values));
+    });
+    database.close();
+    await rm(dataDir, { recursive: true });
+    return plans;
   }
-  database.close();
-  await rm(dataDir, { recursive: true });
+
+  it("a page of datasets", async (t) => {
+    const plans = await plansOf(t, async ({ db }) => {
+      const [first] = await listDatasets(db, 1, undefined, 1);
+      await listDatasets(db, 1, first?.id, 9);
+    });
+    assert.equal(plans.length, 4);
+    for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/);
+  });
+
+  it("steps of lineage, in both directions", async (t) => {
+    const plans = await plansOf(t, async ({ db }) => {
+      for (const direction of ["upstream", "downstream"] as const) await stepsFrom(db, [3, 1, 2], direction, 1);
+    });
+    assert.equal(plans.length, 2);
+    for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/);
+  });
 });
 
 storeConformance("SQLite", async () => {

@@ -62,7 +62,7 @@ async function collectRunning(
     const times = { startedAt: libraryTime(startedAt), finishedAt: libraryTime(moment) };
     try {
       const answer = await stores.collect(teamId, { jobId, ...times, status: jobEnds.FAILED, errorMessage: "" });
-      found.set(jobId, { teamId, ...readCollected(answer) });
+      found.set(jobId, { teamId, ...(await readCollected(answer)) });
     } catch (error) {
       // Its versions stay unregistered; everything else of the team is there.
       if (!(error instanceof StoreUnusable) && !(error instanceof TooMuch)) throw error;

@@ -4,6 +4,7 @@
  */
 import { replaceBareNumbers } from "@millrace/contract";
 import { canBeKept, readVersion } from "./dataset-names.ts";
+import { nextLook } from "./large-answers.ts";
 import type { FoundVersion } from "./record-versions.ts";
 
 export interface Collected {
@@ -26,14 +27,34 @@ const scriptLimit = 1024 * 1024;
 const listedLimit = 8 * 1024;
 /** Versions of one job, and dependencies of one version. */
 const countLimit = 1000;
+/** Dependencies of all versions of one job: they are recorded in one write, and others wait for it. */
+const needsLimit = 20_000;
+/** Bytes of one line. A version within the limits above is shorter. */
+const lineLimit = 8 * 1024 * 1024;
 const removedLimit = 100_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-export function readCollected(answer: unknown): Collected {
-  const { versions, jobs, removed, metrics } = fieldsOf(answer);
+/**
+ * Reads the lines that the team's store answered: the first says what the job did, each of the others is a version. The
+ * event loop goes round between lines, since a job decides how long they are.
+ */
+export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
+  const [head, ...rest] = lines;
+  if (rest.length > 2 * countLimit) throw tooManyVersions();
+  const { jobs, removed, metrics } = fieldsOf(parseLine(head));
+  const versions: FoundVersion[] = [];
+  let needs = 0;
+  for (const line of rest) {
+    await nextLook();
+    const version = readFound(fieldsOf(parseLine(line)));
+    needs += version?.needs.length ?? 0;
+    if (needs > needsLimit)
+      throw new TooMuch(`The dataset versions of the job have more than ${needsLimit} dependencies.`);
+    if (version) versions.push(version);
+  }
   return {
-    versions: listOf(versions, 2 * countLimit).flatMap((version) => readFound(fieldsOf(version)) ?? []),
+    versions,
     jobs: listOf(jobs, countLimit).flatMap((job) => {
       const { uuid, isCreator } = fieldsOf(job);
       return isUuid(uuid) ? [{ uuid, isCreator: isCreator === true }] : [];
@@ -43,10 +64,23 @@ export function readCollected(answer: unknown): Collected {
   };
 }
 
+/** Undefined where there is no line, or one that nobody could have written. */
+function parseLine(line: Buffer | undefined): unknown {
+  if (line === undefined || line.length > lineLimit) return undefined;
+  try {
+    return JSON.parse(line.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+const tooManyVersions = (most = 2 * countLimit) =>
+  new TooMuch(`The job made, reused or removed more than ${most} dataset versions.`);
+
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
 function listOf(value: unknown, most: number): unknown[] {
   if (!Array.isArray(value)) return [];
-  if (value.length > most) throw new TooMuch(`The job made, reused or removed more than ${most} dataset versions.`);
+  if (value.length > most) throw tooManyVersions(most);
   return value;
 }
 

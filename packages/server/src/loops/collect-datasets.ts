@@ -76,7 +76,7 @@ async function collect({ teamStores, log }: CollectContext, job: CollectedJob): 
   };
   for (let attempt = 1; ; attempt++) {
     try {
-      return readCollected(await teamStores.collect(teamId, request, job.python));
+      return await readCollected(await teamStores.collect(teamId, request, job.python));
     } catch (error) {
       const settled = error instanceof TooMuch || (error instanceof StoreUnusable && !(error instanceof StoreBusy));
       if (settled || attempt >= (error instanceof StoreBusy ? busyTries : tries)) throw error;

@@ -128,9 +128,9 @@ export class BackupStores {
   }
 
   /** What a job had done to the store when it was copied, as the store says it; the store is told that it failed. */
-  async collect(teamId: number, request: CollectRequest): Promise<unknown> {
+  async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const task = { program: "collect", request, seconds: patience.least };
-    return this.#keeper.ask(this.#folder(teamId), task);
+    return this.#keeper.askLines(this.#folder(teamId), task);
   }
 
   async remove(teamId: number): Promise<void> {

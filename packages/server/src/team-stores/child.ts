@@ -24,7 +24,7 @@ const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), o
 const exporter = () => import("./programs/export-rows.ts");
 
 const programs: Readonly<Record<string, (told: Told) => unknown>> = {
-  collect: ({ request, ...files }) => collect(files, request),
+  collect: ({ request, ...files }) => linesOf(collect(files, request)),
   "copy-store": ({ request, ...files }) => copyStore(files, request),
   "compare-versions": ({ request, ...files }) => compareVersions(files, request),
   "compact-store": ({ request: _, ...files }) => compactStore(files),
@@ -35,6 +35,10 @@ const programs: Readonly<Record<string, (told: Told) => unknown>> = {
   "edit-dataset": (told) => editDataset(...opened(told), told.request),
   "remove-versions": (told) => removeVersions(...opened(told), told.request),
 };
+
+/** A line for what the job did, and one for each version: the server parses them one at a time. */
+const linesOf = ({ versions, ...rest }: ReturnType<typeof collect>) =>
+  Buffer.from([rest, ...versions].map((line) => JSON.stringify(line)).join("\n"));
 
 /** SQLite's numbers for what passes: held by another, unreadable just now, no room. */
 const passing = [5, 6, 10, 13];

@@ -39,8 +39,9 @@ const fromSource = import.meta.filename.endsWith(".ts");
 const packageRoot = join(import.meta.dirname, fromSource ? "../.." : "..");
 const contractRoot = join(fileURLToPath(import.meta.resolve("@millrace/contract")), "../..");
 const script = join(import.meta.dirname, fromSource ? "child.ts" : "child.js");
-/** Of a program's answer, in bytes: no store that is right has more to say. */
-const answerBytes = 64 * 1024 * 1024;
+/** Bytes of an answer that is read at once, and of one that is read line by line: no store that is right has more to say. */
+const answerBytes = 16 * 1024 * 1024;
+const linesBytes = 64 * 1024 * 1024;
 /** Characters that are kept of what a command prints. */
 const saidLength = 4000;
 const childOptions = [
@@ -121,16 +122,25 @@ export class Keeper {
 
   /** What the program answers, read as JSON. */
   async ask(folder: TeamFolder, task: Task): Promise<unknown> {
+    return JSON.parse((await this.#answer(folder, task, answerBytes)).toString("utf8")) as unknown;
+  }
+
+  /** Lines of JSON: whoever reads them decides how much to parse without a break. */
+  async askLines(folder: TeamFolder, task: Task): Promise<Buffer[]> {
+    return linesOf(await this.#answer(folder, task, linesBytes));
+  }
+
+  async #answer(folder: TeamFolder, task: Task, most: number): Promise<Buffer> {
     const child = this.#start(folder, task);
     const parts: Buffer[] = [];
     let size = 0;
     child.stdout.on("data", (part: Buffer) => {
       size += part.length;
-      if (size > answerBytes) child.kill("SIGKILL");
+      if (size > most) child.kill("SIGKILL");
       else parts.push(part);
     });
     await child.ended;
-    return JSON.parse(Buffer.concat(parts).toString("utf8")) as unknown;
+    return Buffer.concat(parts);
   }
 
   /** What the program writes, as a file. */
@@ -202,6 +212,16 @@ export class Keeper {
     for (const child of this.#spares.values()) child.kill("SIGKILL");
     this.#spares.clear();
   }
+}
+
+function linesOf(answer: Buffer): Buffer[] {
+  const lines: Buffer[] = [];
+  for (let start = 0; start < answer.length; ) {
+    const end = answer.indexOf(10, start);
+    lines.push(answer.subarray(start, end < 0 ? undefined : end));
+    start = end < 0 ? answer.length : end + 1;
+  }
+  return lines;
 }
 
 export interface Command {

@@ -64,9 +64,9 @@ export class TeamStores {
    * How a job ended goes in, what it did comes out: as the team's store says it, so nothing of it is to be believed.
    * Its interpreter is remembered, for tidying.
    */
-  async collect(teamId: number, request: CollectRequest, python: Python | null): Promise<unknown> {
+  async collect(teamId: number, request: CollectRequest, python: Python | null): Promise<Buffer[]> {
     const folder = this.#folder(teamId);
-    const found = await this.#keeper.ask(folder, { program: "collect", request, seconds: patience.collect });
+    const found = await this.#keeper.askLines(folder, { program: "collect", request, seconds: patience.collect });
     folder.markMade();
     if (python) writeFileSync(folder.file("python"), JSON.stringify(python), { mode: 0o600 });
     return found;
