@@ -54,7 +54,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
 
   it("is taken again when the question whether its session lives is refused", { timeout: 20_000 }, async (t) => {
     const where = await location();
-    const relay = await garblingRelay(where.databaseUrl);
+    const relay = await relayTo(where.databaseUrl);
     t.after(() => relay.close());
     const lock = await take({ ...where, databaseUrl: relay.url });
     t.after(() => lock.release());
@@ -64,6 +64,30 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
     relay.garbles = false;
     while (!lock.isHeld) await sleep(5);
     assert.notEqual(lock.begin, begin);
+  });
+
+  it("is taken on the server that the address leads to, also while the one that was failed over from lives on", {
+    timeout: 60_000,
+  }, async (t) => {
+    const next = await startOwnPostgres();
+    const where = await location();
+    const name = new URL(where.databaseUrl).pathname.slice(1);
+    await next.cluster.query(`create database ${name}`);
+    const relay = await relayTo(where.databaseUrl);
+    const lock = await take({ ...where, databaseUrl: relay.url });
+    const client = new pg.Client({ connectionString: new URL(`/${name}`, next.cluster.url).href });
+    t.after(async () => {
+      await client.end();
+      await lock.release();
+      relay.close();
+      await next.stop();
+    });
+    const lost = new Promise<void>((resolve) => lock.onLost(resolve));
+    relay.target = next.cluster.url;
+    await lost;
+    while (!lock.isHeld) await sleep(5);
+    await client.connect();
+    await client.query(lock.begin ?? "");
   });
 
   it("refuses writes from the moment its session ends, in the database itself", async () => {
@@ -166,11 +190,14 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
   });
 });
 
-/** A way to the database that can change the next questions of its sessions into ones that it refuses. */
-async function garblingRelay(databaseUrl: string) {
-  const { hostname, port } = new URL(databaseUrl);
+/**
+ * A way to a database. It can change the next questions of its sessions into ones that the database refuses, and lead new
+ * connections to another database.
+ */
+async function relayTo(databaseUrl: string) {
   const question = Buffer.from("select 1\0");
   const server = createServer((client) => {
+    const { hostname, port } = new URL(relay.target);
     const database = connect(Number(port), hostname).on("error", () => client.destroy());
     client.on("error", () => database.destroy()).on("close", () => database.destroy());
     database.on("close", () => client.destroy()).pipe(client);
@@ -183,7 +210,7 @@ async function garblingRelay(databaseUrl: string) {
   await once(server, "listening");
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const relay = { url: url.href, garbles: false, close: () => server.close() };
+  const relay = { url: url.href, target: databaseUrl, garbles: false, close: () => server.close() };
   return relay;
 }
 

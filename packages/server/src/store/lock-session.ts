@@ -3,6 +3,8 @@ import pg from "pg";
 
 export class RivalServer extends Error {}
 
+class MovedAddress extends Error {}
+
 /** Numbers that no other program on the same database is likely to take. */
 const serverLock = 0x6d696c6d;
 /** Held, shared, by every write while it lasts. */
@@ -14,6 +16,7 @@ const holder = `
     and l.database = (select oid from pg_database where datname = current_database())`;
 
 export class LockSession {
+  readonly #url: string;
   readonly #client: pg.Client;
   readonly #timeout: number;
   readonly #fence: string;
@@ -36,6 +39,7 @@ export class LockSession {
   }
 
   private constructor(url: string, timeout: number, name: string, fence: string) {
+    this.#url = url;
     this.#timeout = timeout;
     this.#fence = fence;
     this.#client = new pg.Client({ ...sessionOptions(url, timeout), application_name: name });
@@ -61,9 +65,7 @@ export class LockSession {
 
   async close(): Promise<void> {
     clearTimeout(this.#beat);
-    const hung = setTimeout(() => destroySocket(this.#client), 1000);
-    await this.#client.end().catch(() => {});
-    clearTimeout(hung);
+    await endSession(this.#client);
   }
 
   async #take(name: string): Promise<void> {
@@ -92,13 +94,34 @@ export class LockSession {
   #askLater(): void {
     this.#beat = setTimeout(
       () =>
-        this.#ask("select 1").then(
+        Promise.all([this.#ask("select 1"), this.#requireSameServer()]).then(
           () => this.#askLater(),
           // A session that nobody asks any more is noticed too late when it dies; a new one is asked again.
           (error) => this.#end(error),
         ),
       Math.min(this.#timeout / 2, 2000),
     );
+  }
+
+  /**
+   * Rejects where the address leads to another server by now: this session may be on one that was failed over from and
+   * lives on. A new connection tells, since only on the session's own server its number is taken.
+   */
+  async #requireSameServer(): Promise<void> {
+    const client = new pg.Client({ ...sessionOptions(this.#url, this.#timeout), query_timeout: this.#timeout });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ free: boolean }>(
+        `select pg_try_advisory_lock_shared(${this.#fence}) as free`,
+      );
+      if (rows[0]?.free) throw new MovedAddress("the address of the database leads to another server");
+    } catch (error) {
+      // Whether the database lives, the session itself is asked.
+      if (error instanceof MovedAddress) throw error;
+    } finally {
+      await endSession(client);
+    }
   }
 
   async #ask(text: string): Promise<Record<string, unknown>[]> {
@@ -114,6 +137,13 @@ export class LockSession {
     this.#failure ??= failure;
     destroySocket(this.#client);
   }
+}
+
+/** Says goodbye, and does not wait long for the answer. */
+async function endSession(client: pg.Client): Promise<void> {
+  const hung = setTimeout(() => destroySocket(client), 1000);
+  await client.end().catch(() => {});
+  clearTimeout(hung);
 }
 
 /** For every connection of a server: a network or a database that went silent is noticed on both sides. */
