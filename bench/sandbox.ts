@@ -24,7 +24,14 @@ export async function openSandbox(): Promise<Sandbox> {
   const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
   await mkdir(join(root, "jobs"));
   const config = readConfig();
-  const options = { ...config, dataDir: root, wanted: "auto" as const, users: config.jobUsers, hidden: [] };
+  const options = {
+    ...config,
+    dataDir: root,
+    wanted: "auto" as const,
+    users: config.jobUsers,
+    hidden: [],
+    limits: { memory: config.jobMemory },
+  };
   const { isolation } = await openIsolation(options, await findPrograms(config.jobEnvironment));
   const interpreters = new Interpreters(config.jobEnvironment["PATH"] ?? "", isolation.asJob);
   const { path, folders } = await interpreters.resolve(null);

@@ -54,6 +54,27 @@ for (const { name, options, skip } of settings) {
       });
     }
 
+    it("files in memory count as memory, and nothing else there can be written to", async () => {
+      const script = `import os
+for place in ("/", "/run", "/dev", os.path.dirname(os.path.dirname(os.path.dirname(os.getcwd())))):
+    try: open(place + "/mine", "w").write("x"); print("wrote to " + place)
+    except OSError: pass
+print("looked", flush=True)
+for number in range(6): open(f"/dev/shm/{number}", "wb").write(bytes(7 << 20))
+rest = bytearray(40 << 20)
+import time; time.sleep(20)`;
+      const { job, log } = await runJob(client, python(script));
+      assert.match(job.error_message ?? "", /limit of 64 MiB of memory/);
+      assert.match(log, /^looked$/m);
+      assert.doesNotMatch(log, /wrote to/);
+    });
+
+    it("a job that fills its files in memory alone takes no more than its limit", async () => {
+      const { job } = await runJob(client, shell("while head -c 7M /dev/zero >/dev/shm/$((i+=1)); do :; done; exit 3"));
+      const { samples } = await client.call(routes.getJobUsage, { params: { job_id: job.id }, query: {} });
+      for (const { memory_bytes } of samples) assert.ok(memory_bytes < 100 << 20, `${memory_bytes} bytes`);
+    });
+
     it("what a job used can be read, during the run and after it", async () => {
       const { id } = await createJob(client, python("while True: pass"));
       const read = () => client.call(routes.getJobUsage, { params: { job_id: id }, query: {} });

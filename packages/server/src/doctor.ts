@@ -112,7 +112,14 @@ async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel;
   const topic = "isolation";
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {
-    const options = { ...config, dataDir, wanted: config.isolation, users: config.jobUsers, hidden: [] };
+    const options = {
+      ...config,
+      dataDir,
+      wanted: config.isolation,
+      users: config.jobUsers,
+      hidden: [],
+      limits: { memory: config.jobMemory },
+    };
     await mkdir(join(dataDir, "jobs"));
     const { isolation, missing } = await openIsolation(options, await findPrograms(config.jobEnvironment));
     isolation.close();

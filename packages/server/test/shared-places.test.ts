@@ -157,7 +157,14 @@ describe("a start at uid", { skip }, () => {
   beforeEach(() => {
     ids = { first: ids.first + 10, last: ids.last + 10 };
   });
-  const options = (dataDir: string) => ({ dataDir, users: ids, jobPaths: [], hidden: [], jobEnvironment: {} });
+  const options = (dataDir: string) => ({
+    dataDir,
+    users: ids,
+    jobPaths: [],
+    hidden: [],
+    jobEnvironment: {},
+    limits: { memory: 0 },
+  });
 
   it("where something cannot be removed does without those ids, and says so", async () => {
     const fixture = await localFixture("uid");

@@ -29,7 +29,7 @@ import { LogMarks } from "./log-marks.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
 import { confine, insideScripts, queryFile, scriptComesLast, type Toolbox, writeEnv, writePlan } from "./plan.ts";
 import { variablesRoom, whyNotGiven } from "./process-room.ts";
-import { ageOf, isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
+import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
 import { findProgram, findPrograms } from "./programs.ts";
 import { Starter } from "./starter.ts";
 import { TeamEnvironments } from "./team-environments.ts";
@@ -496,13 +496,17 @@ export class LocalEngine implements Engine {
   #sample(folder: AttemptFolder, now: number): Usage {
     const group = folder.group();
     const counted = group && this.#cgroups?.usage(group);
-    const used = {
-      ...(counted?.memory_bytes === undefined ? usageOf(this.#processes.of(folder)) : {}),
-      ...counted,
-    } as Usage;
+    const used = { ...(counted?.memory_bytes === undefined ? this.#processUsage(folder) : {}), ...counted } as Usage;
     appendSample(folder.file("usage"), { at: new Date(now).toISOString(), ...used });
     this.#sampled.set(folder.key, now);
     return used;
+  }
+
+  #processUsage(folder: AttemptFolder): Usage {
+    const pids = this.#processes.of(folder);
+    const used = usageOf(pids);
+    const files = this.capabilities.isolation === "bwrap" ? bytesInMemory(pids) : 0;
+    return { ...used, memory_bytes: used.memory_bytes + files };
   }
 
   async usage(key: string): Promise<UsageSample[]> {

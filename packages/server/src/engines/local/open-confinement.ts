@@ -49,7 +49,7 @@ export async function openConfinement({ wanted, dataDir }: ConfinementOptions): 
 async function openSandbox(dataDir: string, setpriv: string | undefined): Promise<Confinement | string> {
   const bwrap = await findProgram("bwrap", systemPath);
   if (!bwrap) return "bwrap: the program bwrap is missing: install bubblewrap.";
-  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths: [], hidden: [], settingFiles: [] });
+  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths: [], hidden: [], settingFiles: [], memory: 0 });
   const confine = (view: StoreView) => confineToSandbox(sandbox, setpriv, view);
   const [program = "", ...words] = [...confine({ group: undefined, readable: [], writable: [] }), "/bin/true"];
   return promisify(execFile)(program, words, { timeout: 20_000 }).then(

@@ -29,6 +29,7 @@ export interface IsolationOptions {
   /** Files that no job may read, though the server's user may. */
   readonly hidden: readonly string[];
   readonly jobEnvironment: Readonly<Record<string, string>>;
+  readonly limits: { readonly memory: number };
 }
 
 export interface OpenedIsolation {
@@ -138,15 +139,19 @@ function usersInUse(dataDir: string): Map<number, string> {
 async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
   if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
-  const { dataDir, jobPaths, hidden, jobEnvironment } = options;
+  const { dataDir, jobPaths, hidden, jobEnvironment, limits } = options;
   const settingFiles = Object.entries(jobEnvironment)
     .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))
     .map(([, value]) => value);
-  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles });
+  const memory = (await takesSizes(bwrap)) ? limits.memory : 0;
+  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles, memory });
   const users = isRoot ? userOptions(options, programs) : undefined;
   const accounts = accountFiles(dataDir);
   return new SandboxIsolation({ programs, sandbox, users, accounts, filter: filterFile(dataDir) });
 }
+
+/** Versions before 0.7 cannot limit a file system in memory; then what is in it is only counted. */
+const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
 /** Read by bubblewrap with the server's rights, before the job's command begins. */
 function filterFile(dataDir: string): string | undefined {

@@ -1,5 +1,5 @@
 /** Processes of this machine, by what /proc says of them. */
-import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 
 /** The variable by which a job's processes are known where nothing stronger holds them together. */
@@ -229,4 +229,32 @@ export function usageOf(pids: readonly number[]): { cpu_seconds: number; memory_
     }
   }
   return { cpu_seconds: ticks / ticksPerSecond, memory_bytes: pages * pageSize, processes: pids.length };
+}
+
+/** What statfs calls a file system in memory. */
+const tmpfs = 0x01021994;
+
+/** Bytes of files in the memory of the sandbox that these processes are in: they belong to no process. */
+export function bytesInMemory(pids: readonly number[]): number {
+  const places = ["/dev/shm", "/tmp"];
+  // Some of the processes are outside, and see those of the machine.
+  const seen = new Set(places.map(deviceOf));
+  let bytes = 0;
+  for (const path of pids.flatMap((pid) => places.map((place) => `/proc/${pid}/root${place}`))) {
+    const device = deviceOf(path);
+    if (seen.has(device)) continue;
+    seen.add(device);
+    const { type, blocks, bfree, bsize } = statfsSync(path);
+    if (type === tmpfs) bytes += (blocks - bfree) * bsize;
+  }
+  return bytes;
+}
+
+/** Undefined where it is gone, or not ours to see. */
+function deviceOf(path: string): number | undefined {
+  try {
+    return statSync(path).dev;
+  } catch {
+    return undefined;
+  }
 }

@@ -15,6 +15,8 @@ export interface SandboxOptions {
   readonly hidden: readonly string[];
   /** Files that the operator's settings for jobs name: certificates and the like. */
   readonly settingFiles: readonly string[];
+  /** Bytes that each file system in memory may hold; 0: as many as the kernel lets it. */
+  readonly memory: number;
 }
 
 export interface SandboxedAttempt {
@@ -49,7 +51,7 @@ export class Sandbox {
 
   /** Up to the command. The network stays: what it reaches is for the operator's firewall to say. */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
-    const { bwrap, dataDir, jobPaths, hidden, settingFiles } = this.#options;
+    const { bwrap, dataDir, jobPaths, hidden, settingFiles, memory } = this.#options;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
     const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), dataDir];
     return [
@@ -59,8 +61,8 @@ export class Sandbox {
       ...(filtered ? ["--seccomp", String(filterDescriptor)] : []),
       ...this.#system,
       ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
-      ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/dev/shm"],
-      ...temporary(join(path, tmp), mounted),
+      ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/dev/shm", memory)],
+      ...temporary(join(path, tmp), mounted, memory),
       ...parents(mounted),
       ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
@@ -70,13 +72,15 @@ export class Sandbox {
       ...["--ro-bind", join(path, "input"), join(path, "input")],
       ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
       ...below(dataDir, shared),
+      // These lie in memory too, and nobody counts what is in them.
+      ...["--remount-ro", dataDir, "--remount-ro", "/dev", "--remount-ro", "/"],
       ...["--chdir", join(path, cwd)],
     ];
   }
 
   /** For a command of ours that looks after a team's store: no network, and of the data folder only what is named. */
   storeWords({ readable, writable }: { readable: readonly string[]; writable: readonly string[] }): string[] {
-    const { bwrap, dataDir } = this.#options;
+    const { bwrap, dataDir, memory } = this.#options;
     const extra = readable.filter((folder) => !isSystem(folder));
     const outside = extra.filter((folder) => !isBelow(folder, dataDir));
     const inside = extra.filter((folder) => isBelow(folder, dataDir));
@@ -85,7 +89,7 @@ export class Sandbox {
       ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"],
       ...["--die-with-parent", "--new-session"],
       ...this.#system,
-      ...["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"],
+      ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/tmp", memory)],
       ...parents([...outside, dataDir]),
       ...outside.flatMap((folder) => ["--ro-bind", folder, folder]),
       ...["--tmpfs", dataDir],
@@ -116,8 +120,14 @@ const isBelow = (path: string, folder: string) => path === folder || path.starts
  * On disk, in the attempt's folder, unless something is to be mounted below /tmp: a mount point must not lie in a folder
  * of the job's, for the next phase's mounts would follow a link that the job left there.
  */
-const temporary = (folder: string, mounted: readonly string[]) =>
-  mounted.some((other) => isBelow(other, "/tmp")) ? ["--perms", "1777", "--tmpfs", "/tmp"] : ["--bind", folder, "/tmp"];
+const temporary = (folder: string, mounted: readonly string[], memory: number) =>
+  mounted.some((other) => isBelow(other, "/tmp")) ? inMemory("/tmp", memory) : ["--bind", folder, "/tmp"];
+
+/** A file system in memory that everybody may write to, as /tmp. */
+const inMemory = (path: string, memory: number) => [
+  ...(memory > 0 ? ["--size", String(memory)] : []),
+  ...["--perms", "1777", "--tmpfs", path],
+];
 
 const systemRoots = ["/usr", "/etc"];
 const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, folder));
