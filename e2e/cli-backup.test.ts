@@ -1,6 +1,6 @@
 /** `millrace backup` and `millrace restore`: under load, from one store into the other, cut short, and tampered with. */
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { access, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -258,6 +258,13 @@ describe("millrace backup and restore", () => {
       await cli.print("restore", backup, ...where(dataDir));
     });
 
+    test("is restored by one of two that begin at once; the other is refused and spoils nothing", async () => {
+      const dataDir = join(root, "twice");
+      const ends = await Promise.all([1, 2].map(() => cli.start("restore", backup, ...where(dataDir)).ended()));
+      assert.deepEqual(ends.map(({ code }) => code).sort(), [0, 1]);
+      assert.equal(await exists(join(dataDir, "restore.unfinished")), false);
+    });
+
     test("is restored into an empty folder and an empty database only", async () => {
       const { said } = await refused(backup, "half");
       assert.match(said, /half is not empty: .* Choose another with --data-dir/);
@@ -300,7 +307,8 @@ describe("millrace backup and restore", () => {
       await symlink(join(outside, "files"), join(linked, "files"));
       assert.match((await refused(linked, "from-linked")).said, /files in the backup is no folder/);
       const attempt = '["ended_attempts",{"job_id":"x","attempt":"1/../../../outside"}]\n';
-      for (const row of ['["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n', attempt]) {
+      const endless = `["jobs",{"id":"${randomUUID()}","attempt":${2 ** 50}}]\n`;
+      for (const row of ['["files",{"blob":"../../outside"}]\n["jobs",{"id":"../../outside"}]\n', attempt, endless]) {
         const rows = await copyOf(`rows-${row.length}`);
         await changeList(rows, "rows", row);
         assert.match((await refused(rows, `from-rows-${row.length}`)).said, /The backup has a row that no store has/);

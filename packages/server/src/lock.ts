@@ -7,9 +7,12 @@ interface Lock {
   release(): Promise<void>;
 }
 
+/** The name of the lock in the data folder. */
+export const lockFile = "server.lock";
+
 /** The operating system's own file lock, by way of SQLite: Node has none. */
 export function lockDataFolder(dataDir: string): Lock {
-  const path = join(dataDir, "server.lock");
+  const path = join(dataDir, lockFile);
   // Jobs may pass through the folder, and whoever can open a lock can keep it.
   closeSync(openSync(path, "a", 0o600));
   chmodSync(path, 0o600);

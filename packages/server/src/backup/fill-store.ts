@@ -93,6 +93,11 @@ async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, opt
   await flush();
 }
 
+/** Every attempt has files of its own, and a backup looks for all of them. */
+const mostAttempts = 100_000;
+const isAttempt = (value: unknown) =>
+  Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostAttempts;
+
 /** What becomes a name of a file is checked: a backup may come from a stranger. */
 function checkRow(line: unknown): [KeptTable, Row] {
   const [table, row] = line as [KeptTable, Row];
@@ -102,7 +107,7 @@ function checkRow(line: unknown): [KeptTable, Row] {
   const good =
     keptTables.includes(table) &&
     Object.values(row).every(plain) &&
-    (row["attempt"] === undefined || Number.isSafeInteger(row["attempt"])) &&
+    (row["attempt"] === undefined || isAttempt(row["attempt"])) &&
     (name === undefined || uuidPattern.test(String(row[name])));
   if (!good) throw new Error(`The backup has a row that no store has: ${JSON.stringify(line).slice(0, 200)}`);
   return [table, row];

@@ -1,7 +1,7 @@
 /** Restores a backup into an empty data folder, and an empty database where that is the store. */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { lockDataFolder } from "../lock.ts";
+import { lockDataFolder, lockFile } from "../lock.ts";
 import { lockDatabase, type StoreLocation } from "../store/open-store.ts";
 import { isEmptyDatabase } from "../store/snapshot.ts";
 import type { BackupStores } from "../team-stores/backup-stores.ts";
@@ -33,6 +33,8 @@ export async function restoreBackup(
   await mkdir(location.dataDir, { recursive: true, mode: 0o700 });
   const unlock = await lockAll(location);
   try {
+    // Another restore may have filled it while we read the backup.
+    await requireEmptyFolder(location.dataDir, lockFile);
     await markUnfinished(location.dataDir);
     const blobs = await copyFiles(folder, location.dataDir, options);
     const places = { onProgress: options.onProgress, moment: manifest.startedAt };
@@ -46,13 +48,14 @@ export async function restoreBackup(
   }
 }
 
-async function requireEmptyFolder(dataDir: string): Promise<void> {
+/** But for the lock, where we have it. */
+async function requireEmptyFolder(dataDir: string, own?: string): Promise<void> {
   await refuseUnfinished(dataDir);
   const entries = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;
   });
-  if (entries.length === 0) return;
+  if (entries.every((entry) => own !== undefined && entry.startsWith(own))) return;
   throw new Error(
     `${dataDir} is not empty: a backup is restored into an empty data folder. Choose another with --data-dir, or remove it.`,
   );

@@ -66,6 +66,7 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   for (const version of found.versions) {
     const datasetId = await placeOf(db, teamId, version, places);
     if (ids.has(version.uuid) || (await versionIdOf(db, teamId, version.uuid)) !== undefined) continue;
+    await othersFirst();
     const id = await recordVersion(db, teamId, datasetId, version);
     const name = `${fullName(version)}@${version.version}`;
     if (id === undefined) refused.push(name);
@@ -77,7 +78,9 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   const idOf = async (uuid: string) => ids.get(uuid) ?? (await versionIdOf(db, teamId, uuid));
   for (const version of found.versions) {
     const id = ids.get(version.uuid);
-    if (id !== undefined) await putDependencies(db, id, await needsOf(version, idOf));
+    if (id === undefined) continue;
+    await othersFirst();
+    await putDependencies(db, id, await needsOf(version, idOf));
   }
   for (const { jobId, uuid, isCreator } of found.jobs) {
     const id = await idOf(uuid);
@@ -85,6 +88,9 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   }
   return { refused, recorded };
 }
+
+/** The write goes on, but a job may have made a thousand versions: whoever only reads need not wait for all of them. */
+const othersFirst = () => new Promise(setImmediate);
 
 /** Those that are known; what was left out is nobody's dependency. */
 async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<number | undefined>): Promise<Need[]> {

@@ -74,7 +74,7 @@ function causeOf(lines: readonly string[], told: readonly Traceback[], index: nu
   if (gone) return before.findLastIndex(({ of }) => typeof of === "object" && of.worker === gone);
   const inner = passedOn(line);
   if (line.startsWith(carrier)) {
-    return before.findLastIndex(({ of, message: [own = ""] }) => typeof of === "object" && own.endsWith(inner));
+    return before.findLastIndex((other) => typeof other.of === "object" && other.message[0]?.endsWith(inner));
   }
   const child = before.at(-1);
   const adjacent = child && lines.slice(child.end, start).every(isSilent);

@@ -55,13 +55,33 @@ export function findTracebacks(lines: readonly string[], cut: boolean): Tracebac
     if (block?.message !== undefined) {
       const { start, of, chained } = origin(lines, index);
       const before = chained ? found.pop() : undefined;
-      const message = [block.message, ...continuation(lines, block.end)];
-      found.push({ start: before?.start ?? start, end: block.end, message, of });
+      found.push(new FoundTraceback(lines, block.message, { start: before?.start ?? start, end: block.end, of }));
       inFirst = false;
     }
     index = block?.end ?? index + 1;
   }
   return found;
+}
+
+/** A log may hold thousands of tracebacks, and few are asked for their message. */
+class FoundTraceback implements Traceback {
+  readonly start: number;
+  readonly end: number;
+  readonly of: Traceback["of"];
+  readonly #lines: readonly string[];
+  readonly #first: string;
+
+  constructor(lines: readonly string[], first: string, { start, end, of }: Omit<Traceback, "message">) {
+    this.start = start;
+    this.end = end;
+    this.of = of;
+    this.#lines = lines;
+    this.#first = first;
+  }
+
+  get message(): readonly string[] {
+    return [this.#first, ...continuation(this.#lines, this.end)];
+  }
 }
 
 /** Lines that belong together. Without a message it is none: no exception is named. */
