@@ -49,7 +49,15 @@ export class Sandbox {
     this.#system = systemFolders();
   }
 
-  /** Up to the command. The network stays: what it reaches is for the operator's firewall to say. */
+  /**
+   * Comes after the last mount, which may need a folder to be made for it. What holds the mounts lies in memory, and nobody
+   * would count what a job puts there.
+   */
+  seal(): string[] {
+    return ["--remount-ro", this.#options.dataDir, "--remount-ro", "/dev", "--remount-ro", "/"];
+  }
+
+  /** Up to the mounts that only the attempt's shell knows. The network stays: what it reaches is for the operator's firewall to say. */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, dataDir, jobPaths, hidden, settingFiles, memory } = this.#options;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
@@ -72,8 +80,6 @@ export class Sandbox {
       ...["--ro-bind", join(path, "input"), join(path, "input")],
       ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
       ...below(dataDir, shared),
-      // These lie in memory too, and nobody counts what is in them.
-      ...["--remount-ro", dataDir, "--remount-ro", "/dev", "--remount-ro", "/"],
       ...["--chdir", join(path, cwd)],
     ];
   }
