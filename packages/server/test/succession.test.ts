@@ -270,11 +270,11 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const ann = await leaver();
       const other = await addPerson(server, `other-${counter}`, { team: "main", role: "viewer" });
       const to = (transfer_to: string) => disable(ann.username, { transfer_to });
-      await refused(to(other.username), "wrong_state", /may not run jobs in the team any more/);
+      await refused(to(other.username), "wrong_state", /is viewer in the team, and may not run jobs/);
       await refused(to("nobody-here"), "not_found", /no user nobody-here/);
       await refused(to(ann.username), "invalid", /somebody else/);
       const look = await workOf(ann.username, { transfer_to: other.username });
-      assert.match(look.transfer_refused ?? "", /may not run jobs in the team any more/);
+      assert.match(look.transfer_refused ?? "", /is viewer in the team, and may not run jobs/);
       const second = `second-${kind.toLowerCase()}`;
       await addTeam(server, second);
       const member = { params: { team_name: second }, body: { username: ann.username, role: "editor" as const } };
