@@ -161,6 +161,9 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const fired = await tickTask(task);
       assert.deepEqual([fired?.created_by, fired?.home], [service, ann.username]);
       assert.equal((await jobOf(task.id)).created_by, ann.username, "who made it stays");
+      const tasks = await admin.call(routes.listTasks, { query: {} });
+      const shown = tasks.find(({ id }) => id === task.id);
+      assert.deepEqual([shown?.created_by, shown?.owner], [ann.username, service], "and as whom its jobs run is told");
 
       await admin.call(routes.resumePipeline, { body: { name: pipeline.name } });
       const done = await until(async () => {
