@@ -164,7 +164,8 @@ describe("datasets", () => {
 describe("what runs by itself", () => {
   const now = Date.parse("2026-01-31T00:00:00.000Z");
   const next_run = "2026-01-31T17:30:00.000Z";
-  const reason = "The last 2 runs failed: cedar-pond: report.py failed: RuntimeError: no file for 2026-01-30";
+  const reason =
+    "The last 2 runs failed: cedar-pond: report.py (job 01a1df80-c8c6-7029-94f9-5a892b6ac0cb) failed: no file";
   const times = { cron_expression: "30 17 * * 1-5", timezone: "Europe/Berlin", next_run, is_paused: false };
   const schedule = {
     ...{ ...times, id: 12, schedule_name: "quarterly-report", health: "failing", health_reason: reason },
@@ -196,6 +197,9 @@ describe("what runs by itself", () => {
     const [list = "", said] = at80(scheduleColumns(now), schedule);
     assert.match(list, /^12 {2}\S+ {2}active {2}30 17 \* \* 1-5 {2}in 17h {4}failing {2}The last 2 runs…/m);
     assert.equal(said, "Not shown, for lack of room: TIME ZONE, ON DATASET, OWNER, SCRIPTS\n");
+    const wide = screens({ terminal: true, columns: 200 });
+    wide.output.table(scheduleColumns(now), [schedule] as never);
+    assert.match(wide.stdout.text, /cedar-pond: report\.py failed: no file/, "without the id of the job");
     assert.match(
       at80(taskColumns(now), { ...task, last_error: null })[0] ?? "",
       /30 17 \* \* 1-5 {2}Europe\/Ber\S* +in 17h/,

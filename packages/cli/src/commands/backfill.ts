@@ -3,6 +3,7 @@ import { type Backfill, type BackfillItem, type BackfillMoment, routes } from "@
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
+import { withoutIds } from "../job/id.ts";
 import type { Column, Output } from "../output.ts";
 import { wallText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -29,7 +30,12 @@ const momentColumns: Column<BackfillMoment>[] = [
   { title: "MOMENT", full: ({ moment }) => moment },
   { title: "STATUS", full: ({ status }) => status },
   { title: "PIPELINE", full: ({ pipeline_name }) => pipeline_name ?? "-", shrinks: "last" },
-  { title: "WHY", full: ({ error_message }) => error_message ?? "", shrinks: true },
+  {
+    title: "WHY",
+    full: ({ error_message }) => error_message ?? "",
+    short: ({ error_message }) => withoutIds(error_message ?? ""),
+    shrinks: true,
+  },
 ];
 
 const fieldsOf = (backfill: Backfill): [string, string][] => [

@@ -12,6 +12,7 @@ import {
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
+import { withoutIds } from "../job/id.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import { firingsText, healthStyle, healthText } from "../schedule/firings.ts";
@@ -52,7 +53,12 @@ export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => 
   { title: "BY", full: ({ created_by }) => created_by.username, short: null },
   { title: "OWNER", full: ({ owner }) => owner.username, shrinks: "first" },
   { title: "SKIPPED", full: ({ skipped }) => String(skipped), short: null },
-  { title: "WHY", full: ({ health_reason }) => health_reason ?? "", shrinks: true },
+  {
+    title: "WHY",
+    full: ({ health_reason }) => health_reason ?? "",
+    short: ({ health_reason }) => withoutIds(health_reason ?? ""),
+    shrinks: true,
+  },
   {
     title: "SCRIPTS",
     full: scriptsOf,
