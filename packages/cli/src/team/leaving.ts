@@ -45,7 +45,7 @@ function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
       const what = runs === 0 ? "owned, runs as others" : `${count(runs)} as ${username}`;
-      return `  schedule ${name} (team ${team}, next ${next_run ?? "never"}): ${what}`;
+      return `  schedule ${name} (team ${team}, ${next_run ? `next ${next_run}` : "at no set time"}): ${what}`;
     }),
     ...work.tasks.map(
       ({ team, id, name, cron_expression, next_run }) =>
