@@ -357,7 +357,7 @@ export class SandboxIsolation implements Isolation {
     const inside = startInside(folder.file(environment), command);
     const rules = filter === undefined ? "" : ` ${filterDescriptor}<${quote(filter)}`;
     return [
-      `  exec ${defaults(programs)} ${view} ${shown}${mount} -- \\`,
+      `  exec ${defaults(programs)} ${view} ${shown}${mount} ${words(...sandbox.sealed)} -- \\`,
       `    ${become}${inside} ${infoDescriptor}>${quote(folder.file("sandbox"))}${rules}`,
     ].join("\n");
   }

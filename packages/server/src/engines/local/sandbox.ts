@@ -49,7 +49,7 @@ export class Sandbox {
     this.#system = systemFolders();
   }
 
-  /** Up to the command. The network stays: what it reaches is for the operator's firewall to say. */
+  /** Up to further mounts, `sealed` and the command. The network stays: what it reaches is for the operator's firewall to say. */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
     const { bwrap, dataDir, jobPaths, hidden, settingFiles, memory } = this.#options;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
@@ -72,10 +72,16 @@ export class Sandbox {
       ...["--ro-bind", join(path, "input"), join(path, "input")],
       ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
       ...below(dataDir, shared),
-      // These lie in memory too, and nobody counts what is in them.
-      ...["--remount-ro", dataDir, "--remount-ro", "/dev", "--remount-ro", "/"],
       ...["--chdir", join(path, cwd)],
     ];
+  }
+
+  /**
+   * Behind the last mount, whoever adds it: mount points are made where these can still be written to. They lie in memory
+   * too, and nobody counts what is in them.
+   */
+  get sealed(): string[] {
+    return ["--remount-ro", this.#options.dataDir, "--remount-ro", "/dev", "--remount-ro", "/"];
   }
 
   /** For a command of ours that looks after a team's store: no network, and of the data folder only what is named. */
