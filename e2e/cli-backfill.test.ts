@@ -39,7 +39,7 @@ describe("millrace backfill", () => {
     }
     const said = await cli.print("backfill", "show", String(made.id));
     assert.match(said, /^status\tCOMPLETED$/m);
-    assert.match(said, new RegExp(`^2026-02-01T00:00:00.000Z\tCOMPLETED\t${done.moments[2]?.pipeline_name}$`, "m"));
+    assert.match(said, new RegExp(`^2026-02-01T00:00:00.000Z\tCOMPLETED\t${done.moments[2]?.pipeline_name}\t$`, "m"));
     const [first] = await cli.json<BackfillItem[]>("backfill", "ls");
     assert.deepEqual([first?.id, first?.completed], [made.id, 3]);
     assert.match(await cli.print("backfill", "ls"), new RegExp(`^${made.id}\t${pipeline}\tCOMPLETED\t3/3`, "m"));

@@ -275,7 +275,7 @@ describe("millrace backup and restore", () => {
       assert.deepEqual(await readdir(join(root, "second")), [], "nothing is left behind");
     });
 
-    test("damaged, it is refused before anything is restored", async () => {
+    test("damaged, it is refused before anything is restored, and verify says so", async () => {
       const copy = await copyOf("damaged");
       const [shard = ""] = await readdir(join(copy, "files"));
       const [blob = ""] = await readdir(join(copy, "files", shard));
@@ -283,6 +283,10 @@ describe("millrace backup and restore", () => {
       const { said, dataDir } = await refused(copy, "from-damaged");
       assert.match(said, new RegExp(`files/${shard}/${blob} in the backup is missing, or is not what was backed up`));
       assert.equal(await exists(dataDir), false);
+      assert.match(
+        await cli.refused(1, "backup", "verify", copy),
+        new RegExp(`${blob} in the backup is missing, or is not`),
+      );
       await rm(join(copy, "store.ndjson.gz"));
       assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
     });

@@ -124,7 +124,10 @@ describe("millrace dataset", () => {
 
   test("rm removes a version, and all of them only with --force", async () => {
     for (let count = 0; count < 3; count++) await register("gone");
-    assert.match(await cli.refused(1, "dataset", "rm", "gone"), /force to remove all its versions/);
+    assert.match(
+      await cli.refused(1, "dataset", "rm", "gone"),
+      /expected a version of @admin.default.gone, as in @admin.default.gone@1.0.0, or force to remove all of them/,
+    );
     assert.equal(await cli.print("dataset", "rm", "gone@1.0.0"), "Version 1.0.0 is removed.\n");
     assert.deepEqual(await cli.json("dataset", "rm", "gone", "--version", "v1.0.1"), {
       message: "Version 1.0.1 is removed.",

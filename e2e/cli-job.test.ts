@@ -160,6 +160,7 @@ describe("millrace job", { concurrency: 3 }, () => {
       assert.match(await cli.refused(1, "job", command, unknownId), new RegExp(unknownId), command);
     }
     assert.match(await cli.refused(1, "job", "logs", "--no-follow", unknownId), new RegExp(unknownId));
+    assert.doesNotMatch(await cli.refused(1, "job", "logs", unknownId), /Job is/, "what is not there has no status");
   });
 
   test("cancel stops a running job, and one that has ended is an error that says so", async () => {

@@ -70,6 +70,12 @@ describe("somebody who leaves", () => {
     assert.match(shown, /^ {2}task task\.sh \(team main, @daily, next \S+Z\)$/m);
     assert.match(shown, /^Own credentials keys-ann \(team main\)\.$/m);
     assert.match(shown, /will stop, and say why\. Hand them over: --transfer-to USER\.$/m);
+    await admin.print("schedule", "update", "nightly-ann", "--pause");
+    assert.match(
+      await admin.print("user", "disable", "ann", "--dry-run"),
+      /nightly-ann \(team main, at no set time\): /,
+    );
+    await admin.print("schedule", "update", "nightly-ann", "--resume");
     const refused = await admin.refused(64, "user", "disable", "ann", "--transfer-to", "main-service");
     assert.match(refused, /keys-ann \(team main\): main-service has none, so runs that name it will fail/);
     assert.match(refused, noTerminal);

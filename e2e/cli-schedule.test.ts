@@ -146,6 +146,16 @@ describe("millrace schedule", () => {
     await cli.print("schedule", "delete", "failing");
   });
 
+  test("its copy of the pipeline takes settings, and is not watched: it never runs itself", async () => {
+    const { pipeline } = await cli.json<PipelineSchedule>("schedule", "show", "nightly");
+    const set = await cli.run("pipeline", "settings", pipeline.name, "--timeout", "1h");
+    assert.deepEqual([set.code, /next:/.test(set.stderr)], [0, false], set.stderr);
+    assert.match(
+      await cli.refused(1, "pipeline", "status", pipeline.name, "--watch"),
+      /nothing to watch: \S+ never runs itself\n.*\n next: millrace schedule ls/,
+    );
+  });
+
   test("delete removes it, and says what is not there", async () => {
     assert.equal(await cli.print("schedule", "delete", "once"), "The schedule once is deleted\n");
     assert.deepEqual(await cli.json("schedule", "delete", "renamed"), { ok: true });

@@ -113,6 +113,8 @@ describe("millrace serve", { concurrency: 2 }, () => {
   test("other machines are let in only after an administrator has a password, and what to do is said", async () => {
     const cli = await commandLine();
     const words = ["serve", "--port", "0", "--data-dir", "store", "--host", "0.0.0.0"];
+    const early = await cli.feed("correct horse battery\n", "admin", "password", "--data-dir", "store");
+    assert.match(early.stderr, /no server was ever started with this data folder/, "the first start makes the store");
     const said = await cli.refused(1, ...words);
     assert.match(
       said,

@@ -28,6 +28,8 @@ const notRun: Readonly<Record<string, string>> = {
   "systemctl enable --now millrace": "needs systemd; e2e/client-proxies.test.ts has it look at the unit",
   "journalctl -u millrace": "needs systemd",
   "podman build -t millrace -f deploy/Containerfile .": "needs a registry of images",
+  "podman run --rm -v millrace:/data millrace":
+    "needs a registry of images; e2e/cli-serve.test.ts has its first start and the password after it",
   "podman run --rm -it -v millrace:/data millrace admin password": "needs a registry of images",
   "podman run -d --name millrace --init=false -p 127.0.0.1:8484:8484 -v millrace:/data -e MILLRACE_PUBLIC_URL=https://millrace.example.com millrace":
     "needs a registry of images",

@@ -3,8 +3,11 @@
 /** What a column is ready to give up where the terminal is too narrow. */
 export interface Shrinkable {
   readonly title: string;
-  /** `true`: it is cut to its least width, then left out, the rightmost first. `"last"`: a name, cut after all others. */
-  readonly shrinks?: true | "last";
+  /**
+   * `true`: it is cut to its least width, then left out, the rightmost first. `"first"`: the same, before those.
+   * `"last"`: a name, cut after all others.
+   */
+  readonly shrinks?: true | "first" | "last";
   /** Least width of one that shrinks; 12 unless told. */
   readonly least?: number;
 }
@@ -27,7 +30,9 @@ export function columnWidths(
     Math.max(displayWidth(title), ...cells.map((row) => displayWidth(row[index] ?? ""))),
   );
   const half = Math.floor(terminal / 2);
-  const droppable = [...columns.keys()].filter((index) => columns[index]?.shrinks === true).reverse();
+  const leaving = (kind: Shrinkable["shrinks"]) =>
+    [...columns.keys()].filter((index) => columns[index]?.shrinks === kind).reverse();
+  const droppable = [...leaving("first"), ...leaving(true)];
   const absent = new Set<number>();
   let fit = cut(columns, natural, terminal, half);
   for (const index of droppable) {
@@ -44,11 +49,12 @@ function cut(columns: readonly Shrinkable[], natural: readonly number[], termina
   const widths = [...natural];
   const all = () => widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + gap), -gap);
   let excess = all() - terminal;
-  for (const kind of [true, "last"] as const) {
-    const least = (index: number) => (kind === "last" ? leastName : (columns[index]?.least ?? leastWidth));
+  for (const isName of [false, true]) {
+    const least = (index: number) => (isName ? leastName : (columns[index]?.least ?? leastWidth));
+    const gives = (shrinks: Shrinkable["shrinks"]) => shrinks !== undefined && (shrinks === "last") === isName;
     while (excess > 0) {
       const candidates = [...columns.keys()].filter(
-        (index) => columns[index]?.shrinks === kind && (widths[index] ?? 0) > least(index),
+        (index) => gives(columns[index]?.shrinks) && (widths[index] ?? 0) > least(index),
       );
       const widest = candidates.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
       if (widest === undefined) break;

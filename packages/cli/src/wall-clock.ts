@@ -9,6 +9,16 @@ export const wallText = (moment: string, timezone: string): string =>
     new Date(moment),
   );
 
+/** How far away a moment is: in 5m, 3h ago. */
+export function distanceText(moment: string, now: number): string {
+  const seconds = Math.floor(Math.abs(Date.parse(moment) - now) / 1000);
+  const [size, unit] = distances.find(([least]) => seconds >= least) ?? [1, "s"];
+  const distance = `${Math.floor(seconds / size)}${unit}`;
+  return Date.parse(moment) > now ? `in ${distance}` : `${distance} ago`;
+}
+
+const distances = [[86_400, "d"] as const, [3600, "h"] as const, [60, "m"] as const];
+
 /** As the API writes it, and by the clock on the wall. */
 export const whenText = (moment: string, timezone: string): string =>
   timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;

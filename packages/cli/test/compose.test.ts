@@ -159,7 +159,7 @@ describe("parameters", () => {
     assert.deepEqual(params, { day: null, q: "a=b", limit: 10 });
   });
   it("that are neither are refused", () => {
-    assert.throws(() => compose(script, "--params", "day"), /--params: 'day' will not do/);
+    assert.throws(() => compose(script, "--params", "day"), /--params: 'day' has no value/);
     assert.throws(() => compose(script, "--params", "{day}"), /--params: the JSON object cannot be read/);
   });
   it("of a rerun lie over those of the job", () => {

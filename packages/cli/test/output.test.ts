@@ -1,10 +1,14 @@
 /** What people see on a terminal, and what programs read from a pipe. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { backfillColumns } from "../src/commands/backfill.ts";
+import { scheduleColumns } from "../src/commands/schedule.ts";
+import { taskColumns } from "../src/commands/task.ts";
 import { listColumns, previewColumns, versionsTable } from "../src/dataset/view.ts";
 import { CliError, messageOf } from "../src/errors.ts";
 import { type Column, Output, type Sink } from "../src/output.ts";
 import { displayWidth } from "../src/table-layout.ts";
+import { distanceText } from "../src/wall-clock.ts";
 
 class Screen implements Sink {
   text = "";
@@ -154,6 +158,63 @@ describe("datasets", () => {
     output.table(previewColumns([row]), [row]);
     for (const line of stdout.text.split("\n")) assert.ok(displayWidth(line) <= 120, line);
     assert.equal(stderr.text, "Not shown, for lack of room: file.is_latest, file.last_modified, file.location\n");
+  });
+});
+
+describe("what runs by itself", () => {
+  const now = Date.parse("2026-01-31T00:00:00.000Z");
+  const next_run = "2026-01-31T17:30:00.000Z";
+  const reason =
+    "The last 2 runs failed: cedar-pond: report.py (job 01a1df80-c8c6-7029-94f9-5a892b6ac0cb) failed: no file";
+  const times = { cron_expression: "30 17 * * 1-5", timezone: "Europe/Berlin", next_run, is_paused: false };
+  const schedule = {
+    ...{ ...times, id: 12, schedule_name: "quarterly-report", health: "failing", health_reason: reason },
+    ...{ waiting_since: null, trigger_dataset: "@somebody.default.raw", owner: { username: "main-service" } },
+    ...{ newer_scripts: [{}, {}], follow: "none", start_after: null },
+  };
+  const task = { ...times, id: "01a1df80-c8c6-7029-94f9-5a892b6ac0cb", name: "nightly.sh", owner: "main-service" };
+  const backfill = {
+    ...{
+      id: 7,
+      pipeline_name: "river-mill",
+      status: "COMPLETED",
+      completed: 31,
+      total: 31,
+      failed: 0,
+      last_error: null,
+      created_by: "ann",
+    },
+    ...{ from: "2026-01-01T00:00:00.000Z", to: "2026-01-31T00:00:00.000Z", cron_expression: "@daily", timezone: "UTC" },
+  };
+  const at80 = <Row>(columns: Column<Row>[], row: unknown) => {
+    const { stdout, stderr, output } = screens({ terminal: true });
+    output.table(columns, [row] as Row[]);
+    for (const line of stdout.text.split("\n")) assert.ok(displayWidth(line) <= 80, line);
+    return [stdout.text, stderr.text];
+  };
+
+  it("is listed at 80 columns without wrapping; of a schedule why it fails stays longest", () => {
+    const [list = "", said] = at80(scheduleColumns(now), schedule);
+    assert.match(list, /^12 {2}\S+ {2}active {2}30 17 \* \* 1-5 {2}in 17h {4}failing {2}The last 2 runs…/m);
+    assert.equal(said, "Not shown, for lack of room: TIME ZONE, ON DATASET, OWNER, SCRIPTS\n");
+    const wide = screens({ terminal: true, columns: 200 });
+    wide.output.table(scheduleColumns(now), [schedule] as never);
+    assert.match(wide.stdout.text, /cedar-pond: report\.py failed: no file/, "without the id of the job");
+    assert.match(
+      at80(taskColumns(now), { ...task, last_error: null })[0] ?? "",
+      /30 17 \* \* 1-5 {2}Europe\/Ber\S* +in 17h/,
+    );
+    assert.match(
+      at80(backfillColumns, backfill)[0] ?? "",
+      /COMPLETED {2}31\/31 {2}0 {7}2026-01-01 {2}2026-01-31 {2}@daily/,
+    );
+  });
+
+  it("is told how far away it is", () => {
+    const told = ["2026-01-31T00:00:30Z", "2026-02-03T00:00:00Z", "2026-01-30T23:55:00Z"].map((at) =>
+      distanceText(at, now),
+    );
+    assert.deepEqual(told, ["in 30s", "in 3d", "5m ago"]);
   });
 });
 

@@ -64,6 +64,7 @@ const BackfillMoment = Type.Object(
     status: oneOf(["WAITING", ...pipelineStatuses], { description: "of its newest run; WAITING: it has none yet" }),
     pipeline_id: nullable(Uuid),
     pipeline_name: nullable(Type.String({ description: "its newest run" })),
+    error_message: nullable(Type.String({ description: "why that run failed" })),
   },
   { $id: "BackfillMoment" },
 );

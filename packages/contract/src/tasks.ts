@@ -10,6 +10,7 @@ const shownFields = {
   id: { ...Uuid, description: "the job that it is" },
   name: nullable(Type.String()),
   created_by: Type.String({ description: "user name" }),
+  owner: Type.String({ description: "user name: as whom its jobs run" }),
   created_at: Timestamp,
   cron_expression: nullable(Type.String({ description: "null: it fires once" })),
   start_after: nullable(Timestamp),

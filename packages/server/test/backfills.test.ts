@@ -102,6 +102,9 @@ describe("a backfill", () => {
     const stopped = await end(id);
     assert.equal(stopped.status, "FAILED");
     assert.deepEqual(countsOf(stopped), [2, 0, 1, 1]);
+    const [first, failed] = stopped.moments;
+    assert.deepEqual([first?.status, first?.error_message, failed?.status], ["COMPLETED", null, "FAILED"]);
+    assert.match(failed?.error_message ?? "", /failed: The script ended with exit code 1\./);
     await open();
     assert.equal((await retry(id)).status, "RUNNING");
     const done = await end(id);

@@ -79,12 +79,13 @@ describe("a pipeline makes each dataset upstream once", () => {
     const { make, repeat, full, runs } = world();
     const old = await make("numbers");
     const final = await make("final", [old]);
-    const newest = await make("numbers", [], "1.0.1", "echo changed");
-    const night = await repeat(old, "1.0.2");
-    await repeat(night, "1.0.3");
+    await make("numbers", [], "1.0.1", "echo changed");
+    const newest = await make("numbers", [], "1.0.2", "echo changed once more");
+    const night = await repeat(old, "1.0.3");
+    await repeat(night, "1.0.4");
     assert.deepEqual(await runs(full("final")), [[newest.jobId], [final.jobId, newest.jobId]]);
     assert.deepEqual(await runs(full("numbers")), [[newest.jobId]], "also where it is named itself");
-    const again = await repeat(newest, "1.0.4");
+    const again = await repeat(newest, "1.0.5");
     assert.deepEqual(await runs(full("numbers")), [[again.jobId]], "a repeat of the newest is the newest");
   });
 

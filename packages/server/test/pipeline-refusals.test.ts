@@ -104,9 +104,9 @@ describe("a pipeline is refused", () => {
     await makeDataset({ ...world, client: theirs }, name, "true");
     const member = { team_name: "main", username };
     await client.call(routes.updateMember, { params: member, body: { role: "viewer" } });
-    await refuses([name], "invalid", new RegExp(`is ${username}'s, who may not run jobs`));
+    await refuses([name], "invalid", new RegExp(`is ${username}'s, who is viewer in the team, and may not run jobs`));
     await client.call(routes.removeMember, { params: member, query: {} });
-    await refuses([name], "invalid", new RegExp(`is ${username}'s, who is not in the team any more`));
+    await refuses([name], "invalid", new RegExp(`is ${username}'s, who is not in the team`));
     await client.call(routes.updateUser, { params: { username }, body: { disabled: true } });
     await refuses([name], "invalid", new RegExp(`is ${username}'s, who is disabled`));
   });
@@ -169,9 +169,9 @@ describe("a pipeline is refused", () => {
   const changes = (username: string): Record<string, () => Promise<unknown>> => {
     const member = { team_name: "main", username };
     return {
-      "may not run jobs in the team any more": () =>
+      "is viewer in the team, and may not run jobs": () =>
         client.call(routes.updateMember, { params: member, body: { role: "viewer" } }),
-      "is not in the team any more": () => client.call(routes.removeMember, { params: member, query: {} }),
+      "is not in the team": () => client.call(routes.removeMember, { params: member, query: {} }),
       "is disabled": () => client.call(routes.updateUser, { params: { username }, body: { disabled: true } }),
     };
   };

@@ -39,6 +39,7 @@ describe("the exception of a script is found", () => {
       frames,
       frames.replace("    load()\n", `    load()\n${bar}\n`),
     ),
+    "with a bar drawn in front of its last line": traceback.replace("ValueError: no", `${bar}\rValueError: no`),
     "with another process's line among its frames": traceback.replace(
       "    load()\n",
       "    load()\nworker 2 is ready\n",
@@ -275,6 +276,12 @@ describe("an error says what helps", () => {
     assert.match(raised("OSError: [Errno 28] No space left on device: '/data/x'"), room);
     assert.match(raised("sqlite3.OperationalError: database or disk is full"), room);
     assert.match(reason("cp: error writing 'x': No space left on device\n", shell).message, room);
+    const dd = "dd: error writing 'x': No space left on device\n1+0 records in\n0+0 records out\n0 bytes copied\n";
+    assert.match(reason(dd, shell).message, room);
+    assert.match(
+      reason(dd, shell).message,
+      /ends with: dd: error writing 'x': No space left on device\n1\+0 records in/,
+    );
     const environment = { ...python, phase: "environment" };
     const pip = "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device\n";
     assert.match(reason(`${pip}The virtualenv could not be built\n`, environment).message, room);

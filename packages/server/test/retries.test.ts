@@ -131,6 +131,17 @@ describe("a job with retries", () => {
     assert.equal((await attemptsOf(id)).next_attempt_at, null);
   });
 
+  it("waits twice as long before each further attempt", async () => {
+    const { query } = attempting("exit 3", "exit 4", "echo done");
+    const { job, log } = await runJob(client, shell(query, { retries: 2, retry_delay: 2 }));
+    const { attempts } = await attemptsOf(job.id);
+    const due = [...log.matchAll(/Attempt \d is due at (\S+Z)\./g)].map(([, time = ""]) => Date.parse(time));
+    const waits = due.map((time, index) => time - Date.parse(attempts[index]?.finished_at ?? ""));
+    assert.equal(waits.length, 2);
+    // At least: an end is noticed a moment after it.
+    assert.ok((waits[0] ?? 0) >= 2000 && (waits[1] ?? 0) >= 4000, `${waits}`);
+  });
+
   it("is not tried again when it was cancelled while it ran", async () => {
     const { query, begun } = attempting("sleep 100");
     const { id } = await createJob(client, shell(query, { ...soon, retries: 3 }));

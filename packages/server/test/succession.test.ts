@@ -161,6 +161,9 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const fired = await tickTask(task);
       assert.deepEqual([fired?.created_by, fired?.home], [service, ann.username]);
       assert.equal((await jobOf(task.id)).created_by, ann.username, "who made it stays");
+      const tasks = await admin.call(routes.listTasks, { query: {} });
+      const shown = tasks.find(({ id }) => id === task.id);
+      assert.deepEqual([shown?.created_by, shown?.owner], [ann.username, service], "and as whom its jobs run is told");
 
       await admin.call(routes.resumePipeline, { body: { name: pipeline.name } });
       const done = await until(async () => {
@@ -270,11 +273,11 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       const ann = await leaver();
       const other = await addPerson(server, `other-${counter}`, { team: "main", role: "viewer" });
       const to = (transfer_to: string) => disable(ann.username, { transfer_to });
-      await refused(to(other.username), "wrong_state", /may not run jobs in the team any more/);
+      await refused(to(other.username), "wrong_state", /is viewer in the team, and may not run jobs/);
       await refused(to("nobody-here"), "not_found", /no user nobody-here/);
       await refused(to(ann.username), "invalid", /somebody else/);
       const look = await workOf(ann.username, { transfer_to: other.username });
-      assert.match(look.transfer_refused ?? "", /may not run jobs in the team any more/);
+      assert.match(look.transfer_refused ?? "", /is viewer in the team, and may not run jobs/);
       const second = `second-${kind.toLowerCase()}`;
       await addTeam(server, second);
       const member = { params: { team_name: second }, body: { username: ann.username, role: "editor" as const } };

@@ -65,6 +65,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         id: task.id,
         name: "nightly.sh",
         created_by: "admin",
+        owner: "admin",
         created_at: iso(started),
         cron_expression: "0 3 * * *",
         start_after: null,

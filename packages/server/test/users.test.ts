@@ -137,6 +137,16 @@ describe("users", () => {
   it("are the business of administrators, whose token is not limited to teams", async () => {
     const { client } = await addPerson(server, "henry", { team: "main", role: "admin" });
     const limited = await server.client({ team: "main" });
+    await refused(
+      limited.call(routes.listUsers, { query: {} }),
+      "forbidden",
+      /^This is for administrators of the server\. This token is limited to teams.*sign in without a team/,
+    );
+    await refused(
+      client.call(routes.listUsers, { query: {} }),
+      "forbidden",
+      /^This is for administrators of the server\.$/,
+    );
     for (const as of [client, limited]) {
       await refused(as.call(routes.listUsers, { query: {} }), "forbidden", /administrators of the server/);
       await refused(set("henry", { is_admin: true }, as), "forbidden");

@@ -3,21 +3,26 @@ import { type Backfill, type BackfillItem, type BackfillMoment, routes } from "@
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
+import { withoutIds } from "../job/id.ts";
 import type { Column, Output } from "../output.ts";
+import { wallText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const done = ({ completed, total }: BackfillItem) => `${completed}/${total}`;
 
-const columns: Column<BackfillItem>[] = [
+/** By the clock of its time zone; most moments are midnights. */
+const dayText = (moment: string, timezone: string) => wallText(moment, timezone).replace(/ 00:00$/, "");
+
+export const backfillColumns: Column<BackfillItem>[] = [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "PIPELINE", full: ({ pipeline_name }) => pipeline_name, shrinks: "last" },
   { title: "STATUS", full: ({ status }) => status },
   { title: "DONE", full: done },
   { title: "FAILED", full: ({ failed }) => String(failed) },
-  { title: "FROM", full: ({ from }) => from },
-  { title: "TO", full: ({ to }) => to },
-  { title: "EVERY", full: ({ cron_expression }) => cron_expression },
-  { title: "BY", full: ({ created_by }) => created_by, shrinks: true },
+  { title: "FROM", full: ({ from }) => from, short: ({ from, timezone }) => dayText(from, timezone) },
+  { title: "TO", full: ({ to }) => to, short: ({ to, timezone }) => dayText(to, timezone) },
+  { title: "EVERY", full: ({ cron_expression }) => cron_expression, shrinks: true },
+  { title: "BY", full: ({ created_by }) => created_by, shrinks: "first" },
   { title: "ERROR", full: ({ last_error }) => last_error ?? "", shrinks: true },
 ];
 
@@ -25,6 +30,12 @@ const momentColumns: Column<BackfillMoment>[] = [
   { title: "MOMENT", full: ({ moment }) => moment },
   { title: "STATUS", full: ({ status }) => status },
   { title: "PIPELINE", full: ({ pipeline_name }) => pipeline_name ?? "-", shrinks: "last" },
+  {
+    title: "WHY",
+    full: ({ error_message }) => error_message ?? "",
+    short: ({ error_message }) => withoutIds(error_message ?? ""),
+    shrinks: true,
+  },
 ];
 
 const fieldsOf = (backfill: Backfill): [string, string][] => [
@@ -71,7 +82,7 @@ const ls: Handler<"backfill ls"> = async ({ flags }, output) => {
   if (flags.json) output.json(backfills);
   else if (backfills.length === 0)
     output.note("No backfills found. Make one: millrace pipeline backfill NAME --from DATE --to DATE");
-  else output.table(columns, backfills);
+  else output.table(backfillColumns, backfills);
   return 0;
 };
 

@@ -12,10 +12,11 @@ import {
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
+import { withoutIds } from "../job/id.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
 import { firingsText, healthStyle, healthText } from "../schedule/firings.ts";
-import { whenText } from "../wall-clock.ts";
+import { distanceText, whenText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: PipelineScheduleItem) => {
@@ -33,22 +34,38 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
 const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
   cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
-const columns: Column<PipelineScheduleItem>[] = [
+/** Where there is little room, how it fares and why are what people look for. */
+export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
   { title: "STATE", full: stateOf },
   { title: "CRON", full: whenOf },
-  { title: "TIME ZONE", full: ({ timezone }) => timezone },
-  { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
-  { title: "ON DATASET", full: ({ trigger_dataset }) => trigger_dataset ?? "-", shrinks: true },
+  { title: "TIME ZONE", full: ({ timezone }) => timezone, shrinks: "first" },
+  {
+    title: "NEXT RUN",
+    full: ({ next_run }) => next_run ?? "-",
+    short: ({ next_run }) => (next_run ? distanceText(next_run, now) : "-"),
+  },
+  { title: "ON DATASET", full: ({ trigger_dataset }) => trigger_dataset ?? "-", shrinks: "first" },
   { title: "HEALTH", full: ({ health }) => health, style: healthStyle },
   { title: "OVERLAP", full: ({ overlap }) => overlap, short: null },
   { title: "CATCH-UP", full: ({ catch_up }) => catch_up, short: null },
-  { title: "BY", full: ({ created_by }) => created_by.username, shrinks: true, short: null },
-  { title: "OWNER", full: ({ owner }) => owner.username, shrinks: true },
+  { title: "BY", full: ({ created_by }) => created_by.username, short: null },
+  { title: "OWNER", full: ({ owner }) => owner.username, shrinks: "first" },
   { title: "SKIPPED", full: ({ skipped }) => String(skipped), short: null },
-  { title: "WHY", full: ({ health_reason }) => health_reason ?? "", shrinks: true },
-  { title: "SCRIPTS", full: scriptsOf, style: (row) => (row.newer_scripts?.length ? "yellow" : "plain") },
+  {
+    title: "WHY",
+    full: ({ health_reason }) => health_reason ?? "",
+    short: ({ health_reason }) => withoutIds(health_reason ?? ""),
+    shrinks: true,
+  },
+  {
+    title: "SCRIPTS",
+    full: scriptsOf,
+    style: (row) => (row.newer_scripts?.length ? "yellow" : "plain"),
+    shrinks: true,
+    least: 7,
+  },
 ];
 
 interface TimeFlags {
@@ -159,7 +176,7 @@ const ls: Handler<"schedule ls"> = async ({ flags }, output) => {
   if (flags.json) output.json(schedules);
   else if (schedules.length === 0)
     output.note("No schedules found. Make one: millrace schedule create NAME PIPELINE --cron EXPRESSION");
-  else output.table(columns, schedules);
+  else output.table(scheduleColumns(Date.now()), schedules);
   return 0;
 };
 
@@ -203,7 +220,10 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["new version", schedule.trigger_version ? `${schedule.trigger_version}, fires ${schedule.trigger_due_at}` : ""],
   ["overlap", schedule.overlap],
   ["catch-up", schedule.catch_up],
-  ["scripts", schedule.follow === "latest" ? "the newest, at each firing" : "those that it has"],
+  [
+    "scripts",
+    schedule.follow === "latest" ? "the newest, at each firing" : "as they were when it was made or refreshed",
+  ],
   ["newer scripts", (schedule.newer_scripts ?? []).map(newerText).join("\n")],
   ["take them", takesMore(schedule) ? `millrace schedule update ${schedule.id} --refresh` : ""],
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],

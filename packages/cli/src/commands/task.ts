@@ -6,19 +6,24 @@ import { CliError, usageError } from "../errors.ts";
 import { isPartOfId, leastOfId, shortId } from "../job/id.ts";
 import type { Column, Output } from "../output.ts";
 import { closest } from "../parse.ts";
-import { whenText } from "../wall-clock.ts";
+import { distanceText, whenText } from "../wall-clock.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-const columns: Column<TaskItem>[] = [
+export const taskColumns = (now: number): Column<TaskItem>[] => [
   { title: "ID", full: ({ id }) => id, short: ({ id }) => shortId(id) },
   { title: "NAME", full: ({ name }) => name ?? "", shrinks: "last" },
   { title: "STATE", full: ({ is_paused }) => (is_paused ? "paused" : "active") },
   { title: "CRON", full: ({ cron_expression }) => cron_expression ?? "once" },
-  { title: "TIME ZONE", full: ({ timezone }) => timezone },
-  { title: "NEXT RUN", full: ({ next_run }) => next_run ?? "-" },
+  { title: "TIME ZONE", full: ({ timezone }) => timezone, shrinks: "first" },
+  {
+    title: "NEXT RUN",
+    full: ({ next_run }) => next_run ?? "-",
+    short: ({ next_run }) => (next_run ? distanceText(next_run, now) : "-"),
+  },
   { title: "FIRED", full: ({ fired }) => String(fired), short: null },
   { title: "SKIPPED", full: ({ skipped }) => String(skipped), short: null },
-  { title: "BY", full: ({ created_by }) => created_by, shrinks: true },
+  { title: "BY", full: ({ created_by }) => created_by, short: null },
+  { title: "OWNER", full: ({ owner }) => owner, shrinks: "first" },
   { title: "WHY", full: ({ last_error }) => last_error ?? "", shrinks: true },
 ];
 
@@ -27,7 +32,7 @@ const ls: Handler<"task ls"> = async ({ flags }, output) => {
   const tasks = await allPages(client, routes.listTasks, {});
   if (flags.json) output.json(tasks);
   else if (tasks.length === 0) output.note("No tasks found. Make one: millrace job run FILE --cron EXPRESSION");
-  else output.table(columns, tasks);
+  else output.table(taskColumns(Date.now()), tasks);
   return 0;
 };
 
@@ -125,6 +130,7 @@ const fieldsOf = (task: Task): [string, string][] => [
   ["skipped ticks", String(task.skipped)],
   ["last error", task.last_error ?? ""],
   ["by", task.created_by],
+  ["owner", task.owner],
 ];
 
 export const handlers: HandlersOf<"task"> = {

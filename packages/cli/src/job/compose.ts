@@ -76,7 +76,7 @@ function readParams(items: readonly string[]): Record<string, unknown> {
 function pair(item: string): Record<string, string> {
   const [, name, value = ""] = /^([^=]+)=([\s\S]*)$/.exec(item) ?? [];
   if (name !== undefined) return { [name.trim()]: value };
-  throw usageError(`--params: '${item}' will not do`, { why: "Expected NAME=VALUE, or a JSON object" });
+  throw usageError(`--params: '${item}' has no value`, { why: "Expected NAME=VALUE, or a JSON object" });
 }
 
 function jsonObject(item: string): Record<string, unknown> {

@@ -3,6 +3,9 @@
 /** What tables show on a terminal. */
 export const shortId = (id: string) => id.slice(-8);
 
+/** A reason as a table has room for it: the name of a job is enough there. */
+export const withoutIds = (text: string) => text.replaceAll(/ \(job [0-9a-f-]{36}\)/g, "");
+
 /** The least that may be typed of an id. */
 export const leastOfId = 6;
 

@@ -37,14 +37,17 @@ export function readSocket(
     if (refusal) reject(refusal);
     stop();
   });
-  socket.on("message", (data) => {
+  const listen = (data: WebSocket.RawData) => {
     try {
       holdBack(socket, onFrame(JSON.parse(String(data)) as LogFrame));
     } catch (error) {
+      // What came along with it is not looked at: after a refusal there is a status for clients that do not know it.
+      socket.off("message", listen);
       reject(error);
       stop();
     }
-  });
+  };
+  socket.on("message", listen);
   // "close" follows every error, so there is nothing more to do here.
   socket.on("error", () => {});
   socket.on("close", () => {

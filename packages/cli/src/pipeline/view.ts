@@ -89,8 +89,9 @@ function bar(completed: number, total: number): string {
   return "█".repeat(filled) + "░".repeat(barWidth - filled);
 }
 
-/** What a person may want to do next. */
+/** What a person may want to do next. PENDING is what a schedule or backfill copies: it never runs itself. */
 export function nextStep({ name, status }: Pipeline): string | undefined {
+  if (status === "PENDING") return undefined;
   if (status === "PAUSED") return `millrace pipeline resume ${name}`;
   if (status === "FAILED" || status === "CANCELED") return `millrace pipeline rerun ${name}`;
   return isUnfinished(status) ? `millrace pipeline status ${name} --watch` : undefined;

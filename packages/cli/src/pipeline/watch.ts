@@ -36,6 +36,12 @@ export async function watchPipeline(
   }
 }
 
+const neverRuns = (name: string) =>
+  new CliError(`There is nothing to watch: ${name} never runs itself`, {
+    why: "It is what a schedule or backfill makes its runs from",
+    next: "millrace schedule ls, millrace backfill ls",
+  });
+
 async function watch(
   { client }: Connection,
   name: string,
@@ -48,6 +54,7 @@ async function watch(
       const pipeline = await client.call(routes.getPipeline, { query: { name } }, { signal });
       silent = 0;
       output.clearProgress();
+      if (pipeline.status === "PENDING") throw neverRuns(name);
       show(pipeline);
       if (isOver(pipeline)) return pipeline;
     } catch (error) {

@@ -45,7 +45,7 @@ function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
       const what = runs === 0 ? "owned, runs as others" : `${count(runs)} as ${username}`;
-      return `  schedule ${name} (team ${team}, next ${next_run ?? "never"}): ${what}`;
+      return `  schedule ${name} (team ${team}, ${next_run ? `next ${next_run}` : "at no set time"}): ${what}`;
     }),
     ...work.tasks.map(
       ({ team, id, name, cron_expression, next_run }) =>
@@ -69,9 +69,9 @@ function whatBecomes(work: Work, to: string | undefined): string[] {
   });
   const changes = work.tasks.length + work.pipelines.length + work.schedules.length;
   if (changes === 0) return sets;
-  if (to !== undefined) return [...sets, `Schedules, tasks and pipelines of these will be ${to}'s.`];
+  if (to !== undefined) return [...sets, `These schedules, tasks and pipelines will be ${to}'s.`];
   const stops = work.tasks.length + work.pipelines.length + stoppable(work).length > 0;
   return stops
-    ? [...sets, "Schedules, tasks and pipelines of these will stop, and say why. Hand them over: --transfer-to USER."]
+    ? [...sets, "These schedules, tasks and pipelines will stop, and say why. Hand them over: --transfer-to USER."]
     : sets;
 }

@@ -49,5 +49,7 @@ function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: P
   if (unreadable !== null) return [`The datasets of the team ${team} cannot be read: ${unreadable}`];
   const told = new Set(manifest.stores?.find((part) => part.teamId === teamId)?.missing);
   const untold = missing.filter((uuid) => !told.has(uuid));
-  return untold.length === 0 ? [] : [`${untold.length} dataset versions of the team ${team} are not in its store.`];
+  if (untold.length === 0) return [];
+  const versions = untold.length === 1 ? "One dataset version" : `${untold.length} dataset versions`;
+  return [`${versions} of the team ${team} ${untold.length === 1 ? "is" : "are"} not in its store.`];
 }

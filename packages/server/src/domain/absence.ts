@@ -14,8 +14,8 @@ export interface Standing {
 /** As part of a sentence: `who …`. Undefined: they can. */
 export function whyAbsent({ disabled_at, role }: Standing): string | undefined {
   if (disabled_at !== null) return "is disabled";
-  if (role === null) return "is not in the team any more";
-  return roleIncludes(role, "editor") ? undefined : "may not run jobs in the team any more";
+  if (role === null) return "is not in the team";
+  return roleIncludes(role, "editor") ? undefined : `is ${role} in the team, and may not run jobs`;
 }
 
 /** Somebody who cannot run jobs in the team, and why. */

@@ -1,7 +1,8 @@
 /** Backfills as the API shows them. */
 import type { Backfill, BackfillItem, BackfillMoment } from "@millrace/contract";
-import { type BackfillRow, countMoments, type MomentRow, momentsOf } from "../store/backfills.ts";
+import { type BackfillRow, countMoments, type MomentRow, momentsOf, mostReason } from "../store/backfills.ts";
 import { getPipeline } from "../store/pipelines.ts";
+import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { usernameOf } from "../store/users.ts";
 
@@ -24,11 +25,12 @@ export const backfillItem = async (db: Db, row: BackfillRow): Promise<BackfillIt
   finished_at: row.finished_at,
 });
 
-const momentDocument = ({ moment, status, pipeline_id, name }: MomentRow): BackfillMoment => ({
+const momentDocument = ({ moment, status, pipeline_id, name, error_message }: MomentRow): BackfillMoment => ({
   moment,
   status: status ?? "WAITING",
   pipeline_id,
   pipeline_name: name,
+  error_message: error_message && beginningOf(error_message, mostReason),
 });
 
 export async function backfillDocument(db: Db, row: BackfillRow): Promise<Backfill> {

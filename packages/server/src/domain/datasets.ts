@@ -273,7 +273,7 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
   if (!force)
     throw new ApiError(
       "bad_request",
-      `version: expected one of ${name}, or force to remove all its versions, got none`,
+      `version: expected a version of ${name}, as in ${name}@1.0.0, or force to remove all of them`,
     );
   const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
   if (versions.length > 0) return { reference, versions };

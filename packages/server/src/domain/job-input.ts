@@ -40,7 +40,11 @@ export interface Creation {
 /** A job as it is asked for, checked and completed. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
   if (input.query_type === "TYPESCRIPT") {
-    throw invalid("query_type", "PYTHON or SHELL: no engine runs TYPESCRIPT", input.query_type);
+    throw invalid(
+      "query_type",
+      "PYTHON or SHELL: no engine runs TYPESCRIPT yet (a script whose name ends with .ts)",
+      input.query_type,
+    );
   }
   const script = checkScript(input);
   const query = input.query ?? "";

@@ -196,7 +196,14 @@ async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string)
 
 /** Throws unless this is an administrator of the whole server. */
 function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }): undefined {
-  if (!principal.isAdmin) throw new ApiError("forbidden", "This is for administrators of the server.");
+  if (!principal.isAdmin) {
+    const { via } = principal;
+    const isLimited = via.kind === "token" && !via.allTeams;
+    const hint = isLimited
+      ? " This token is limited to teams, and such a token never administers it: if you are one, sign in without a team (`millrace auth logout`, `millrace auth login`)."
+      : "";
+    throw new ApiError("forbidden", `This is for administrators of the server.${hint}`);
+  }
   requireScope(principal, access.scope);
 }
 

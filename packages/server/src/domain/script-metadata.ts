@@ -63,6 +63,8 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   if (workers !== undefined && !(Number.isInteger(workers) && Number(workers) >= 0 && Number(workers) < 2 ** 31)) {
     throw wrong("num_workers as a whole number", String(workers));
   }
+  const misplaced = ruleNames.find((name) => name in tools);
+  if (misplaced) throw wrong(`${misplaced} below [tool.millrace], not [tools.datachain]`);
   if (typeof version === "string" && version.length > 100) throw wrong("a short requires-python");
   return {
     ...(Array.isArray(dependencies) && dependencies.length > 0
@@ -75,8 +77,12 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
   };
 }
 
-/** `[tool.millrace]`: how long the script may run, and how often it is tried again. */
+const ruleNames = ["timeout", "retries", "retry_delay"];
+
+/** `[tool.millrace]`: how long the script may run, and how often it is tried again. A misspelt name would hold for nothing. */
 function pickRules(rules: Record<string, unknown>): ScriptMetadata {
+  const unknown = Object.keys(rules).find((name) => !ruleNames.includes(name));
+  if (unknown !== undefined) throw wrong(`${ruleNames.join(", ")} below [tool.millrace]`, unknown);
   const { timeout, retries, delay } = retryLimits;
   const picked = {
     timeout: rules["timeout"] === undefined ? undefined : readSeconds("timeout", rules["timeout"], timeout),

@@ -1,11 +1,13 @@
 /** Tasks: the rules for reading, changing and pausing them. They are made and removed as jobs; how they fire is in task-firings.ts. */
 import { ApiError, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
-import type { Store } from "../store/store.ts";
+import type { Db, Store } from "../store/store.ts";
 import { findTask, listTasks, lockTask, type ShownTask, updateTask } from "../store/tasks.ts";
+import { usersByIds } from "../store/users.ts";
 import { audit } from "./audit.ts";
 import { readSpec } from "./job-documents.ts";
 import type { Call } from "./pipelines.ts";
 import type { Team } from "./principals.ts";
+import { readRunAs, runsAs } from "./run-as.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 import type { Signals } from "./signals.ts";
 
@@ -23,10 +25,20 @@ export function taskTimes(job: { readonly spec: string }): ScheduleTimes {
   return { start_after, cron_expression, timezone };
 }
 
-const itemOf = (row: ShownTask): TaskItem => ({
+/** As whom the jobs of each run. */
+async function ownersOf(db: Db, rows: readonly ShownTask[]): Promise<(row: ShownTask) => string> {
+  const ownerOf = (row: ShownTask) => runsAs(readRunAs(row), row.user_id);
+  const others = rows.filter((row) => ownerOf(row) !== row.user_id).map(ownerOf);
+  const users = others.length === 0 ? [] : await usersByIds(db, [...new Set(others)]);
+  const names = new Map(users.map(({ id, username }) => [id, username]));
+  return (row) => names.get(ownerOf(row)) ?? row.username;
+}
+
+const itemOf = (row: ShownTask, owner: string): TaskItem => ({
   id: row.job_id,
   name: row.name,
   created_by: row.username,
+  owner,
   created_at: row.created_at,
   ...taskTimes(row),
   is_paused: row.next_run === null,
@@ -36,8 +48,8 @@ const itemOf = (row: ShownTask): TaskItem => ({
   last_error: row.last_error,
 });
 
-const documentOf = (row: ShownTask): Task => ({
-  ...itemOf(row),
+const documentOf = async (db: Db, row: ShownTask): Promise<Task> => ({
+  ...itemOf(row, (await ownersOf(db, [row]))(row)),
   next_runs: runsFrom(taskTimes(row), row.next_run, runsTold),
 });
 
@@ -53,11 +65,13 @@ export async function listTeamTasks(
   { cursor, limit = 100 }: { readonly cursor?: string; readonly limit?: number },
 ): Promise<TaskItems> {
   const rows = await listTasks(store.db, team.id, cursor?.toLowerCase(), limit);
-  return { tasks: rows.map(itemOf), next: rows.length < limit ? undefined : rows.at(-1)?.job_id };
+  const ownerOf = await ownersOf(store.db, rows);
+  const tasks = rows.map((row) => itemOf(row, ownerOf(row)));
+  return { tasks, next: rows.length < limit ? undefined : rows.at(-1)?.job_id };
 }
 
 export async function readTeamTask({ store }: TasksContext, team: Team, id: string): Promise<Task> {
-  return documentOf((await findTask(store.db, team.id, id)) ?? refuseUnknown(team, id));
+  return documentOf(store.db, (await findTask(store.db, team.id, id)) ?? refuseUnknown(team, id));
 }
 
 function refuseUnknown(team: Team, id: string): never {
@@ -84,7 +98,7 @@ export async function updateTeamTask(
     const changed = { ...row, name, spec, next_run: nextRunOf(row, times, input.is_paused, now) };
     await updateTask(db, id, changed);
     await audit(db, actor, { action: "task.update", team, target: id, detail: told(input) }, now);
-    return documentOf(changed);
+    return documentOf(db, changed);
   });
   signals.tasks.wake();
   signals.jobChanged(id);

@@ -38,12 +38,17 @@ export function checkCron(expression: string): string {
   const text = expression.trim().replace(/\s+/g, " ");
   const expected = `five cron fields or one of ${[...names.keys()].join(" ")}`;
   if (fieldsOf(text).split(" ").length !== 5) throw invalid("cron_expression", expected, expression);
+  if (nextRunOf(text, expected) === null)
+    throw invalid("cron_expression", "a time that comes at least once; this one never does", expression);
+  return text;
+}
+
+function nextRunOf(expression: string, expected: string): Date | null {
   try {
-    if (!calendarOf(text).nextRun()) throw new Error("it never comes");
+    return calendarOf(expression).nextRun();
   } catch (error) {
     throw invalid("cron_expression", `${expected} (${(error as Error).message})`, expression);
   }
-  return text;
 }
 
 /** The first tick after this moment; undefined when there is none before the year 3000. */

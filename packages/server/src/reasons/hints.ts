@@ -22,6 +22,9 @@ const packages: Readonly<Record<string, string>> = {
   yaml: "PyYAML",
 };
 
+/** A file system without room, in the words of whoever met it. */
+export const fullDevice = /\[Errno 28\]|no space left on device|database or disk is full/i;
+
 type Hint = (match: RegExpExecArray) => string;
 
 const hints: readonly (readonly [RegExp, Hint])[] = [
@@ -35,7 +38,7 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
     () => "A library of the system is missing: require a package that brings it along, or ask the server's operator.",
   ],
   [
-    /\[Errno 28\]|no space left on device|database or disk is full/i,
+    fullDevice,
     () =>
       "The file system is full: the server's disk, or a small one such as /dev/shm. Write less there, or ask the server's operator to make room.",
   ],

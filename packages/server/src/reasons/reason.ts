@@ -1,7 +1,7 @@
 /** Why a job failed, in words: from its exit and the end of its log, as a pure function of both. */
 import { raisedIn } from "./exceptions.ts";
 import { describeExit, signalOf } from "./exits.ts";
-import { hintFor } from "./hints.ts";
+import { fullDevice, hintFor } from "./hints.ts";
 import { lastLines, linesOf } from "./log-lines.ts";
 
 export interface Ending {
@@ -68,7 +68,9 @@ const patience = ({ isPython, code }: Ending) => (isPython && code === 1 ? 30 : 
 
 function byExit(ending: Ending, plain: string, traceback: string | undefined): Omit<Reason, "found"> {
   const lines = endOf(plain);
-  const said = lines.slice(-messageLines).map((line) => line.trim());
+  // Programs such as dd say more after what matters.
+  const telling = lines.slice(0, -messageLines).findLast((line) => fullDevice.test(line));
+  const said = [...(telling ? [telling] : []), ...lines.slice(-messageLines)].map((line) => line.trim());
   const end = said.length === 0 ? "It wrote nothing to its log." : `Its log ends with: ${said.join("\n")}`;
   const stack = traceback ?? fatalError(plain) ?? (lines.join("\n") || null);
   return { message: `${describeExit(ending.code)}${fullDisk(ending)} ${end}`, stack };

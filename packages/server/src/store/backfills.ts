@@ -3,6 +3,7 @@ import { isUnfinished, type PipelineStatus } from "@millrace/contract";
 import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
+import { beginning } from "./short-texts.ts";
 import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -61,15 +62,22 @@ export interface MomentRow {
   /** Of its newest run; null: it has none. */
   readonly status: PipelineStatus | null;
   readonly name: string | null;
+  /** The beginning of why that failed. */
+  readonly error_message: string | null;
   /** Jobs of that run that have not ended: one that failed may still have some. */
   readonly open_runs: number | null;
 }
+
+/** Characters of why a run failed: a backfill may have a thousand. */
+export const mostReason = 300;
 
 const moments = prepared<{ id: number }>()((db, value) =>
   db
     .selectFrom("backfill_moments")
     .leftJoin("pipelines", "pipelines.id", "backfill_moments.pipeline_id")
-    .select(["position", "moment", "pipeline_id", "pipelines.status", "pipelines.name", "pipelines.open_runs"])
+    .select(["position", "moment", "pipeline_id"])
+    .select(["pipelines.status", "pipelines.name", "pipelines.open_runs"])
+    .select(beginning<string | null>("pipelines.error_message", mostReason).as("error_message"))
     .where("backfill_id", "=", value("id"))
     .orderBy("position"),
 );

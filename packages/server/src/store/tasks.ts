@@ -135,7 +135,7 @@ const shown = (db: Db, teamId: number) =>
     .innerJoin("jobs", "jobs.id", "tasks.job_id")
     .innerJoin("users", "users.id", "jobs.user_id")
     .selectAll("tasks")
-    .select(["jobs.name", "jobs.spec", "jobs.created_at", "users.username"])
+    .select(["jobs.name", "jobs.spec", "jobs.created_at", "jobs.user_id", "users.username"])
     .where("tasks.team_id", "=", teamId);
 export type ShownTask = Awaited<ReturnType<typeof listTasks>>[number];
 

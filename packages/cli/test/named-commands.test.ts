@@ -1,0 +1,52 @@
+/** Commands that prose and messages name are commands: what a page shows in a fenced block e2e/client-docs.test.ts runs. */
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { parseCommandLine } from "../src/parse.ts";
+
+const repository = join(import.meta.dirname, "../../..");
+
+/** Backquoted, such as `millrace job run FILE`; those of a template with values in them, and pipes, are left out. */
+const named = (text: string) =>
+  [...text.replace(/^```[\s\S]*?^```/gm, "").matchAll(/`(millrace\s[^`|]*?)\\?`/g)]
+    .map(([, words = ""]) => words.replace(/\s+/g, " "))
+    .filter((words) => !/\$\{|\bCOMMAND\b/.test(words));
+
+/** Why it cannot be typed; undefined: it can, at least with the words that are left to the reader. */
+function wrong(command: string): string | undefined {
+  const words = command.match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
+  try {
+    parseCommandLine(words.slice(1).map((word) => word.replace(/^['"]|['"]$/g, "")));
+    return undefined;
+  } catch (error) {
+    const { message } = error as Error;
+    return / is missing$|: invalid value '[A-Z]+'$/.test(message) ? undefined : `${command}: ${message}`;
+  }
+}
+
+async function filesBelow(folder: string, pattern: RegExp): Promise<string[]> {
+  const entries = await readdir(join(repository, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && pattern.test(entry.name))
+    .map(({ parentPath, name }) => join(parentPath, name));
+}
+
+describe("every command that is named", () => {
+  const places: Record<string, () => Promise<string[]>> = {
+    "in README.md and docs/": async () => [join(repository, "README.md"), ...(await filesBelow("docs", /\.md$/))],
+    "in messages of the server": () => filesBelow("packages/server/src", /\.(ts|py|sh)$/),
+    "in help and messages of the command line": () => filesBelow("packages/cli/src", /\.ts$/),
+  };
+  for (const [place, files] of Object.entries(places)) {
+    it(`${place} is one, with flags that it has`, async () => {
+      const texts = await Promise.all((await files()).map((path) => readFile(path, "utf8")));
+      const commands = texts.flatMap(named);
+      assert.ok(commands.length > 10, `${commands.length}`);
+      assert.deepEqual(
+        commands.flatMap((command) => wrong(command) ?? []),
+        [],
+      );
+    });
+  }
+});
