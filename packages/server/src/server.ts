@@ -235,6 +235,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     limits: signInLimits(config, clock),
   };
   const deliveries = deliverEvents({ ...shared, ...telling(config), stopping: stopping.signal });
+  const exporting = exportDatasets(shared);
   const loops = [
     deliveries,
     observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
@@ -246,7 +247,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     fireTasks(shared),
     copyStores({ ...shared, ...storeKeeping(config) }),
     tidyStores({ ...shared, ...storeKeeping(config) }),
-    exportDatasets(shared),
+    exporting,
     fireSchedules(shared),
     fireTriggers(shared),
     tellOverdue(shared),
@@ -262,6 +263,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const settled = async () => {
     await Promise.all(collecting.values());
     await deliveries.settled();
+    await exporting.settled();
     teamStores.close();
   };
   return { engine, http, loops, stopping, settled, setReady, setUrl };

@@ -188,9 +188,46 @@ describe("loops", () => {
     } as unknown as TeamStores;
     const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
     const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
-    await loop.runOnce();
-    await loop.runOnce();
-    assert.deepEqual(served, ["a", "small", "b", "c", "d", "e", "a", "b"]);
+    for (let turn = 0; turn < 6; turn++) {
+      await loop.runOnce();
+      await loop.settled();
+    }
+    assert.deepEqual(served, ["a", "small", "b", "c", "d", "e", "a"]);
+  });
+
+  it("write files of exports of other teams while the store of one is locked", async () => {
+    await store.write((db) => db.deleteFrom("exports").execute());
+    const other = (await store.write((db) => insertTeam(db, { name: "waiting", created_at: iso(now) }))) ?? 0;
+    for (const [name, teamId] of [
+      ["locked-1", 1],
+      ["locked-2", 1],
+      ["free", other],
+    ] as const) {
+      const uuid = await putVersion(store, name, { teamId, rows_table: name, num_objects: 1 });
+      const version_id = (await versionIdOf(store.db, teamId, uuid)) ?? 0;
+      const row = { id: name, team_id: teamId, version_id, status: "pending", num_files: 1 } as const;
+      await store.write((db) => insertExport(db, { ...row, files_done: 0, error: null, created_at: iso(now++) }));
+    }
+    const unlocked = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const teamStores = {
+      exportRows: async (team: number, { table }: { table: string }, path: string) => {
+        asked.push(table);
+        if (team === 1) await unlocked.promise;
+        await writeFile(path, "");
+      },
+    } as unknown as TeamStores;
+    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
+    const statusOf = async (id: string) => (await findExport(store.db, id))?.status;
+    const completed = async (id: string) => {
+      for (; (await statusOf(id)) !== "complete"; await new Promise(setImmediate)) await loop.runOnce();
+    };
+    await completed("free");
+    assert.deepEqual(asked, ["locked-1", "free"], "one file of a team at a time");
+    unlocked.resolve();
+    await completed("locked-2");
+    await loop.settled();
   });
 
   it("write no more files of exports than a team's quota: the export fails, says so, and its files go", async () => {
@@ -206,7 +243,10 @@ describe("loops", () => {
     const exports = { path: (_id: string, file: number) => join(folder, String(file)) };
     const room = { ...quotas, exports: 3 * 1024 ** 2 };
     const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas: room });
-    for (let turn = 0; turn < 3; turn++) await loop.runOnce();
+    for (let turn = 0; turn < 4; turn++) {
+      await loop.runOnce();
+      await loop.settled();
+    }
     const { status, files_done, error } = (await findExport(store.db, "much")) ?? {};
     assert.deepEqual([status, files_done], ["failed", 3]);
     assert.match(

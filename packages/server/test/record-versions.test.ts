@@ -1,10 +1,15 @@
 /** What is read back from a team's store is checked, and put into the registry once: whatever a script wrote there. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { readCollected, TooMuch } from "../src/domain/found-versions.ts";
 import { recordCollected } from "../src/domain/record-versions.ts";
 import { markRemoved } from "../src/store/dataset-versions.ts";
+import { collect } from "../src/team-stores/programs/collect.ts";
 import { putVersion } from "./support/datasets.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 
@@ -69,8 +74,9 @@ describe("what is read back from a team's store", () => {
     await refused([needing(1001)]);
     await refused(Array.from({ length: 21 }, () => needing(1000)));
     const nothing = { versions: [], jobs: [], removed: [], metrics: null };
-    assert.deepEqual(await readCollected([]), nothing);
-    assert.deepEqual(await readCollected(["nonsense", "more"].map((text) => Buffer.from(text))), nothing);
+    assert.deepEqual(await readCollected(linesOf("nonsense", ["more"])), nothing);
+    for (const lines of [[], [Buffer.from("no JSON")], linesOf({ metrics: "x".repeat(17 * 1024 * 1024) })])
+      await assert.rejects(readCollected(lines), TooMuch, "what the job did is not taken for nothing");
   });
 
   it("is looked through a version at a time: the event loop goes round between two of them", async () => {
@@ -88,8 +94,40 @@ describe("what is read back from a team's store", () => {
   });
 
   it("leaves out a version that is longer than its limits allow, without reading it", async () => {
-    const { versions } = await readCollected(linesOf({}, [found({ needs: "x".repeat(9 * 1024 * 1024) }), found()]));
+    const { versions } = await readCollected(linesOf({}, [found({ needs: "x".repeat(17 * 1024 * 1024) }), found()]));
     assert.equal(versions.length, 1);
+  });
+});
+
+describe("the child that reads a team's store", () => {
+  const jobId = randomUUID();
+  const request = { jobId, status: 5, finishedAt: "2030-01-01", startedAt: "2029-01-01", errorMessage: "" };
+  const schema = `create table jobs (id text, status int, finished_at text, error_message text, metrics text);
+    create table namespaces (id integer primary key, name text);
+    create table projects (id integer primary key, name text, namespace_id int);
+    create table datasets (id integer primary key, uuid text, project_id int, name text, description text, attrs text);
+    create table datasets_versions (id integer primary key, uuid text, dataset_id int, version text, status int,
+      created_at text, job_id text, removed_at text, script_output text);
+    create table datasets_dependencies (source_dataset_version_id int, dataset_version_id int);
+    insert into namespaces values (1, '@admin'); insert into projects values (1, 'default', 1);
+    insert into datasets values (1, 'x', 1, 'cats', null, '[]')`;
+
+  it("answers with what a job made and removed, whatever else the job wrote there", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-collect-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const metadata = join(folder, "metadata.db");
+    const db = new DatabaseSync(metadata);
+    db.exec(schema);
+    const add = db.prepare("insert into datasets_versions values (?, ?, 1, ?, ?, '2030-01-01', ?, ?, ?)");
+    add.run(1, "made", "1.0.0", 4, jobId, null, "x".repeat(9_000_000));
+    add.run(2, "removed", "1.0.1", 4, null, "2029-06-01", "");
+    db.prepare("insert into jobs values (?, 1, null, null, ?)").run(jobId, "x".repeat(9_000_000));
+    for (let need = 0; need < 1500; need++) db.exec("insert into datasets_dependencies values (1, 2)");
+    db.close();
+    const { versions, jobs, removed, metrics } = collect({ metadata }, request);
+    assert.deepEqual([jobs, removed, metrics], [[{ uuid: "made", isCreator: true }], ["removed"], null]);
+    const made = versions.find(({ uuid }) => uuid === "made") as Record<string, unknown> & { needs: unknown[] };
+    assert.deepEqual([made?.["script_output"], made?.needs.length], [null, 1001]);
   });
 });
 

@@ -29,8 +29,8 @@ const listedLimit = 8 * 1024;
 const countLimit = 1000;
 /** Dependencies of all versions of one job: they are recorded in one write, and others wait for it. */
 const needsLimit = 20_000;
-/** Bytes of one line. A version within the limits above is shorter. */
-const lineLimit = 8 * 1024 * 1024;
+/** Bytes of one line. The child drops texts that are beyond any limit, so a line of a store that is right is shorter. */
+const lineLimit = 16 * 1024 * 1024;
 const removedLimit = 100_000;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -42,7 +42,10 @@ type Fields = Readonly<Record<string, unknown>>;
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;
   if (rest.length > 2 * countLimit) throw tooManyVersions();
-  const { jobs, removed, metrics } = fieldsOf(parseLine(head));
+  const did = parseLine(head);
+  // Taken for nothing, versions that the job removed would stay, and nobody would be told.
+  if (did === undefined) throw new TooMuch("What the job did to the team's datasets is more than can be read back.");
+  const { jobs, removed, metrics } = fieldsOf(did);
   const versions: FoundVersion[] = [];
   let needs = 0;
   for (const line of rest) {

@@ -1,6 +1,6 @@
 /**
- * Writes the files of exports: teams take turns file by file, and so do the exports of a team, so that large ones keep
- * nobody waiting. A file is there when it has its name; a server that died in between writes that one file again.
+ * Writes the files of exports: of several teams side by side, one file of a team at a time. Teams take turns file by file,
+ * and so do the exports of a team: neither large ones nor a store that is locked keep others waiting. A file is there when it has its name; a server that died in between writes that one file again.
  */
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -27,36 +27,59 @@ export interface ExportsContext {
   readonly quotas: DiskQuotas;
 }
 
-/** Files in one run: a stop waits for no more. */
+/** Files that are written side by side, each of another team. */
 const atOnce = 4;
 /** What one is expected to take. */
 const roomForFile = 64 * 1024 ** 2;
 
-export function exportDatasets(context: ExportsContext): Loop {
+interface ExportLoop extends Loop {
+  /** Resolves when no file is being written. */
+  settled(): Promise<void>;
+}
+
+export function exportDatasets(context: ExportsContext): ExportLoop {
   const { store, signals, disk } = context;
   const next = takeTurns();
+  const writing = new Map<number, Promise<void>>();
+  let failure: Error | undefined;
+  const begin = (row: ExportRow) => {
+    const work = writeNext(context, row)
+      .catch((error: Error) => {
+        failure = error;
+      })
+      .finally(() => {
+        writing.delete(row.team_id);
+        signals.exports.wake();
+      });
+    writing.set(row.team_id, work);
+  };
   return {
     name: "export-datasets",
     signal: signals.exports,
     interval: 5000,
     async runOnce() {
-      for (let written = 0; written < atOnce; written++) {
-        if (await disk.isLow(roomForFile)) return;
-        const row = await next(store.db);
+      // What passes, such as a full disk, pauses the loop as it pauses others.
+      const failed = failure;
+      failure = undefined;
+      if (failed) throw failed;
+      while (writing.size < atOnce && !(await disk.isLow(roomForFile))) {
+        const row = await next(store.db, writing);
         if (!row) return;
-        await writeNext(context, row);
+        begin(row);
       }
-      signals.exports.wake();
+    },
+    async settled() {
+      await Promise.all(writing.values());
     },
   };
 }
 
 /** Whose turn it was is known in memory only: after a start everybody begins anew. */
-function takeTurns(): (db: Db) => Promise<ExportRow | undefined> {
+function takeTurns(): (db: Db, busy: ReadonlyMap<number, unknown>) => Promise<ExportRow | undefined> {
   let lastTeam = 0;
   const lastExports = new Map<number, string>();
-  return async (db) => {
-    const teams = await teamsWithOpenExports(db);
+  return async (db, busy) => {
+    const teams = (await teamsWithOpenExports(db)).filter((id) => !busy.has(id));
     const team = teams.find((id) => id > lastTeam) ?? teams[0];
     const row = team === undefined ? undefined : await nextOpenExport(db, team, lastExports.get(team) ?? "");
     if (!row) return undefined;

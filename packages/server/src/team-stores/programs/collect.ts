@@ -26,6 +26,14 @@ const created = 1;
 const failed = 3;
 const complete = 4;
 
+/**
+ * Characters of metrics and of any other text that are answered: the registry keeps no longer ones. Dependencies of a
+ * version: one more than the registry takes, which refuses the job then.
+ */
+const mostMetrics = 65_536;
+const mostText = 1_048_576;
+const mostNeeds = 1001;
+
 export function collect(files: Pick<StoreFiles, "metadata">, request: CollectRequest) {
   const metadata = openDatabase(files.metadata, "write");
   check(metadata);
@@ -90,7 +98,7 @@ const whole = `datasets_versions v join datasets d on d.id = v.dataset_id join p
 function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
   const query = db.prepare(`select v.id, v.uuid, d.name, p.name as project, n.name as namespace
     from datasets_dependencies x join ${whole.replace("datasets_versions v", "datasets_versions v on v.id = x.dataset_version_id")}
-    where x.source_dataset_version_id = ?`);
+    where x.source_dataset_version_id = ? limit ${mostNeeds}`);
   return ids.flatMap((id) =>
     query.all(id).flatMap((row): Needed | [] => {
       const uri = storageUri(String(row["namespace"]), String(row["project"]), String(row["name"]));
@@ -112,7 +120,7 @@ function describe(db: DatabaseSync, id: number) {
   query.setReadBigInts(true);
   const row = query.get(id);
   if (!row || Number(row["status"]) !== complete || isTemporary(String(row["name"]))) return undefined;
-  const called = (key: string) => String(row[key]);
+  const called = (key: string) => String(row[key]).slice(0, mostText);
   const place = {
     namespace: called("namespace"),
     project: called("project"),
@@ -121,11 +129,11 @@ function describe(db: DatabaseSync, id: number) {
   };
   const texts = ["feature_schema", "schema", "preview", "sources", "query_script", "script_output"] as const;
   const others = ["error_message", "error_stack", "content_hash", "job_id", "created_at", "finished_at"] as const;
-  const text = (key: string) => (row[key] === null || row[key] === undefined ? null : String(row[key]));
+  const text = (key: string) => textOf(row[key], mostText);
   return {
     ...place,
-    uuid: row["uuid"],
-    dataset: { uuid: row["dataset_uuid"], description: row["description"], attrs: text("attrs") },
+    uuid: text("uuid"),
+    dataset: { uuid: text("dataset_uuid"), description: text("description"), attrs: text("attrs") },
     // As text: they may be beyond what a number holds.
     ...{ num_objects: text("num_objects"), size: text("size") },
     ...Object.fromEntries([...texts, ...others].map((key) => [key, text(key)])),
@@ -134,8 +142,14 @@ function describe(db: DatabaseSync, id: number) {
   };
 }
 
+/** Null where there is none, or one that is too long. */
+function textOf(value: unknown, most: number): string | null {
+  const text = value === null || value === undefined ? null : String(value);
+  return text === null || text.length > most ? null : text;
+}
+
 const uuidOf = (db: DatabaseSync, id: number) =>
-  db.prepare("select uuid from datasets_versions where id = ?").get(id)?.["uuid"];
+  textOf(db.prepare("select uuid from datasets_versions where id = ?").get(id)?.["uuid"], mostText);
 
 /** Versions that the script, or another that ran beside it, removed. */
 function removedSince(db: DatabaseSync, since: string): string[] {
@@ -145,4 +159,4 @@ function removedSince(db: DatabaseSync, since: string): string[] {
 }
 
 const metricsOf = (db: DatabaseSync, jobId: string) =>
-  (db.prepare("select metrics from jobs where id = ?").get(jobId)?.["metrics"] as string | undefined) ?? null;
+  textOf(db.prepare("select metrics from jobs where id = ?").get(jobId)?.["metrics"], mostMetrics);
