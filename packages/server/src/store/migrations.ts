@@ -4,6 +4,7 @@ import { shareSpecs } from "./job-texts.ts";
 import { momentsAndTriggers } from "./migrations/moments-and-triggers.ts";
 import { scheduleHealth } from "./migrations/schedule-health.ts";
 import { timeLimitsAndRetries } from "./migrations/time-limits-and-retries.ts";
+import { toldSkips } from "./migrations/told-skips.ts";
 import { webhooks } from "./migrations/webhooks.ts";
 import type { Tables } from "./tables.ts";
 
@@ -34,6 +35,7 @@ const migrations: readonly Migration[] = [
   momentsAndTriggers,
   timeLimitsAndRetries,
   webhooks,
+  toldSkips,
 ];
 
 /** The version of the schema that this program writes. */
