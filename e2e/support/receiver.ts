@@ -26,9 +26,12 @@ export class Receiver {
   connections = 0;
   readonly #server: Server;
 
-  static async start(tls?: { readonly key: string; readonly cert: string }): Promise<Receiver> {
+  static async start(
+    tls?: { readonly key: string; readonly cert: string },
+    { host = "127.0.0.1", port = 0 } = {},
+  ): Promise<Receiver> {
     const receiver = new Receiver(tls);
-    receiver.#server.listen(0, "127.0.0.1");
+    receiver.#server.listen(port, host);
     await once(receiver.#server, "listening");
     return receiver;
   }
