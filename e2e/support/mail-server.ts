@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
+import { closedAtEnd } from "./left-open.ts";
 
 export interface ReceivedMail {
   readonly to: readonly string[];
@@ -67,7 +68,5 @@ export class MailServer {
     }
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => void this.#server.close(() => resolve()));
-  }
+  readonly stop = closedAtEnd(() => new Promise((resolve) => void this.#server.close(() => resolve())));
 }

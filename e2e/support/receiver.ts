@@ -9,6 +9,7 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { closedAtEnd } from "./left-open.ts";
 
 export interface Received {
   readonly method: string;
@@ -76,9 +77,9 @@ export class Receiver {
     }
   }
 
-  async stop(): Promise<void> {
+  readonly stop = closedAtEnd(async () => {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, "close");
-  }
+  });
 }
