@@ -74,6 +74,7 @@ export function outboxConformance(storeOf: () => Store): void {
           return answer(text);
         },
         webhookSeconds: 10,
+        smtpSeconds: 60,
         webhookRetry: 10,
         stopping: new AbortController().signal,
       });

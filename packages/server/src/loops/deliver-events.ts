@@ -12,7 +12,7 @@ import { type TellContext, tellTeam } from "../domain/tell.ts";
 import { readTarget } from "../domain/webhooks.ts";
 import type { Faults } from "../faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import { mailSeconds, type SendMail } from "../senders/mail.ts";
+import type { SendMail } from "../senders/mail.ts";
 import type { SendWebhook } from "../senders/webhook.ts";
 import { type DeliveryRow, type DueDelivery, dueDeliveries, teamsWithDueDeliveries } from "../store/deliveries.ts";
 import { isOutboxFull, teamsWithOutbox } from "../store/outbox.ts";
@@ -32,8 +32,9 @@ export interface DeliveriesContext extends TellContext {
   readonly metrics: Pick<ServerMetrics, "deliveries">;
   readonly sendWebhook: SendWebhook;
   readonly sendMail: SendMail;
-  /** Seconds: how long a webhook may take, and the first pause after a failure. */
+  /** Seconds: how long a webhook and an e-mail may take, and the first pause after a failure. */
   readonly webhookSeconds: number;
+  readonly smtpSeconds: number;
   readonly webhookRetry: number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -97,8 +98,8 @@ async function tellAll(context: DeliveriesContext): Promise<boolean> {
   return more;
 }
 
-const secondsOf = ({ webhookSeconds }: DeliveriesContext, { receiver_kind }: DueDelivery) =>
-  (receiver_kind === "mail" ? mailSeconds : webhookSeconds) + slackSeconds;
+const secondsOf = ({ webhookSeconds, smtpSeconds }: DeliveriesContext, { receiver_kind }: DueDelivery) =>
+  (receiver_kind === "mail" ? smtpSeconds : webhookSeconds) + slackSeconds;
 
 const take = async (context: DeliveriesContext, due: DueDelivery, now: number): Promise<DeliveryRow | undefined> => {
   const row = await context.store.write((db) => beginAttempt(db, due, secondsOf(context, due), now));
