@@ -9,7 +9,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Client, routes } from "@millrace/contract";
+import { type Client, createClient, routes } from "@millrace/contract";
 import { shell } from "./support/jobs.ts";
 import { MailServer, type ReceivedMail } from "./support/mail-server.ts";
 import { startPostgres, type TestPostgres } from "./support/postgres.ts";
@@ -18,8 +18,8 @@ import { Recipe, type RecipeLanguage } from "./support/recipes.ts";
 import { TestServer } from "./support/server.ts";
 import { nightEvents, persistently, ToldNights } from "./support/told-nights.ts";
 
-const jobCount = Number(process.env["CRASH_JOBS"] ?? 40);
-const killCount = Number(process.env["CRASH_KILLS"] ?? 8);
+const jobCount = Number(process.env["CRASH_JOBS"] ?? 30);
+const killCount = Number(process.env["CRASH_KILLS"] ?? 6);
 const secret = "the-secret-of-both-webhooks";
 
 /** Where the server dies by itself, beside the random moments: between a step and what writes it down. */
@@ -40,9 +40,10 @@ async function crashTest(databaseUrl: string): Promise<void> {
   const receiver = await Receiver.start();
   const mail = await MailServer.start();
   const server = await TestServer.start({ ...(databaseUrl ? { databaseUrl } : {}), env: settings(mail) });
-  const nights = await ToldNights.prepare(server, databaseUrl);
+  const token = await server.token();
+  const nights = await ToldNights.prepare(server, databaseUrl, token);
   try {
-    const client = await server.client();
+    const client = createClient({ url: server.url, token, team: "main" });
     await listen(client, nights.client, receiver);
     failNowAndThen(receiver, mail);
     const killer = killAgainAndAgain(server, receiver, nights);

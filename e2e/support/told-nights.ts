@@ -52,8 +52,7 @@ export class ToldNights {
   #wasLate = false;
 
   /** The team, its datasets and the pipelines of its schedules; the server must live meanwhile. */
-  static async prepare(server: TestServer, databaseUrl: string): Promise<ToldNights> {
-    const token = await server.token();
+  static async prepare(server: TestServer, databaseUrl: string, token: string): Promise<ToldNights> {
     const client = createClient({ url: server.url, token, team });
     await client.call(routes.createTeam, { body: { name: team } });
     const flags = await mkdtemp(join(tmpdir(), "millrace-nights-"));
