@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { SMTPServer } from "smtp-server";
+import { closedAtEnd } from "./left-open.ts";
 
 export interface ReceivedMail {
   readonly to: readonly string[];
@@ -14,6 +15,8 @@ export class MailServer {
   readonly mails: ReceivedMail[] = [];
   /** Why an address is refused; a number is the code of the refusal. */
   refuse: (address: string) => number | undefined = () => undefined;
+  /** Whether it says that it could not take an e-mail that it has just kept, as one does that dies. */
+  denies: () => boolean = () => false;
   readonly #server: SMTPServer;
 
   static async start(port = 0): Promise<MailServer> {
@@ -44,7 +47,7 @@ export class MailServer {
           const from = envelope.mailFrom ? envelope.mailFrom.address : "";
           const to = envelope.rcptTo.map(({ address }) => address);
           this.mails.push({ from, to, message: Buffer.concat(chunks).toString("utf8") });
-          done();
+          done(this.denies() ? Object.assign(new Error("try again"), { responseCode: 451 }) : null);
         });
       },
     });
@@ -67,7 +70,5 @@ export class MailServer {
     }
   }
 
-  stop(): Promise<void> {
-    return new Promise((resolve) => void this.#server.close(() => resolve()));
-  }
+  readonly stop = closedAtEnd(() => new Promise((resolve) => void this.#server.close(() => resolve())));
 }

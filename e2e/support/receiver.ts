@@ -9,6 +9,7 @@ import {
 } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { closedAtEnd } from "./left-open.ts";
 
 export interface Received {
   readonly method: string;
@@ -26,9 +27,12 @@ export class Receiver {
   connections = 0;
   readonly #server: Server;
 
-  static async start(tls?: { readonly key: string; readonly cert: string }): Promise<Receiver> {
+  static async start(
+    tls?: { readonly key: string; readonly cert: string },
+    { host = "127.0.0.1", port = 0 } = {},
+  ): Promise<Receiver> {
     const receiver = new Receiver(tls);
-    receiver.#server.listen(0, "127.0.0.1");
+    receiver.#server.listen(port, host);
     await once(receiver.#server, "listening");
     return receiver;
   }
@@ -73,9 +77,9 @@ export class Receiver {
     }
   }
 
-  async stop(): Promise<void> {
+  readonly stop = closedAtEnd(async () => {
     this.#server.closeAllConnections();
     this.#server.close();
     await once(this.#server, "close");
-  }
+  });
 }

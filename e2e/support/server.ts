@@ -10,6 +10,7 @@ import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { type Client, createClient } from "@millrace/contract";
+import { closedAtEnd } from "./left-open.ts";
 
 export const repository = join(import.meta.dirname, "../..");
 export const millrace = join(repository, "node_modules/.bin/millrace");
@@ -59,6 +60,7 @@ export class TestServer {
     this.dataDir = dataDir;
     this.port = port;
     this.#options = options;
+    closedAtEnd(() => this.stop("SIGKILL"));
   }
 
   /** An ordinary user may not be able to reach the repository: it is mounted where everybody is. */

@@ -375,6 +375,12 @@ export const settings = {
     description: "the address that e-mails come from",
     parse: mailAddress,
   }),
+  smtpSeconds: setting({
+    env: "MILLRACE_SMTP_SECONDS",
+    fallback: "60",
+    description: "seconds in which the mail server must have taken an e-mail",
+    parse: integer(1, 300),
+  }),
   metricsOpen: setting({
     env: "MILLRACE_METRICS_OPEN",
     fallback: "false",

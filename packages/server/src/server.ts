@@ -326,11 +326,12 @@ const retention = ({
 });
 
 /** How what happens is told. */
-const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpFrom }: Config) => ({
+const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpFrom, smtpSeconds }: Config) => ({
   webhookSeconds,
+  smtpSeconds,
   webhookRetry,
   sendWebhook: webhookSender({ networks: webhookNetworks, seconds: webhookSeconds, version }),
-  sendMail: mailSender({ smtpUrl, from: smtpFrom }),
+  sendMail: mailSender({ smtpUrl, from: smtpFrom, seconds: smtpSeconds }),
 });
 
 function exportPlace({ dataDir, exportRows, exportHours }: Config) {

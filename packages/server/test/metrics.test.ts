@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 import { type Client, routes } from "@millrace/contract";
 import WebSocket from "ws";
 import { createJob, runJob, shell } from "../../../e2e/support/jobs.ts";
+import { Receiver } from "../../../e2e/support/receiver.ts";
 import { Counter, Histogram } from "../src/metrics/series.ts";
 import { writeText } from "../src/metrics/text.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
@@ -112,7 +113,7 @@ describe("/metrics", () => {
   let server: InProcessServer;
   let client: Client;
   before(async () => {
-    server = await startInProcess({ MILLRACE_MAX_WORKERS: "2" });
+    server = await startInProcess({ MILLRACE_MAX_WORKERS: "2", MILLRACE_WEBHOOK_NETWORKS: "127.0.0.1" });
     client = await server.client();
   });
   after(() => server.dispose());
@@ -175,6 +176,22 @@ describe("/metrics", () => {
     socket.close();
     await once(socket, "close");
     while ((await scrape()).value("millrace_log_followers") !== 0);
+  });
+
+  it("tells of deliveries that were made and that wait, and of webhooks that are disabled", async () => {
+    const receiver = await Receiver.start();
+    try {
+      const body = { url: receiver.url(), events: ["job.failure" as const] };
+      const { id: webhook_id } = await client.call(routes.createWebhook, { body });
+      const made = { team: "main", kind: "webhook", outcome: "delivered" };
+      while ((await scrape()).value("millrace_deliveries_total", made) !== 1);
+      await client.call(routes.updateWebhook, { body: { webhook_id, enabled: false } });
+      const { value } = await scrape();
+      assert.equal(value("millrace_receivers_disabled", { team: "main", kind: "webhook" }), 1);
+      assert.equal(value("millrace_deliveries_waiting", { team: "main", kind: "webhook" }), 0);
+    } finally {
+      await receiver.stop();
+    }
   });
 
   it("is for administrators with the scope, unless the operator opens it", async () => {

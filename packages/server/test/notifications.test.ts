@@ -1,5 +1,7 @@
 /** E-mails about what happens, through a real SMTP server. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { Writable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { type Client, type Delivery, routes } from "@millrace/contract";
@@ -118,6 +120,31 @@ describe("notifications by e-mail", () => {
   it("show the password of the mail server to nobody", () => {
     assert.ok(log.length > 0);
     assert.doesNotMatch(log, /mail(%20| )secret/);
+  });
+
+  it("fail where the mail server says nothing for as long as the operator lets it", async () => {
+    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    const env = { MILLRACE_SMTP_URL: `smtp://127.0.0.1:${port}`, MILLRACE_SMTP_SECONDS: "1" };
+    const other = await startInProcess(env);
+    try {
+      const own = await other.client();
+      await own.call(routes.setNotification, { body: { address: "a@example.com" } });
+      const { id } = await own.call(routes.testNotification, { body: { address: "a@example.com" } });
+      const read = () => own.call(routes.listDeliveries, { query: { delivery_id: id } });
+      // Within half a minute: the default would be a minute.
+      let [delivery] = await read();
+      for (
+        const deadline = Date.now() + 30_000;
+        delivery?.error === null && Date.now() < deadline;
+        [delivery] = await read()
+      );
+      assert.match(delivery?.error ?? "", /The mail server did not take the e-mail/);
+    } finally {
+      await other.dispose();
+      silent.close();
+    }
   });
 
   it("are refused where the operator has set up no mail server", async () => {

@@ -12,10 +12,11 @@ import { Signals } from "../src/domain/signals.ts";
 import { noteSchedule, wantedWords } from "../src/domain/told-events.ts";
 import { readFaults } from "../src/faults.ts";
 import { type DeliverEvents, deliverEvents } from "../src/loops/deliver-events.ts";
+import { Counter } from "../src/metrics/series.ts";
 import { deleteDeliveriesBefore } from "../src/store/deliveries.ts";
 import { cancelDrafts, insertJobs, markBegun, markQueued, movedJob, moveJob, type NewJob } from "../src/store/jobs.ts";
 import { insertPipeline, movePipeline } from "../src/store/pipelines.ts";
-import { getReceiver, insertReceiver, updateReceiver } from "../src/store/receivers.ts";
+import { getReceiver, insertReceiver, receiverCounts, updateReceiver } from "../src/store/receivers.ts";
 import type { Store } from "../src/store/store.ts";
 import { insertTeam } from "../src/store/teams.ts";
 import { countStore } from "./support/counted-reads.ts";
@@ -50,6 +51,7 @@ export function outboxConformance(storeOf: () => Store): void {
     );
     const time = { now: start };
     const sent: Sent[] = [];
+    const counted = new Counter("deliveries", "");
     let answer: (text: string) => AttemptResult | Promise<AttemptResult> = () => ({
       ok: true,
       status: null,
@@ -63,6 +65,7 @@ export function outboxConformance(storeOf: () => Store): void {
         clock: { now: () => time.now, monotonic: () => time.now },
         log: pino({ level: "silent" }),
         faults: readFaults(""),
+        metrics: { deliveries: counted },
         publicUrl: () => "https://millrace.example",
         sendWebhook: async () => ({ ok: false, status: null, error: "no webhook here" }),
         sendMail: async ({ to, text, deliveryId }) => {
@@ -71,6 +74,7 @@ export function outboxConformance(storeOf: () => Store): void {
           return answer(text);
         },
         webhookSeconds: 10,
+        smtpSeconds: 60,
         webhookRetry: 10,
         stopping: new AbortController().signal,
       });
@@ -93,7 +97,7 @@ export function outboxConformance(storeOf: () => Store): void {
     };
     const deliveries = () =>
       store.db.selectFrom("deliveries").selectAll().where("team_id", "=", id).orderBy("id").execute();
-    return { store, team, receiver, time, sent, loopOn, work, outbox, answering, deliveries };
+    return { store, team, receiver, time, sent, loopOn, work, outbox, answering, deliveries, counted };
   }
 
   const jobRow = (team: Team, status: JobStatus, rest: Partial<NewJob> = {}): NewJob => {
@@ -297,6 +301,30 @@ export function outboxConformance(storeOf: () => Store): void {
       (await deliveries()).map(({ status }) => status),
       ["delivered", "delivered"],
     );
+  });
+
+  it("counts attempts by what becomes of them, what waits, and what is disabled", async () => {
+    const { store, team, receiver, time, work, answering, counted } = await ground([], ["CREATED"]);
+    const outcomes = () =>
+      Object.fromEntries(counted.family().samples.map(({ labels, value }) => [labels["outcome"], value]));
+    const counts = async () => {
+      const rows = (await receiverCounts(store.db)).filter(({ team_id }) => team_id === team.id);
+      return rows.map(({ kind, waiting, disabled }) => [kind, Number(waiting), Number(disabled)]);
+    };
+    assert.deepEqual(await counts(), [["mail", 0, 0]]);
+    // Nobody's fault but the mail server's: the address is not disabled.
+    answering(() => ({ ...failed, isReceivers: false }));
+    await store.write((db) => insertJobs(db, [jobRow(team, "CREATED"), jobRow(team, "CREATED")]));
+    await work();
+    assert.deepEqual(await counts(), [["mail", 2, 0]]);
+    for (let step = 0; step < 40; step++, time.now += 8 * hour) await work();
+    assert.deepEqual(outcomes(), { retried: 2 * (webhookLimits.attempts - 1), failed: 2 });
+    answering(() => ({ ok: true, status: null, error: null }));
+    await store.write((db) => insertJobs(db, [jobRow(team, "CREATED")]));
+    await work();
+    assert.equal(outcomes()["delivered"], 1);
+    await store.write(async (db) => setEnabled(db, (await getReceiver(db, receiver)) as never, false, time.now));
+    assert.deepEqual(await counts(), [["mail", 0, 1]]);
   });
 
   it("lets at most a thousand deliveries wait for a receiver, and counts what is dropped", async () => {

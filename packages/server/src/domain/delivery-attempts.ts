@@ -44,15 +44,19 @@ export const dueTimes = (now: number): DueTimes => ({ now: iso(now), far: iso(no
 export const beginAttempt = (db: Db, due: DueDelivery, seconds: number, now: number) =>
   takeDelivery(db, due, iso(now + seconds * 1000), iso(now));
 
+/** What becomes of a delivery by an attempt. */
+export type AttemptOutcome = "delivered" | "retried" | "failed";
+
+/** Undefined: somebody else has made it meanwhile, or it is gone. */
 export async function endAttempt(
   db: Db,
   row: DeliveryRow,
   result: AttemptResult,
   firstPause: number,
   now: number,
-): Promise<void> {
+): Promise<AttemptOutcome | undefined> {
   const receiver = await lockReceiver(db, row.receiver_id);
-  if (!receiver) return;
+  if (!receiver) return undefined;
   const { ok, status: response_status, error } = result;
   const isOver = ok || row.attempts >= webhookLimits.attempts;
   const pause = pauseAfter(row.attempts, firstPause);
@@ -63,9 +67,10 @@ export async function endAttempt(
     error,
     finished_at: isOver ? iso(now) : null,
   } as const;
-  if (!(await endDeliveryAttempt(db, row, outcome))) return;
+  if (!(await endDeliveryAttempt(db, row, outcome))) return undefined;
   if (ok) await countSuccess(db, receiver, now);
   else if (result.isReceivers !== false) await countFailure(db, receiver, { error, firstPause }, now);
+  return outcome.status === "pending" ? "retried" : outcome.status;
 }
 
 /** It answers again: what waited for that is sent. */

@@ -10,6 +10,7 @@ import { beginningOf } from "../store/short-texts.ts";
 import type { Db } from "../store/store.ts";
 import { iso } from "./clock.ts";
 import { noteSchedule } from "./told-events.ts";
+import { tellSkip } from "./told-skips.ts";
 
 /** The tick that something was meant for, and how many ticks it stands for. */
 export interface Meant {
@@ -23,16 +24,14 @@ const mostReason = 1000;
 /** A tick that comes while the last run is still going. */
 export async function recordSkip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<void> {
   await insert(db, row, meant, { outcome: "skipped", at: iso(now), reason, pipeline_id: null });
-  await countSkips(db, row.id, meant.ticks, reason);
-  await noteSchedule(db, row, "skip", `The tick of ${meant.tick} came to nothing: ${reason}`, now);
+  await tellSkip(db, row, await countSkips(db, row.id, meant.ticks, reason), { tick: meant.tick, reason }, now);
 }
 
 /** Ticks that nobody fired in time, and that are not made up for. */
 export async function recordMissed(db: Db, row: ScheduleRow, meant: Meant, now: number): Promise<void> {
   const reason = `nothing fired at its time: no server ran, its disk was nearly full, or its clock was in doubt (catch_up is ${row.catch_up}).`;
   await insert(db, row, meant, { outcome: "missed", at: iso(now), reason, pipeline_id: null });
-  await countSkips(db, row.id, meant.ticks, reason);
-  await noteSchedule(db, row, "skip", `The tick of ${meant.tick} came to nothing: ${reason}`, now);
+  await tellSkip(db, row, await countSkips(db, row.id, meant.ticks, reason), { tick: meant.tick, reason }, now);
 }
 
 export const recordWait = (db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number) =>
@@ -53,7 +52,7 @@ export async function recordBegun(
   now: number,
 ): Promise<void> {
   await record(db, row, meant, { outcome, at: iso(now), reason, pipeline_id: pipelineId });
-  await forgetSkips(db, row.id);
+  await forgetSkips(db, row.id, meant === undefined);
   if (outcome === "fired") await noteSchedule(db, row, "fired", null, now);
 }
 

@@ -4,9 +4,8 @@
  */
 import type { Job } from "@millrace/contract";
 import type { PipelineRow } from "../store/pipelines.ts";
-import { iso } from "./clock.ts";
 import type { JobSpecFields } from "./job-documents.ts";
-import { offsetAt } from "./time-zones.ts";
+import { dateAt } from "./time-zones.ts";
 
 export type Moment = Required<Pick<Job, "scheduled_at" | "scheduled_timezone">>;
 
@@ -22,16 +21,10 @@ export function withMoment(spec: JobSpecFields, moment: Moment | undefined): Job
   return { ...rest, ...moment };
 }
 
-/** The date that the clock on the wall shows then. */
-const localDate = ({ scheduled_at, scheduled_timezone }: Moment) => {
-  const moment = Date.parse(scheduled_at);
-  return iso(moment + offsetAt(moment, scheduled_timezone)).slice(0, 10);
-};
-
 /** What a job is told: as variables, and as parameters, which hold before its own. */
 export function momentTold({ scheduled_at, scheduled_timezone = "UTC" }: JobSpecFields) {
   if (scheduled_at === undefined) return { variables: {}, params: {} };
-  const scheduled_date = localDate({ scheduled_at, scheduled_timezone });
+  const scheduled_date = dateAt(Date.parse(scheduled_at), scheduled_timezone);
   return {
     variables: {
       MILLRACE_SCHEDULED_AT: scheduled_at,

@@ -3,7 +3,7 @@
  * are milliseconds too, as if the wall hung in UTC. Zones change their offset at most once in two days.
  */
 import { invalid } from "@millrace/contract";
-import { day } from "./clock.ts";
+import { day, iso } from "./clock.ts";
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
@@ -42,6 +42,10 @@ export function offsetAt(moment: number, timezone: string): number {
   const { year = 0, month = 1, day: date, hour, minute, second } = part;
   return Date.UTC(year, month - 1, date, hour, minute, second) - Math.floor(moment / 1000) * 1000;
 }
+
+/** The date that the clock on the wall shows then. */
+export const dateAt = (moment: number, timezone: string): string =>
+  iso(moment + offsetAt(moment, timezone)).slice(0, 10);
 
 /** The moment of a wall-clock time: the first of two, and where there is none the moment after the gap. */
 export function momentOf(wall: number, timezone: string): number {

@@ -26,14 +26,14 @@ export function wantedWords(events: readonly ToldEvent[], statuses: readonly Job
 /** What became of a tick of a schedule, or of one that did not come. */
 export type ScheduleEvent = "failure" | "fired" | "skip" | "overdue";
 
-/** Call it inside the write that makes it so. */
+/** Call it inside the write that makes it so. Returns whether somebody listens. */
 export const noteSchedule = (
   db: Db,
   { team_id, id, name, created_at }: Pick<ScheduleRow, "team_id" | "id" | "name" | "created_at">,
   event: ScheduleEvent,
   message: string | null,
   now: number,
-): Promise<void> =>
+): Promise<boolean> =>
   noteEvent(db, {
     team_id,
     kind: "schedule",

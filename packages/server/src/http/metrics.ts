@@ -8,6 +8,7 @@ import { contentType, type Family, writeText } from "../metrics/text.ts";
 import { slotsByTeam } from "../store/attempts.ts";
 import { activeClusters } from "../store/clusters.ts";
 import { waitingByTeam } from "../store/queue.ts";
+import { receiverCounts } from "../store/receivers.ts";
 import { allUsage, type UsageKind } from "../store/team-usage.ts";
 import { allQuotas, teamNames } from "../store/teams.ts";
 import type { HttpContext } from "./context.ts";
@@ -28,6 +29,7 @@ async function allFamilies(context: HttpContext): Promise<Family[]> {
     buildInfo(context),
     ...(await jobFamilies(context)).map((family) => withTeamNames(family, teams)),
     ...(await usageFamilies(context)).map((family) => withTeamNames(family, teams)),
+    ...(await receiverFamilies(context)).map((family) => withTeamNames(family, teams)),
     ...context.metrics.families().map((family) => withTeamNames(family, teams)),
     gauge("millrace_disk_free_bytes", "Free space in the data folder.", await context.disk.free()),
     gauge("millrace_disk_low", "1 while no job is started for want of free space.", Number(await context.disk.isLow())),
@@ -64,6 +66,24 @@ async function usageFamilies({ store, quotas }: HttpContext): Promise<Family[]> 
         (row, kind) => diskQuota(row, kind, quotas),
       ),
     },
+  ];
+}
+
+async function receiverFamilies({ store }: HttpContext): Promise<Family[]> {
+  const counts = await receiverCounts(store.db);
+  const family = (name: string, help: string, value: (row: (typeof counts)[number]) => number): Family => ({
+    name,
+    help,
+    type: "gauge",
+    samples: counts.map((row) => ({ labels: { team: String(row.team_id), kind: row.kind }, value: value(row) })),
+  });
+  return [
+    family("millrace_deliveries_waiting", "Deliveries of webhooks and e-mails that wait.", ({ waiting }) =>
+      Number(waiting),
+    ),
+    family("millrace_receivers_disabled", "Webhooks and e-mail addresses that are disabled.", ({ disabled }) =>
+      Number(disabled),
+    ),
   ];
 }
 

@@ -11,11 +11,12 @@ import type { Signals } from "../domain/signals.ts";
 import { type TellContext, tellTeam } from "../domain/tell.ts";
 import { readTarget } from "../domain/webhooks.ts";
 import type { Faults } from "../faults.ts";
-import { mailSeconds, type SendMail } from "../senders/mail.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { SendMail } from "../senders/mail.ts";
 import type { SendWebhook } from "../senders/webhook.ts";
 import { type DeliveryRow, type DueDelivery, dueDeliveries, teamsWithDueDeliveries } from "../store/deliveries.ts";
 import { isOutboxFull, teamsWithOutbox } from "../store/outbox.ts";
-import { getReceiver } from "../store/receivers.ts";
+import { getReceiver, type ReceiverKind } from "../store/receivers.ts";
 import type { Store } from "../store/store.ts";
 import type { Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
@@ -28,10 +29,12 @@ export interface DeliveriesContext extends TellContext {
   readonly clock: Clock;
   readonly log: Logger;
   readonly faults: Faults;
+  readonly metrics: Pick<ServerMetrics, "deliveries">;
   readonly sendWebhook: SendWebhook;
   readonly sendMail: SendMail;
-  /** Seconds: how long a webhook may take, and the first pause after a failure. */
+  /** Seconds: how long a webhook and an e-mail may take, and the first pause after a failure. */
   readonly webhookSeconds: number;
+  readonly smtpSeconds: number;
   readonly webhookRetry: number;
   /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
@@ -63,7 +66,7 @@ export function deliverEvents(context: DeliveriesContext): DeliverEvents {
       flights.begin(
         due,
         () => take(context, due, now),
-        (row) => attempt(context, row),
+        (row) => attempt(context, row, due.receiver_kind),
       ),
   });
   return {
@@ -95,8 +98,8 @@ async function tellAll(context: DeliveriesContext): Promise<boolean> {
   return more;
 }
 
-const secondsOf = ({ webhookSeconds }: DeliveriesContext, { receiver_kind }: DueDelivery) =>
-  (receiver_kind === "mail" ? mailSeconds : webhookSeconds) + slackSeconds;
+const secondsOf = ({ webhookSeconds, smtpSeconds }: DeliveriesContext, { receiver_kind }: DueDelivery) =>
+  (receiver_kind === "mail" ? smtpSeconds : webhookSeconds) + slackSeconds;
 
 const take = async (context: DeliveriesContext, due: DueDelivery, now: number): Promise<DeliveryRow | undefined> => {
   const row = await context.store.write((db) => beginAttempt(db, due, secondsOf(context, due), now));
@@ -105,15 +108,16 @@ const take = async (context: DeliveriesContext, due: DueDelivery, now: number): 
 };
 
 /** Never rejects: what could not be written down is made again. */
-async function attempt(context: DeliveriesContext, row: DeliveryRow): Promise<void> {
-  const { store, clock, log, stopping, webhookRetry, faults } = context;
+async function attempt(context: DeliveriesContext, row: DeliveryRow, kind: ReceiverKind): Promise<void> {
+  const { store, clock, log, stopping, webhookRetry, faults, metrics } = context;
   try {
     const result = await send(context, row);
     faults.pass("delivery-sent");
     // Cut short by the stop: the next start makes it again.
     if (!result || (!result.ok && stopping.aborted)) return;
-    await store.write((db) => endAttempt(db, row, result, webhookRetry, clock.now()));
+    const outcome = await store.write((db) => endAttempt(db, row, result, webhookRetry, clock.now()));
     const { id: delivery, team_id: team, attempts } = row;
+    if (outcome) metrics.deliveries.add({ team: String(team), kind, outcome });
     if (!result.ok) log.info({ delivery, team, attempts, why: result.error }, "a delivery failed");
   } catch (error) {
     if (!isPassing(error)) log.error({ err: error, delivery: row.id }, "a delivery was cut short; it is made again");

@@ -19,6 +19,10 @@ export class ServerMetrics {
     "Ticks of tasks that fired no job, since a quota of the team was used up.",
   );
   readonly scheduleTicks = new Counter("millrace_schedule_ticks_total", "Ticks of schedules, by what became of them.");
+  readonly deliveries = new Counter(
+    "millrace_deliveries_total",
+    "Attempts at deliveries of webhooks and e-mails, by what became of them, since the server started.",
+  );
   readonly dispatch = new Histogram(
     "millrace_job_dispatch_seconds",
     "From the creation of a job to its first start.",
@@ -54,6 +58,7 @@ export class ServerMetrics {
       this.jobsRetried,
       this.ticksSkipped,
       this.scheduleTicks,
+      this.deliveries,
       this.dispatch,
       this.jobDuration,
       this.requests,

@@ -12,23 +12,22 @@ export interface MailRules {
   /** Empty: there is none. */
   readonly smtpUrl: string;
   readonly from: string;
+  /** In which one must be taken by the mail server. */
+  readonly seconds: number;
 }
 
 export type SendMail = (mail: Mail, stop: AbortSignal) => Promise<AttemptResult>;
 
-/** In which one must be taken by the mail server. */
-export const mailSeconds = 60;
-
-export function mailSender({ smtpUrl, from }: MailRules): SendMail {
+export function mailSender({ smtpUrl, from, seconds }: MailRules): SendMail {
   return async (mail, stop) => {
     if (smtpUrl === "") return notSent("E-mail is not set up on this server (MILLRACE_SMTP_URL).");
     const { createTransport } = await import("nodemailer");
-    const timeout = mailSeconds * 1000;
+    const timeout = seconds * 1000;
     const limits = { connectionTimeout: timeout, greetingTimeout: timeout, socketTimeout: timeout };
     const transport = createTransport({ url: smtpUrl, ...limits, disableFileAccess: true, disableUrlAccess: true });
     const signal = AbortSignal.any([stop, AbortSignal.timeout(timeout)]);
     try {
-      await Promise.race([transport.sendMail(messageOf(mail, from)), aborted(signal)]);
+      await Promise.race([transport.sendMail(messageOf(mail, from)), aborted(signal, seconds)]);
       return { ok: true, status: null, error: null };
     } catch (error) {
       return failure(error);
@@ -48,9 +47,9 @@ const messageOf = ({ to, subject, text, deliveryId }: Mail, from: string) => ({
   headers: { "x-millrace-delivery": deliveryId, "auto-submitted": "auto-generated" },
 });
 
-const aborted = (signal: AbortSignal) =>
+const aborted = (signal: AbortSignal, seconds: number) =>
   new Promise<never>((_, reject) => {
-    const stop = () => reject(new Error(`the mail server did not take it within ${mailSeconds} seconds`));
+    const stop = () => reject(new Error(`the mail server did not take it within ${seconds} seconds`));
     if (signal.aborted) stop();
     else signal.addEventListener("abort", stop, { once: true });
   });

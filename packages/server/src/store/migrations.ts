@@ -1,11 +1,12 @@
 /** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
+import { momentsAndTriggers } from "./migrations/moments-and-triggers.ts";
 import { scheduleHealth } from "./migrations/schedule-health.ts";
-import { momentsAndTriggers } from "./moments-and-triggers.ts";
+import { timeLimitsAndRetries } from "./migrations/time-limits-and-retries.ts";
+import { toldSkips } from "./migrations/told-skips.ts";
+import { webhooks } from "./migrations/webhooks.ts";
 import type { Tables } from "./tables.ts";
-import { timeLimitsAndRetries } from "./time-limits-and-retries.ts";
-import { webhookStatements } from "./webhooks-migration.ts";
 
 interface Dialect {
   /** Column type of an id that the store counts up itself. */
@@ -34,6 +35,7 @@ const migrations: readonly Migration[] = [
   momentsAndTriggers,
   timeLimitsAndRetries,
   webhooks,
+  toldSkips,
 ];
 
 /** The version of the schema that this program writes. */
@@ -271,11 +273,6 @@ async function serviceAccounts(db: Kysely<Tables>): Promise<void> {
     `alter table schedules add column created_by integer`,
     `create index pipelines_unfinished on pipelines (team_id, id) where status in ('RUNNING', 'PAUSED')`,
   ]);
-}
-
-/** Webhooks and notifications: see webhooks-migration.ts. */
-async function webhooks(db: Kysely<Tables>, { identity }: Dialect): Promise<void> {
-  await run(db, webhookStatements(identity));
 }
 
 async function run(db: Kysely<Tables>, statements: readonly string[]): Promise<void> {

@@ -82,16 +82,17 @@ const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
     .limit(1),
 );
 
-/** Anything else that happened, where somebody in the team wants to be told. */
-export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<void> {
+/** Anything else that happened, where somebody in the team wants to be told. Returns whether it was noted. */
+export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<boolean> {
   const word = `% ${row.kind}:${row.status} %`;
-  if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return;
-  if (await isOutboxFull(db, row.team_id)) return;
+  if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return false;
+  if (await isOutboxFull(db, row.team_id)) return false;
   const message = row.message?.slice(0, messageLength) ?? null;
   await db
     .insertInto("outbox")
     .values({ ...row, message })
     .execute();
+  return true;
 }
 
 const filled = prepared<object>()((db) =>

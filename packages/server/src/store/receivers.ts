@@ -54,6 +54,29 @@ export const lockReceiver = (db: Db, id: number): Promise<ReceiverRow | undefine
   return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
 };
 
+/** By team and kind: how many are disabled, and how many deliveries wait for them. Walks what waits, never what ended. */
+export const receiverCounts = (db: Db) =>
+  db
+    .selectFrom("receivers")
+    .select((eb) => [
+      "team_id",
+      "kind",
+      eb.fn.count<number>("disabled_at").as("disabled"),
+      eb.fn
+        .sum<number>(
+          eb
+            .selectFrom("deliveries")
+            .select((inner) => inner.fn.countAll<number>().as("count"))
+            .whereRef("deliveries.receiver_id", "=", "receivers.id")
+            .where("deliveries.status", "=", "pending"),
+        )
+        .as("waiting"),
+    ])
+    .groupBy(["team_id", "kind"])
+    .orderBy("team_id")
+    .orderBy("kind")
+    .execute();
+
 /** With its deliveries. */
 export async function deleteReceiver(db: Db, id: number): Promise<void> {
   await db.deleteFrom("deliveries").where("receiver_id", "=", id).execute();

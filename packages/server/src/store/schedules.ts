@@ -59,16 +59,29 @@ export const lockSchedule = (db: Db, id: number): Promise<ScheduleRow | undefine
 export const updateSchedule = (db: Db, id: number, changes: Updateable<Tables["schedules"]>) =>
   db.updateTable("schedules").set(changes).where("id", "=", id).execute();
 
+/** What was told of skips. */
+export type ToldSkips = Pick<ScheduleRow, "skips" | "skips_told" | "skip_told_on">;
+
 /** Ticks that came to nothing. */
-export const countSkips = (db: Db, id: number, count: number, skip_reason: string) =>
+export const countSkips = (db: Db, id: number, count: number, skip_reason: string): Promise<ToldSkips> =>
   db
     .updateTable("schedules")
     .set((eb) => ({ skips: eb("skips", "+", count), skips_in_row: eb("skips_in_row", "+", count), skip_reason }))
     .where("id", "=", id)
-    .execute();
+    .returning(["skips", "skips_told", "skip_told_on"])
+    .executeTakeFirstOrThrow();
 
-/** One has begun. */
-export const forgetSkips = (db: Db, id: number) => updateSchedule(db, id, { skips_in_row: 0, skip_reason: null });
+/** One has begun. One that had not waited, and before which no tick was skipped, ends the row of those that were. */
+export const forgetSkips = (db: Db, id: number, hadWaited: boolean) =>
+  db
+    .updateTable("schedules")
+    .set((eb) => ({
+      skips_in_row: 0,
+      skip_reason: null,
+      ...(!hadWaited && { skip_told_on: eb.case().when("skips_in_row", ">", 0).then(eb.ref("skip_told_on")).end() }),
+    }))
+    .where("id", "=", id)
+    .execute();
 
 /** A run that failed, or a tick that could not run. */
 export const countFailure = (db: Db, id: number, failure_reason: string) =>

@@ -527,6 +527,10 @@ interface SchedulesTable {
   skips: Generated<number>;
   skips_in_row: Generated<number>;
   skip_reason: Generated<string | null>;
+  /** Of the row of skips: the date of the one that was told last; null: the next one is the first of a row. */
+  skip_told_on: Generated<string | null>;
+  /** What `skips` was when one was told last. */
+  skips_told: Generated<number>;
   /** Runs that failed and ticks that could not run, since the last run that completed; and why the newest of them did. */
   failures_in_row: Generated<number>;
   failure_reason: Generated<string | null>;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Client, createClient } from "@millrace/contract";
 import { type Logger, pino } from "pino";
+import { closedAtEnd } from "../../../../e2e/support/left-open.ts";
 import { readConfig } from "../../src/config.ts";
 import { type AdminTokenOptions, createAdminToken } from "../../src/domain/tokens.ts";
 import { type RunningServer, startServer } from "../../src/server.ts";
@@ -49,9 +50,9 @@ export async function startInProcess(
         ...(json === undefined ? {} : { method: init.method ?? "POST", body: JSON.stringify(json) }),
       });
     },
-    async dispose() {
+    dispose: closedAtEnd(async () => {
       await server.stop();
       await rm(dataDir, { recursive: true, force: true, maxRetries: 5 });
-    },
+    }),
   };
 }
