@@ -58,7 +58,8 @@ export function modelOf(month: Month): MonthRecord {
   const triggered = month.schedules
     .filter(({ trigger }) => trigger)
     .map((schedule) => {
-      const versions = made.get(schedule.trigger?.by ?? "") ?? [];
+      const by = schedule.trigger?.by ?? "";
+      const versions = [...(made.get(by) ?? []), ...madeByHand(month, by)];
       return [schedule.name, new ScheduleModel(month, schedule).simulateTriggered(versions)] as const;
     });
   const all = [...simulated, ...triggered];
@@ -69,6 +70,10 @@ export function modelOf(month: Month): MonthRecord {
     told: toldTo(month, events),
   };
 }
+
+/** A script that somebody runs by hand takes a minute, and makes a version. */
+const madeByHand = ({ deeds }: Month, name: string): number[] =>
+  deeds.flatMap((deed) => (deed.what === "new script" && deed.of === name ? [at(deed.at) + minute] : []));
 
 /** Who is told of which: "Without events and states it is told all eight events." */
 function toldTo({ listeners }: Month, events: readonly Event[]): Told[] {
@@ -91,7 +96,11 @@ function whenActed({ outages }: Month, time: number, why: readonly Outage["why"]
 const whenNoticed = (month: Month, time: number) => whenActed(month, time, ["down"]);
 
 /** As whom something runs at a time, and why it cannot. */
-function ownerAt({ deeds }: Month, { name, by, runsAs }: PlannedSchedule | (PlannedTask & { runsAs?: undefined }), time: number) {
+function ownerAt(
+  { deeds }: Month,
+  { name, by, runsAs }: PlannedSchedule | (PlannedTask & { runsAs?: undefined }),
+  time: number,
+) {
   let owner: string = runsAs ?? by;
   const gone = new Set<string>();
   for (const deed of deeds.filter((one) => at(one.at) <= time)) {
@@ -103,7 +112,12 @@ function ownerAt({ deeds }: Month, { name, by, runsAs }: PlannedSchedule | (Plan
 }
 
 /** The attempts of one run, from its beginning to its end. */
-function live(month: Month, runs: PlannedSchedule | PlannedTask, begun: number, moment: number): Pick<Lived, "attempts" | "ended" | "end"> {
+function live(
+  month: Month,
+  runs: PlannedSchedule | PlannedTask,
+  begun: number,
+  moment: number,
+): Pick<Lived, "attempts" | "ended" | "end"> {
   const { usual, spells = [], timeout = 0, retries = 0, retryDelay = 0 } = runs;
   const spell = spells.find(({ from, to }) => at(from) <= moment && moment < at(to));
   const attempts: Run["attempts"][number][] = [];
@@ -241,8 +255,8 @@ class ScheduleModel {
   #tick(request: Request, when: number): void {
     const { overlap = "skip" } = this.#schedule;
     const isGoing = this.#isGoing(when);
-    if (overlap === "wait" && this.#waiting) return this.#drop(request, when, "skipped", "one waits already");
-    if (overlap === "wait" && isGoing) this.#waiting = request;
+    if (overlap === "wait" && this.#waiting) this.#drop(request, when, "skipped", "one waits already");
+    else if (overlap === "wait" && isGoing) this.#waiting = request;
     else if (overlap === "skip" && isGoing) this.#drop(request, when, "skipped", "the last run is still going");
     else this.#fire(request, when);
   }
@@ -280,7 +294,13 @@ class ScheduleModel {
       // "told once as long as the reason is the same"
       if (!this.#failing) this.#events.push({ ...about, event: "schedule.failure" });
       this.#failing = true;
-      this.#entries.push({ tick: iso(tick), ticks: 1, outcome: "failed", why: "the newest scripts cannot be run", run: null });
+      this.#entries.push({
+        tick: iso(tick),
+        ticks: 1,
+        outcome: "failed",
+        why: "the newest scripts cannot be run",
+        run: null,
+      });
       return;
     }
     if (this.#failing) this.#events.push({ ...about, event: "schedule.recovery" });
@@ -288,7 +308,12 @@ class ScheduleModel {
     const { owner, isGone } = ownerAt(this.#month, this.#schedule, when);
     const run: Lived = isGone
       ? { moment: iso(moment), as: null, script: null, attempts: [], end: "FAILED", ended: when }
-      : { moment: iso(moment), as: owner, script: this.#script(when), ...live(this.#month, this.#schedule, when, moment) };
+      : {
+          moment: iso(moment),
+          as: owner,
+          script: this.#script(when),
+          ...live(this.#month, this.#schedule, when, moment),
+        };
     this.#runs.push(run);
     const { ended, ...shown } = run;
     const kept = ended < this.#until ? shown : { ...shown, end: "RUNNING" as const, attempts: [] };
@@ -314,7 +339,9 @@ class ScheduleModel {
 
   #deeds(what: Deed["what"], until: number) {
     const { name } = this.#schedule;
-    return this.#month.deeds.filter((deed) => deed.what === what && "of" in deed && deed.of === name && at(deed.at) <= until);
+    return this.#month.deeds.filter(
+      (deed) => deed.what === what && "of" in deed && deed.of === name && at(deed.at) <= until,
+    );
   }
 
   /** "its time passed more than a minute ago, and nothing fired": where a server runs that does not fire. */
@@ -346,8 +373,9 @@ function simulateTask(month: Month, task: PlannedTask): { record: TaskRecord; ev
   const ends = new Ends("job", task.name);
   ends.tell(runs, until);
   const { isGone } = ownerAt(month, task, until);
-  const shown = runs.map(({ ended, ...run }) => (ended < until ? run : { ...run, end: "RUNNING" as const, attempts: [] }));
+  const shown = runs.map(({ ended, ...run }) =>
+    ended < until ? run : { ...run, end: "RUNNING" as const, attempts: [] },
+  );
   const versions = runs.filter(({ end }) => end === "COMPLETED").map(({ ended }) => ended);
   return { record: { runs: shown, skipped, why: isGone ? "its owner is gone" : null }, events: ends.events, versions };
 }
-

@@ -2,18 +2,23 @@
 import { pino } from "pino";
 import { Disk } from "../../src/disk.ts";
 import type { Clock } from "../../src/domain/clock.ts";
-import { continueJobIds, failForeignAttempts, prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
+import {
+  continueJobIds,
+  failForeignAttempts,
+  prepareLocalCluster,
+  prepareStore,
+} from "../../src/domain/first-start.ts";
 import type { KeyRing } from "../../src/domain/key-ring.ts";
 import { Signals } from "../../src/domain/signals.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
-import { deliverEvents } from "../../src/loops/deliver-events.ts";
+import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { fireTriggers } from "../../src/loops/fire-triggers.ts";
+import type { Loop } from "../../src/loops/loop.ts";
 import type { StoreMeasures } from "../../src/loops/measure-stores.ts";
 import { observeJobs } from "../../src/loops/observe-jobs.ts";
-import { runBackfills } from "../../src/loops/run-backfills.ts";
 import { tellOverdue } from "../../src/loops/tell-overdue.ts";
 import { watchJobs } from "../../src/loops/watch-jobs.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
@@ -42,7 +47,8 @@ const seconds = { webhookSeconds: 10, webhookRetry: 10 } as const;
 export class MonthServer {
   readonly #ground: Ground;
   readonly #chance: Chance;
-  readonly #loops;
+  readonly #loops: readonly Loop[];
+  readonly #deliveries: DeliverEvents;
   readonly #collecting = new Map<string, Promise<void>>();
   readonly #lastLooks = new Map<string, number>();
   #writes = 0;
@@ -84,20 +90,14 @@ export class MonthServer {
       sendMail: mailSender({ smtpUrl: ground.smtpUrl, from: "millrace@example.com" }),
       stopping: new AbortController().signal,
     });
-    this.#loops = {
-      deliveries,
-      others: [
-        observeJobs({ ...shared, hints, collecting: this.#collecting }),
-        dispatchJobs(shared),
-        watchJobs(shared),
-        beginRetries(shared),
-        fireTasks(shared),
-        fireSchedules(shared),
-        fireTriggers(shared),
-        tellOverdue(shared),
-        runBackfills(shared),
-      ],
-    };
+    const observe = observeJobs({ ...shared, hints, collecting: this.#collecting });
+    // Any order would do; in this one most of what a moment brings is done in one turn.
+    this.#loops = [
+      ...[watchJobs(shared), observe, beginRetries(shared)],
+      ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared)],
+      ...[dispatchJobs(shared), observe, tellOverdue(shared), deliveries],
+    ];
+    this.#deliveries = deliveries;
   }
 
   #maybeDie(): void {
@@ -124,26 +124,22 @@ export class MonthServer {
   }
 
   /** Every loop again and again until nothing more is written, or it is dead. What is under way is waited for. */
-  async work(): Promise<void> {
+  work = () => this.#turn(this.#loops);
+
+  /** Deliveries alone. */
+  deliver = () => this.#turn([this.#deliveries]);
+
+  async #turn(loops: readonly Loop[]): Promise<void> {
     for (let writes = -1; writes !== this.#writes && !this.isDead; ) {
       writes = this.#writes;
-      for (const loop of [...this.#loops.others, this.#loops.deliveries]) {
+      for (const loop of loops) {
         if (!this.#isTime(loop)) continue;
         await loop.runOnce().catch((error: unknown) => {
           if (!this.isDead) throw error;
         });
+        await Promise.all(this.#collecting.values());
+        await this.#deliveries.settled();
       }
-      await Promise.all(this.#collecting.values());
-      await this.#loops.deliveries.settled();
-    }
-  }
-
-  /** Deliveries alone. */
-  async deliver(): Promise<void> {
-    for (let writes = -1; writes !== this.#writes; ) {
-      writes = this.#writes;
-      await this.#loops.deliveries.runOnce();
-      await this.#loops.deliveries.settled();
     }
   }
 

@@ -63,7 +63,6 @@ export type Deed =
   | { readonly what: "refresh"; readonly of: string }
   /** A version that no job made: nothing can be rebuilt from it. */
   | { readonly what: "foreign version"; readonly of: string }
-  | { readonly what: "pause" | "resume"; readonly of: string }
   | { readonly what: "leave"; readonly who: Person; readonly transferTo?: Person }
   | { readonly what: "hand over"; readonly of: string; readonly to: typeof serviceAccount };
 
@@ -113,4 +112,103 @@ export const week: Month = {
   listeners: [{ name: "all", kind: "webhook" }],
   deaf: [],
   wrongClock: [],
+};
+
+/** The month of the team: three people, a service account, thirteen schedules and two tasks. */
+export const month: Month = {
+  from: "10-02T00:00",
+  to: "11-02T00:00",
+  schedules: [
+    {
+      ...{ name: "nightly", by: "lead", cron: "30 2 * * *", timezone: "Europe/Berlin", usual: 25 },
+      spells: [{ from: "10-05T00:00", to: "10-07T00:00", attempts: [{ badly: 3 }] }],
+    },
+    // 02:30 does not exist there on the 4th.
+    { name: "southern", by: "lead", cron: "30 2 * * *", timezone: "Australia/Sydney", usual: 10, catchUp: "none" },
+    // Runs of more than an hour, side by side.
+    {
+      ...{ name: "sundays", by: "lead", cron: "15 * * * 0", timezone: "America/New_York", usual: 70 },
+      ...{ overlap: "allow", catchUp: "all" },
+      spells: [{ from: "10-11T12:00", to: "10-11T14:00", attempts: [{ badly: 10 }] }],
+    },
+    { name: "handed-over", by: "analyst", cron: "0 6 * * 1,4", timezone: "UTC", usual: 40 },
+    { name: "month-end", by: "lead", cron: "0 0 31 * *", timezone: "UTC", usual: 90, overlap: "wait" },
+    { name: "follower", by: "lead", cron: "20 4 * * *", timezone: "UTC", usual: 12, follow: true },
+    {
+      ...{ name: "on-arrival", by: "lead", timezone: "UTC", usual: 20, trigger: { by: "fetch", quiet: 10 } },
+      // Longer than until the next version, and than until the one after that.
+      spells: [
+        { from: "10-15T00:00", to: "10-15T06:00", attempts: [{ well: 400 }] },
+        { from: "10-29T06:00", to: "10-29T12:00", attempts: [{ badly: 800 }] },
+      ],
+    },
+    {
+      ...{ name: "busy", by: "lead", cron: "*/20 9-11 * * 1-5", timezone: "UTC", usual: 6 },
+      spells: [
+        { from: "10-06T09:00", to: "10-06T09:10", attempts: [{ well: 50 }] },
+        { from: "10-20T09:20", to: "10-20T09:30", attempts: [{ badly: 130 }] },
+      ],
+    },
+    {
+      ...{ name: "queued", by: "lead", cron: "0 */2 * * 2", timezone: "UTC", usual: 15, overlap: "wait" },
+      spells: [{ from: "10-13T02:00", to: "10-13T03:00", attempts: [{ well: 310 }] }],
+    },
+    {
+      ...{ name: "paused", by: "lead", cron: "10 */6 * * *", timezone: "America/New_York", usual: 9 },
+      pauses: [{ from: "10-12T11:00", to: "10-19T11:00" }],
+    },
+    {
+      ...{ name: "flaky", by: "lead", cron: "45 5,17 * * *", timezone: "UTC", usual: 11 },
+      ...{ timeout: 30, retries: 2, retryDelay: 2 },
+      spells: [
+        { from: "10-04T05:00", to: "10-04T06:00", attempts: ["hangs"] },
+        { from: "10-09T00:00", to: "10-10T00:00", attempts: [{ badly: 3 }, { badly: 3 }, { badly: 3 }] },
+        { from: "10-10T05:00", to: "10-10T06:00", attempts: [{ badly: 5 }, "hangs"] },
+        { from: "10-28T00:00", to: "10-28T12:00", attempts: ["hangs", "hangs", "hangs"] },
+      ],
+    },
+    { name: "orphaned", by: "contractor", cron: "0 8 * * *", timezone: "UTC", usual: 16 },
+    { name: "nobodys", by: "analyst", cron: "0 22 * * *", timezone: "UTC", usual: 33, runsAs: serviceAccount },
+  ],
+  tasks: [
+    {
+      ...{ name: "fetch", by: "analyst", cron: "5 */6 * * *", timezone: "UTC", usual: 4 },
+      spells: [{ from: "10-11T00:00", to: "10-11T12:00", attempts: [{ badly: 2 }] }],
+    },
+    { name: "report", by: "contractor", cron: "0 7 * * *", timezone: "Europe/Berlin", usual: 5 },
+  ],
+  deeds: [
+    // A version while the dataset is not quiet yet: 06:09 was the one before.
+    { at: "10-07T06:14", what: "new script", of: "fetch", by: "lead" },
+    { at: "10-08T10:00", what: "new script", of: "follower", by: "lead" },
+    { at: "10-12T10:19", what: "new script", of: "busy", by: "lead" },
+    { at: "10-12T12:00", what: "new script", of: "nightly", by: "lead" },
+    { at: "10-13T12:00", what: "leave", who: "analyst", transferTo: "lead" },
+    { at: "10-16T12:00", what: "refresh", of: "nightly" },
+    { at: "10-18T20:30", what: "leave", who: "contractor" },
+    { at: "10-19T10:00", what: "foreign version", of: "follower" },
+    { at: "10-22T10:00", what: "new script", of: "follower", by: "lead" },
+    { at: "10-25T12:00", what: "hand over", of: "orphaned", to: serviceAccount },
+  ],
+  outages: [
+    { from: "10-07T09:30", to: "10-07T11:31", why: "down" },
+    { from: "10-14T15:10", to: "10-14T16:21", why: "down" },
+    { from: "10-17T03:00", to: "10-18T12:02", why: "down" },
+    { from: "10-21T08:45", to: "10-21T09:48", why: "full" },
+    // Over the changes of the clock in Berlin and in New York.
+    { from: "10-24T23:40", to: "10-25T03:13", why: "down" },
+    { from: "11-01T05:40", to: "11-01T07:50", why: "down" },
+  ],
+  listeners: [
+    { name: "all", kind: "webhook" },
+    { name: "states", kind: "webhook", states: ["FAILED"] },
+    { name: "chat", kind: "slack", events: ["pipeline.failure", "pipeline.recovery"] },
+    {
+      ...{ name: "lead", kind: "mail" },
+      events: ["schedule.skip", "schedule.overdue", "schedule.failure", "schedule.recovery"],
+    },
+    { name: "analyst", kind: "mail", events: ["pipeline.failure"] },
+  ],
+  deaf: [{ from: "10-09T05:40", to: "10-09T06:50" }],
+  wrongClock: [{ from: "10-12T10:19:50", to: "10-12T10:20:15", days: 400 }],
 };

@@ -147,12 +147,15 @@ export class PlayedEngine implements Engine {
     return made;
   }
 
+  /** Numbers of versions only grow, whoever makes them. */
+  nextVersion = () => `1.0.${++this.#versions}`;
+
   #version({ jobId, script, ended }: Begun): unknown {
     const [name] = script.split(" ");
     const uuid = randomUUID();
     const created_at = new Date(ended?.at ?? 0).toISOString().replace("T", " ").replace("Z", "000");
     const place = { namespace: "@lead", project: "default", name };
-    const version = { ...place, uuid, version: `1.0.${++this.#versions}`, job_id: jobId, created_at, needs: [] };
+    const version = { ...place, uuid, version: this.nextVersion(), job_id: jobId, created_at, needs: [] };
     return {
       versions: [{ ...version, dataset: { uuid: randomUUID(), description: null, attrs: "[]" } }],
       jobs: [{ uuid, isCreator: true }],

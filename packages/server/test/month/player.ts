@@ -1,13 +1,14 @@
 /** Lets a planned month pass: time moves from one moment at which something is due to the next, and servers work or die. */
+
+import type { MailServer } from "../../../../e2e/support/mail-server.ts";
+import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
 import type { Clock } from "../../src/domain/clock.ts";
 import type { KeyRing } from "../../src/domain/key-ring.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import type { Store } from "../../src/store/store.ts";
-import type { MailServer } from "../../../../e2e/support/mail-server.ts";
-import type { Receiver } from "../../../../e2e/support/receiver.ts";
 import { type Ground, MonthServer } from "./month-server.ts";
+import { at, type Month, minute, type Span, type Time } from "./plan.ts";
 import { PlayedEngine } from "./played-engine.ts";
-import { at, type Month, minute, type Span } from "./plan.ts";
 import { StoreRecord } from "./store-record.ts";
 import { MonthTeam } from "./team.ts";
 
@@ -30,6 +31,8 @@ const noRoom = Number.MAX_SAFE_INTEGER;
 export class Player {
   readonly engine: PlayedEngine;
   readonly record: StoreRecord;
+  /** Requests of webhooks that were answered with an error. */
+  readonly refused = new Set<Received>();
   kills = 0;
   steps = 0;
   #now: number;
@@ -38,7 +41,7 @@ export class Player {
   readonly #ground: Ground;
   readonly #team: MonthTeam;
   readonly #chance: () => boolean;
-  readonly #deeds: Month["deeds"][number][];
+  readonly #deeds: { readonly at: Time; do(): Promise<unknown> }[];
   #server: MonthServer | undefined;
   #floor = 0;
 
@@ -48,13 +51,25 @@ export class Player {
     this.#surroundings = surroundings;
     this.#now = at(month.from) - 10 * minute;
     this.#chance = () => this.#mayDie() && chance();
-    this.#deeds = [...month.deeds].sort((a, b) => at(a.at) - at(b.at));
     const clock: Clock = { now: () => this.#now + this.#wrong(), monotonic: () => this.#now };
     this.engine = new PlayedEngine(month, () => this.#now);
     const { receiver: _, mail, ...rest } = surroundings;
     this.#ground = { ...rest, clock, engine: this.engine, smtpUrl: mail.url };
     this.#team = new MonthTeam(this.#ground);
     this.record = new StoreRecord(surroundings.store);
+    this.#deeds = this.#allDeeds().sort((a, b) => at(a.at) - at(b.at));
+  }
+
+  #allDeeds() {
+    const { schedules, deeds } = this.#month;
+    const pauses = schedules.flatMap(({ name, pauses = [] }) =>
+      pauses.flatMap(({ from, to }) => [
+        { at: from, do: () => this.#team.pause(name, true) },
+        { at: to, do: () => this.#team.pause(name, false) },
+      ]),
+    );
+    const others = deeds.map((deed) => ({ at: deed.at, do: () => this.#team.do(deed, (name) => this.#runs(name)) }));
+    return [...pauses, ...others];
   }
 
   /** A server that starts while the clock is wrong has nothing to compare it with: docs/schedules.md says what then holds. */
@@ -87,7 +102,8 @@ export class Player {
     this.engine.next();
     await this.#work();
     this.#now = at(from) - minute;
-    for (const listener of listeners) await this.#team.listen(listener, (path) => this.#surroundings.receiver.url(path));
+    for (const listener of listeners)
+      await this.#team.listen(listener, (path) => this.#surroundings.receiver.url(path));
     for (const task of tasks) await this.#team.addTask(task);
     for (const schedule of schedules) await this.#team.addSchedule(schedule);
     await this.#work();
@@ -95,14 +111,18 @@ export class Player {
 
   async #step(): Promise<void> {
     const { receiver } = this.#surroundings;
-    receiver.answer = () => (this.#month.deaf.some((span) => isIn(this.#now, span)) ? 503 : 204);
+    const isDeaf = this.#month.deaf.some((span) => isIn(this.#now, span));
+    receiver.answer = (got) => {
+      if (isDeaf) this.refused.add(got);
+      return isDeaf ? 503 : 204;
+    };
     this.engine.next();
     await this.#work();
     while (at(this.#deeds[0]?.at ?? this.#month.to) <= this.#now) {
       const deed = this.#deeds.shift();
       if (!deed) break;
       if (!this.#server) throw new Error(`no server takes the deed of ${deed.at}`);
-      await this.#team.do(deed, (name) => this.#runs(name));
+      await deed.do();
       await this.#work();
     }
     await this.record.follow();
@@ -144,13 +164,14 @@ export class Player {
 
   /** The next moment at which something is due, by the plan, the engine or the store. */
   async #next(): Promise<number> {
-    const { outages, deeds, deaf, wrongClock } = this.#month;
+    const { outages, deaf, wrongClock } = this.#month;
     const planned = [...outages, ...deaf, ...wrongClock].flatMap(({ from, to }) => [at(from), at(to)]);
     const isUneasy =
-      outages.some((span) => span.why === "full" && isIn(this.#now, span)) || (wrongClock.length > 0 && !this.#mayDie());
+      outages.some((span) => span.why === "full" && isIn(this.#now, span)) ||
+      (wrongClock.length > 0 && !this.#mayDie());
     const times = [
       ...planned,
-      ...deeds.map((deed) => at(deed.at)),
+      ...this.#deeds.slice(0, 1).map((deed) => at(deed.at)),
       this.engine.next(),
       ...(await this.record.dueTimes(this.#now, (key) => this.engine.all.find((run) => run.key === key)?.begun)),
       this.#now + (isUneasy ? 10_000 : longest),

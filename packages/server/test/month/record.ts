@@ -44,3 +44,39 @@ export interface MonthRecord {
   readonly tasks: Readonly<Record<string, TaskRecord>>;
   readonly told: readonly Told[];
 }
+
+/** A line for each thing that happened. */
+function linesOf({ schedules, tasks, told }: MonthRecord): string[] {
+  const ofSchedules = Object.entries(schedules).flatMap(([name, entries]) =>
+    entries.map(({ tick, ticks, outcome, why, run }) =>
+      [name, tick, `${outcome}${ticks > 1 ? ` for ${ticks} ticks` : ""}`, why, run && runText(run)]
+        .filter(Boolean)
+        .join(", "),
+    ),
+  );
+  const ofTasks = Object.entries(tasks).flatMap(([name, { runs, skipped, why }]) => [
+    ...runs.map((run) => `${name}, ${runText(run)}`),
+    `${name} skipped ${skipped}${why ? `: ${why}` : ""}`,
+  ]);
+  const ofTold = told.map(({ to, event, state, of, moment }) =>
+    [`told to ${to}`, event, state, of, moment].filter(Boolean).join(", "),
+  );
+  return [...ofSchedules, ...ofTasks, ...ofTold];
+}
+
+/** What one record has and the other has not, each as often as that. */
+export function differences(seen: MonthRecord, expected: MonthRecord) {
+  const without = (some: readonly string[], others: readonly string[]) => {
+    const left = [...others];
+    return some.filter((line) => {
+      const index = left.indexOf(line);
+      if (index >= 0) left.splice(index, 1);
+      return index < 0;
+    });
+  };
+  const [did, should] = [linesOf(seen), linesOf(expected)];
+  return { extra: without(did, should), missing: without(should, did) };
+}
+
+const runText = ({ moment, as, script, attempts, end }: Run) =>
+  `a run for ${moment} of ${script} as ${as}: ${[...attempts, end].join(", ")}`;

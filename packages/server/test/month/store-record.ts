@@ -1,10 +1,10 @@
 /** What the store says of a month: which ticks came to what, how runs went, and when something is due next. */
 import { sql } from "kysely";
 import { readSpec } from "../../src/domain/job-documents.ts";
-import type { Store } from "../../src/store/store.ts";
 import { attemptKey } from "../../src/engines/engine.ts";
-import type { Begun } from "./played-engine.ts";
+import type { Store } from "../../src/store/store.ts";
 import { minute } from "./plan.ts";
+import type { Begun } from "./played-engine.ts";
 import type { Entry, MonthRecord, Run, TaskRecord } from "./record.ts";
 
 interface FiringRow {
@@ -67,7 +67,11 @@ export class StoreRecord {
 
   /** When the next delivery that waits is made; undefined: none does. */
   async nextDelivery(now: number): Promise<number | undefined> {
-    const rows = await this.#store.db.selectFrom("deliveries").select("next_at").where("status", "=", "pending").execute();
+    const rows = await this.#store.db
+      .selectFrom("deliveries")
+      .select("next_at")
+      .where("status", "=", "pending")
+      .execute();
     const times = rows.flatMap(({ next_at }) => (next_at === null ? [] : [Date.parse(next_at)]));
     if (times.length === 0) return undefined;
     return Math.max(now + 1000, Math.min(...times));
@@ -95,7 +99,9 @@ export class StoreRecord {
     });
     return {
       schedules: Object.fromEntries(schedules.map(({ id, name }) => [name, entriesOf(id)])),
-      tasks: Object.fromEntries(tasks.map(({ job_id, name, skips, last_error }) => [name, taskOf(job_id, skips, last_error)])),
+      tasks: Object.fromEntries(
+        tasks.map(({ job_id, name, skips, last_error }) => [name, taskOf(job_id, skips, last_error)]),
+      ),
     };
   }
 
@@ -116,12 +122,18 @@ export class StoreRecord {
       .where("schedule_id", "is not", null)
       .execute();
     const runOf = (job: (typeof jobs)[number]): Run => {
+      const begun = attempts.find(({ jobId }) => jobId === job.id);
       const before = failed.filter(({ job_id }) => job_id === job.id).map((one) => howFailed(one.error_message));
-      const last = job.status === "COMPLETE" ? (["succeeded"] as const) : job.status === "FAILED" ? [howFailed(job.error_message)] : [];
+      const last =
+        job.status === "COMPLETE"
+          ? (["succeeded"] as const)
+          : job.status === "FAILED"
+            ? [howFailed(job.error_message)]
+            : [];
       return {
         moment: toMinute(readSpec(job).scheduled_at ?? ""),
-        as: job.username,
-        script: attempts.find(({ jobId }) => jobId === job.id)?.script ?? null,
+        as: begun ? job.username : null,
+        script: begun?.script ?? null,
         attempts: last.length > 0 ? [...before, ...last] : [],
         end: job.status === "COMPLETE" ? "COMPLETED" : job.status === "FAILED" ? "FAILED" : "RUNNING",
       };
@@ -132,7 +144,13 @@ export class StoreRecord {
     );
     const ofPipelines = pipelines.map(({ id, status, scheduled_at }) => {
       const [job] = jobs.filter(({ pipeline_id }) => pipeline_id === id);
-      const none = { moment: toMinute(scheduled_at ?? ""), as: null, script: null, attempts: [], end: "FAILED" as const };
+      const none = {
+        moment: toMinute(scheduled_at ?? ""),
+        as: null,
+        script: null,
+        attempts: [],
+        end: "FAILED" as const,
+      };
       if (!job) return [id, none] as const;
       return [id, { ...runOf(job), end: endOf(status) }] as const;
     });
@@ -145,13 +163,16 @@ export class StoreRecord {
 
 const endOf = (status: string) => (status === "COMPLETED" || status === "FAILED" ? status : "RUNNING");
 
-const howFailed = (why: string | null) => (/ran longer than its limit/.test(why ?? "") ? "timed out" : "failed");
+const howFailed = (why: string | null): Run["attempts"][number] =>
+  /ran longer than its limit/.test(why ?? "") ? "timed out" : "failed";
 
 /** Reasons are for people: what each of them means. */
 const reasons: readonly (readonly [RegExp, string])[] = [
   [/^the run .* is still going \(overlap is (skip|wait)\)/, "the last run is still going"],
   [/^the tick of .* waits already/, "one waits already"],
   [/^nothing fired at its time: no server ran/, "not in time"],
+  [/is contractor's, who is disabled/, "its owner is gone"],
+  [/was made by no job, so there is nothing to run again/, "the newest scripts cannot be run"],
 ];
 
 function whyOf(reason: string | null): string | null {

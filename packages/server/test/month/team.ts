@@ -1,6 +1,5 @@
 /** The people of the month and what they do, through the domain, as the API would. */
-import { randomUUID } from "node:crypto";
-import type { JobInput, PipelineSchedule } from "@millrace/contract";
+import type { JobInput, PipelineSchedule, ToldEvent } from "@millrace/contract";
 import { operator } from "../../src/domain/audit.ts";
 import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
 import { addMember } from "../../src/domain/memberships.ts";
@@ -12,11 +11,17 @@ import { createServiceAccount } from "../../src/domain/service-accounts.ts";
 import { Signals } from "../../src/domain/signals.ts";
 import { changeUser, createUser } from "../../src/domain/users.ts";
 import { createWebhook } from "../../src/domain/webhooks.ts";
-import type { ToldEvent } from "@millrace/contract";
 import { recordMade } from "../support/lineage.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { Ground } from "./month-server.ts";
-import { type Deed, type Listener, type Person, type PlannedSchedule, type PlannedTask, serviceAccount } from "./plan.ts";
+import {
+  type Deed,
+  type Listener,
+  type Person,
+  type PlannedSchedule,
+  type PlannedTask,
+  serviceAccount,
+} from "./plan.ts";
 
 const team: Team = { id: 1, name: "main", role: "admin" };
 const people = ["lead", "analyst", "contractor"] as const;
@@ -80,7 +85,11 @@ export class MonthTeam {
     return this.#job(task, task.by, { query: `${task.name} 1`, cron_expression: cron, timezone });
   }
 
-  async #job(runs: PlannedSchedule | PlannedTask, by: Person, rest: Partial<JobInput> & { query: string }): Promise<void> {
+  async #job(
+    runs: PlannedSchedule | PlannedTask,
+    by: Person,
+    rest: Partial<JobInput> & { query: string },
+  ): Promise<void> {
     const { name, timeout, retries, retryDelay } = runs;
     const limits = {
       ...(timeout === undefined ? {} : { timeout: timeout * 60 }),
@@ -115,15 +124,15 @@ export class MonthTeam {
     return updateTeamSchedule(this.#context, this.#call("lead"), { schedule_id, ...changes }, this.#now);
   }
 
+  pause = (name: string, pause_pipeline: boolean) => this.#update(name, { pause_pipeline });
+
   async do(deed: Deed, runs: (name: string) => PlannedSchedule | PlannedTask): Promise<void> {
     const { store } = this.#ground;
     if (deed.what === "new script") return this.runScript(runs(deed.of), deed.by);
     if (deed.what === "refresh") return void (await this.#update(deed.of, { refresh: true }));
-    if (deed.what === "pause" || deed.what === "resume")
-      return void (await this.#update(deed.of, { pause_pipeline: deed.what === "pause" }));
     if (deed.what === "hand over") return void (await this.#update(deed.of, { owner: deed.to }));
     if (deed.what === "foreign version") {
-      const version = `9.0.${parseInt(randomUUID().slice(0, 4), 16)}`;
+      const version = this.#ground.engine.nextVersion();
       return void (await recordMade(store, null, deed.of, { namespace: "@lead", version }));
     }
     const changes = { disabled: true, ...(deed.transferTo ? { transfer_to: deed.transferTo } : {}) };

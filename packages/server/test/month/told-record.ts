@@ -1,6 +1,6 @@
 /** What listeners of the month were told, read from what came to them. */
 import type { MailServer } from "../../../../e2e/support/mail-server.ts";
-import type { Receiver } from "../../../../e2e/support/receiver.ts";
+import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
 import { readSpec } from "../../src/domain/job-documents.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { Told } from "./record.ts";
@@ -17,22 +17,28 @@ export interface Message {
   readonly event: string | null | undefined;
   readonly timestamp: string;
   readonly state: string | undefined;
+  /** Whether it was answered well. */
+  readonly taken: boolean;
 }
 
-export function messagesOf(receiver: Receiver, mail: MailServer): Message[] {
-  return [...receiver.received.map(({ path, headers, body }) => ofWebhook(path, String(headers["x-millrace-delivery"]), body)), ...mail.mails.map(({ to, message }) => ofMail(to, message))].filter(
-    ({ text }) => !text.startsWith("Millrace can reach you"),
-  );
+export function messagesOf(receiver: Receiver, refused: ReadonlySet<Received>, mail: MailServer): Message[] {
+  return [
+    ...receiver.received.map((got) => ofWebhook(got, !refused.has(got))),
+    ...mail.mails.map(({ to, message }) => ofMail(to, message)),
+  ].filter(({ text }) => !text.startsWith("Millrace can reach you"));
 }
 
-function ofWebhook(path: string, delivery: string, body: string): Message {
-  const { event, text, timestamp = "", job } = JSON.parse(body) as {
-    event?: string | null;
-    text: string;
-    timestamp?: string;
-    job?: { status: string };
-  };
-  return { to: path.slice(1), delivery, text, body, event, timestamp, state: job?.status };
+interface Body {
+  readonly event?: string | null;
+  readonly text: string;
+  readonly timestamp?: string;
+  readonly job?: { readonly status: string };
+}
+
+function ofWebhook({ path, headers, body }: Received, taken: boolean): Message {
+  const { event, text, timestamp = "", job } = JSON.parse(body) as Body;
+  const delivery = String(headers["x-millrace-delivery"]);
+  return { to: path.slice(1), delivery, text, body, event, timestamp, state: job?.status, taken };
 }
 
 function ofMail(to: readonly string[], message: string): Message {
@@ -40,13 +46,18 @@ function ofMail(to: readonly string[], message: string): Message {
   const delivery = /^x-millrace-delivery: (\S+)/im.exec(plain)?.[1] ?? "";
   const [, event, timestamp = ""] = /^Event (\S+), (\S+)$/m.exec(plain.replaceAll("\r\n", "\n")) ?? [];
   const text = plain.slice(plain.indexOf("\r\n\r\n")).trim().replaceAll("\r\n", "\n");
-  return { to: to.map((address) => address.split("@")[0]).join(), delivery, text, body: text, event, timestamp, state: undefined };
+  const who = to.map((address) => address.split("@")[0]).join();
+  return { to: who, delivery, text, body: text, event, timestamp, state: undefined, taken: true };
 }
 
 /** Each delivery once, however often it came. */
 export async function toldOf(store: Store, messages: readonly Message[]): Promise<Told[]> {
   const { db } = store;
-  const pipelines = await db.selectFrom("pipelines").select(["id", "name", "scheduled_at"]).where("is_template", "=", 0).execute();
+  const pipelines = await db
+    .selectFrom("pipelines")
+    .select(["id", "name", "scheduled_at"])
+    .where("is_template", "=", 0)
+    .execute();
   const jobs = await db.selectFrom("jobs").select(["id", "name", "spec"]).execute();
   const once = new Map(messages.map((message) => [message.delivery, message]));
   return [...once.values()].map(({ to, text, event = eventOf(text), timestamp, state }) => {
@@ -54,7 +65,7 @@ export async function toldOf(store: Store, messages: readonly Message[]): Promis
     const [, job] = /^The job \S+ \(([^)]+)\)/.exec(text) ?? [];
     const [, named = ""] = /^The schedule (\S+)/.exec(text) ?? [];
     const [, tick] = /(?:The tick of|It was to fire at) ([^ ,]+)/.exec(text) ?? [];
-    const told = { to, event, ...(state === "FAILED" ? { state } : {}) } as const;
+    const told = { to, event, ...(state === "FAILED" ? { state: "FAILED" as const } : {}) };
     if (pipeline) {
       const moment = pipelines.find(({ name }) => name === pipeline)?.scheduled_at;
       return { ...told, of: schedule ?? "", moment: toMinute(moment ?? "") };
@@ -66,4 +77,5 @@ export async function toldOf(store: Store, messages: readonly Message[]): Promis
 }
 
 /** Of what is told by a sentence alone. */
-const eventOf = (text: string) => (/ is complete again after a failure\./.test(text) ? "pipeline.recovery" : "pipeline.failure");
+const eventOf = (text: string) =>
+  / is complete again after a failure\./.test(text) ? "pipeline.recovery" : "pipeline.failure";
