@@ -147,8 +147,12 @@ class Ends {
 
   tell(runs: readonly Lived[], until: number): void {
     let failing = false;
+    let last = { ended: 0, end: "" };
     for (const { end, ended, moment, attempts } of [...runs].sort((a, b) => a.ended - b.ended)) {
       if (ended >= until) continue;
+      if (ended - last.ended < 2 * minute && end !== last.end)
+        throw new Error(`${this.#of}: two ends at ${iso(ended)}`);
+      last = { ended, end };
       const about = { of: this.#of, moment, at: ended };
       const event = end === "FAILED" ? "failure" : failing ? "recovery" : undefined;
       failing = end === "FAILED";

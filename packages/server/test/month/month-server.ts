@@ -51,7 +51,7 @@ export class MonthServer {
   readonly #deliveries: DeliverEvents;
   readonly #collecting = new Map<string, Promise<void>>();
   readonly #lastLooks = new Map<string, number>();
-  #writes = 0;
+  readonly #writes = { others: 0, deliveries: 0 };
   isDead = false;
 
   static async start(ground: Ground, diskFloor: number, chance: Chance): Promise<MonthServer> {
@@ -71,7 +71,7 @@ export class MonthServer {
     engine.onChange = (key) => hints.add(key);
     const shared = {
       ...ground,
-      store: this.#mortal(ground.store),
+      store: this.#mortal(ground.store, "others"),
       signals: new Signals(),
       log: pino({ level: process.env["MONTH_LOG"] ?? "silent" }),
       faults: { claimDelay: "", pass: () => this.#maybeDie() },
@@ -85,6 +85,7 @@ export class MonthServer {
     };
     const deliveries = deliverEvents({
       ...shared,
+      store: this.#mortal(ground.store, "deliveries"),
       ...seconds,
       sendWebhook: webhookSender({ networks: ["127.0.0.0/8"], seconds: seconds.webhookSeconds, version }),
       sendMail: mailSender({ smtpUrl: ground.smtpUrl, from: "millrace@example.com" }),
@@ -95,7 +96,7 @@ export class MonthServer {
     this.#loops = [
       ...[watchJobs(shared), observe, beginRetries(shared)],
       ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared)],
-      ...[dispatchJobs(shared), observe, tellOverdue(shared), deliveries],
+      ...[dispatchJobs(shared), tellOverdue(shared), deliveries],
     ];
     this.#deliveries = deliveries;
   }
@@ -107,10 +108,10 @@ export class MonthServer {
   }
 
   /** Of one who is dead nothing is written any more. */
-  #mortal(store: Store): Store {
+  #mortal(store: Store, of: "others" | "deliveries"): Store {
     const write: Store["write"] = async (work) => {
       if (this.isDead) throw new Error("killed");
-      this.#writes++;
+      this.#writes[of]++;
       const result = await store.write(async (db) => {
         const value = await work(db);
         if (this.isDead) throw new Error("killed");
@@ -130,9 +131,11 @@ export class MonthServer {
   deliver = () => this.#turn([this.#deliveries]);
 
   async #turn(loops: readonly Loop[]): Promise<void> {
-    for (let writes = -1; writes !== this.#writes && !this.isDead; ) {
-      writes = this.#writes;
-      for (const loop of loops) {
+    const seen = new Map<Loop, number>();
+    const isStale = (loop: Loop) => seen.get(loop) !== this.#writesFor(loop);
+    for (let stale = loops; stale.length > 0 && !this.isDead; stale = loops.filter(isStale))
+      for (const loop of stale) {
+        seen.set(loop, this.#writesFor(loop));
         if (!this.#isTime(loop)) continue;
         await loop.runOnce().catch((error: unknown) => {
           if (!this.isDead) throw error;
@@ -140,7 +143,11 @@ export class MonthServer {
         await Promise.all(this.#collecting.values());
         await this.#deliveries.settled();
       }
-    }
+  }
+
+  /** How much was written that may give a loop something to do: deliveries give none to others. */
+  #writesFor(loop: Loop): number {
+    return this.#writes.others + (loop === this.#deliveries ? this.#writes.deliveries : 0);
   }
 
   /** A loop with a long pause is not hurried: what it sees at two looks it must see at two times. */

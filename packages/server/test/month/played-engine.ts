@@ -29,7 +29,7 @@ export class PlayedEngine implements Engine {
   readonly capabilities = { isolation: "none" } as const;
   /** Every attempt that ever began, in order. */
   readonly all: Begun[] = [];
-  /** Keys that a server has been told of, and looks at next. */
+  /** Told of ends: beginnings are noticed some time. */
   onChange: (key: string) => void = () => {};
   readonly #month: Month;
   readonly #now: () => number;
@@ -74,7 +74,6 @@ export class PlayedEngine implements Engine {
     };
     this.#runs.set(spec.key, run);
     this.all.push(run);
-    this.onChange(spec.key);
   }
 
   #attempt(script: string, moment: string | undefined, before: number): Attempt {

@@ -44,6 +44,7 @@ export class Player {
   readonly #deeds: { readonly at: Time; do(): Promise<unknown> }[];
   #server: MonthServer | undefined;
   #floor = 0;
+  #looksAgain: readonly number[] = [];
 
   /** `chance`: whether a server dies now. */
   constructor(month: Month, surroundings: Surroundings, chance: () => boolean) {
@@ -148,6 +149,9 @@ export class Player {
       if (!this.#server.isDead) return;
       this.kills++;
       this.#server = undefined;
+      // A start takes a moment, in which time goes on; then the server comes back to what the dead one had begun.
+      this.#now += 2000;
+      this.#looksAgain = [this.#now + 16_000, this.#now + 31_000];
     }
   }
 
@@ -166,15 +170,14 @@ export class Player {
   async #next(): Promise<number> {
     const { outages, deaf, wrongClock } = this.#month;
     const planned = [...outages, ...deaf, ...wrongClock].flatMap(({ from, to }) => [at(from), at(to)]);
-    const isUneasy =
-      outages.some((span) => span.why === "full" && isIn(this.#now, span)) ||
-      (wrongClock.length > 0 && !this.#mayDie());
+    const isFull = outages.some((span) => span.why === "full" && isIn(this.#now, span));
     const times = [
       ...planned,
       ...this.#deeds.slice(0, 1).map((deed) => at(deed.at)),
+      ...this.#looksAgain,
       this.engine.next(),
       ...(await this.record.dueTimes(this.#now, (key) => this.engine.all.find((run) => run.key === key)?.begun)),
-      this.#now + (isUneasy ? 10_000 : longest),
+      this.#now + (this.#mayDie() ? (isFull ? 31_000 : longest) : 10_000),
     ];
     return Math.min(...times.filter((time) => time > this.#now));
   }

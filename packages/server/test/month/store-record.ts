@@ -49,20 +49,17 @@ export class StoreRecord {
   async dueTimes(now: number, begunAt: (key: string) => number | undefined): Promise<number[]> {
     const { db } = this.#store;
     const after = iso(now);
-    const min = <T extends string>(column: T) => sql<string | null>`min(${sql.ref(column)})`.as("due");
-    const dues = await Promise.all([
-      db.selectFrom("schedules").select(min("next_run")).where("next_run", ">", after).execute(),
-      db.selectFrom("tasks").select(min("next_run")).where("next_run", ">", after).execute(),
-      db.selectFrom("schedule_notices").select(min("due_at")).where("due_at", ">", after).execute(),
-      db.selectFrom("queue").select(min("not_before")).where("not_before", ">", after).execute(),
-      db.selectFrom("deliveries").select(min("next_at")).where("next_at", ">", after).execute(),
-    ]);
+    const next = (table: string, column: string) =>
+      sql`select min(${sql.ref(column)}) as due from ${sql.table(table)} where ${sql.ref(column)} > ${after}`;
+    const { rows } = await sql<{ due: string | null }>`
+      ${next("schedules", "next_run")} union ${next("tasks", "next_run")} union ${next("schedule_notices", "due_at")}
+      union ${next("queue", "not_before")} union ${next("deliveries", "next_at")}`.execute(db);
     const limited = await db.selectFrom("attempts").selectAll().where("timeout", "is not", null).execute();
     const limits = limited.flatMap(({ job_id, attempt, timeout }) => {
       const begun = begunAt(attemptKey(job_id, attempt));
       return begun === undefined ? [] : [begun + (timeout ?? 0) * 1000 + 1000];
     });
-    return [...dues.flat().flatMap(({ due }) => (due === null ? [] : [Date.parse(due)])), ...limits];
+    return [...rows.flatMap(({ due }) => (due === null ? [] : [Date.parse(due)])), ...limits];
   }
 
   /** When the next delivery that waits is made; undefined: none does. */
