@@ -47,7 +47,8 @@ const seconds = { webhookSeconds: 10, webhookRetry: 10 } as const;
 export class MonthServer {
   readonly #ground: Ground;
   readonly #chance: Chance;
-  readonly #loops: readonly Loop[];
+  /** Those of a group run side by side, the groups one after another. */
+  readonly #loops: readonly (readonly Loop[])[];
   readonly #deliveries: DeliverEvents;
   readonly #collecting = new Map<string, Promise<void>>();
   readonly #lastLooks = new Map<string, number>();
@@ -91,12 +92,14 @@ export class MonthServer {
       sendMail: mailSender({ smtpUrl: ground.smtpUrl, from: "millrace@example.com" }),
       stopping: new AbortController().signal,
     });
-    const observe = observeJobs({ ...shared, hints, collecting: this.#collecting });
-    // Any order would do; in this one most of what a moment brings is done in one turn.
+    // In this order most of what a moment brings is done in one turn.
     this.#loops = [
-      ...[watchJobs(shared), observe, beginRetries(shared)],
-      ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared)],
-      ...[dispatchJobs(shared), tellOverdue(shared), deliveries],
+      [
+        ...[watchJobs(shared), observeJobs({ ...shared, hints, collecting: this.#collecting }), beginRetries(shared)],
+        ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared), tellOverdue(shared)],
+      ],
+      [dispatchJobs(shared)],
+      [deliveries],
     ];
     this.#deliveries = deliveries;
   }
@@ -128,21 +131,27 @@ export class MonthServer {
   work = () => this.#turn(this.#loops);
 
   /** Deliveries alone. */
-  deliver = () => this.#turn([this.#deliveries]);
+  deliver = () => this.#turn([[this.#deliveries]]);
 
-  async #turn(loops: readonly Loop[]): Promise<void> {
+  async #turn(groups: readonly (readonly Loop[])[]): Promise<void> {
     const seen = new Map<Loop, number>();
     const isStale = (loop: Loop) => seen.get(loop) !== this.#writesFor(loop);
-    for (let stale = loops; stale.length > 0 && !this.isDead; stale = loops.filter(isStale))
-      for (const loop of stale) {
-        seen.set(loop, this.#writesFor(loop));
-        if (!this.#isTime(loop)) continue;
-        await loop.runOnce().catch((error: unknown) => {
-          if (!this.isDead) throw error;
-        });
+    while (groups.flat().some(isStale) && !this.isDead)
+      for (const group of groups) {
+        const stale = group.filter(isStale);
+        for (const loop of stale) seen.set(loop, this.#writesFor(loop));
+        await Promise.all(stale.filter((loop) => this.#isTime(loop)).map((loop) => this.#run(loop)));
         await Promise.all(this.#collecting.values());
         await this.#deliveries.settled();
       }
+  }
+
+  async #run(loop: Loop): Promise<void> {
+    try {
+      await loop.runOnce();
+    } catch (error) {
+      if (!this.isDead) throw error;
+    }
   }
 
   /** How much was written that may give a loop something to do: deliveries give none to others. */

@@ -44,7 +44,7 @@ export class Player {
   readonly #deeds: { readonly at: Time; do(): Promise<unknown> }[];
   #server: MonthServer | undefined;
   #floor = 0;
-  #looksAgain: readonly number[] = [];
+  #looksAgain = 0;
 
   /** `chance`: whether a server dies now. */
   constructor(month: Month, surroundings: Surroundings, chance: () => boolean) {
@@ -151,7 +151,7 @@ export class Player {
       this.#server = undefined;
       // A start takes a moment, in which time goes on; then the server comes back to what the dead one had begun.
       this.#now += 2000;
-      this.#looksAgain = [this.#now + 16_000, this.#now + 31_000];
+      this.#looksAgain = this.#now + 31_000;
     }
   }
 
@@ -174,7 +174,7 @@ export class Player {
     const times = [
       ...planned,
       ...this.#deeds.slice(0, 1).map((deed) => at(deed.at)),
-      ...this.#looksAgain,
+      this.#looksAgain,
       this.engine.next(),
       ...(await this.record.dueTimes(this.#now, (key) => this.engine.all.find((run) => run.key === key)?.begun)),
       this.#now + (this.#mayDie() ? (isFull ? 31_000 : longest) : 10_000),
