@@ -17,7 +17,7 @@ import { ServerMetrics } from "../src/metrics/server-metrics.ts";
 import { openStore } from "../src/store/open-store.ts";
 import { assertDelivered, assertNothingSilent, assertNothingTwice } from "./month/checks.ts";
 import { modelOf } from "./month/model.ts";
-import { type Month, month, week } from "./month/plan.ts";
+import { type Month, month, restart, week } from "./month/plan.ts";
 import { Player } from "./month/player.ts";
 import { differences } from "./month/record.ts";
 import { messagesOf, toldOf } from "./month/told-record.ts";
@@ -84,6 +84,7 @@ describe("a month", () => {
   }
 
   it("of one schedule and one week, with servers that live, is as the model says", (t) => pass(t, week, "", 0));
+  it("of runs that end while no server runs is as the model says", (t) => pass(t, restart, "", 0));
   for (const seed of seeds) {
     it(`is as the model says, with servers that are killed (seed ${seed})`, (t) => pass(t, month, "", seed));
     it(`is the same on PostgreSQL (seed ${seed})`, async (t) =>

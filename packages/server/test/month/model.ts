@@ -37,8 +37,9 @@ interface Simulated {
   readonly versions: number[];
 }
 
-/** A run as it went, and when its end was noticed. */
+/** A run as it went, when it was over, and when that was noticed. */
 interface Lived extends Run {
+  readonly over: number;
   readonly ended: number;
 }
 
@@ -117,7 +118,7 @@ function live(
   runs: PlannedSchedule | PlannedTask,
   begun: number,
   moment: number,
-): Pick<Lived, "attempts" | "ended" | "end"> {
+): Pick<Lived, "attempts" | "over" | "ended" | "end"> {
   const { usual, spells = [], timeout = 0, retries = 0, retryDelay = 0 } = runs;
   const spell = spells.find(({ from, to }) => at(from) <= moment && moment < at(to));
   const attempts: Run["attempts"][number][] = [];
@@ -125,10 +126,11 @@ function live(
     const attempt: Attempt = spell?.attempts[attempts.length] ?? { well: usual };
     const takes = attempt === "hangs" ? timeout : "well" in attempt ? attempt.well : attempt.badly;
     if (takes === 0 || (timeout > 0 && takes > timeout)) throw new Error(`${runs.name} would not end as planned`);
-    const ended = whenNoticed(month, begins + takes * minute);
+    const over = begins + takes * minute;
+    const ended = whenNoticed(month, over);
     attempts.push(attempt === "hangs" ? "timed out" : "well" in attempt ? "succeeded" : "failed");
-    if (attempts.at(-1) === "succeeded") return { attempts, ended, end: "COMPLETED" };
-    if (attempts.length > retries) return { attempts, ended, end: "FAILED" };
+    if (attempts.at(-1) === "succeeded") return { attempts, over, ended, end: "COMPLETED" };
+    if (attempts.length > retries) return { attempts, over, ended, end: "FAILED" };
     // "before each further one twice as long"
     begins = whenActed(month, ended + retryDelay * 2 ** (attempts.length - 1) * minute);
   }
@@ -266,9 +268,10 @@ class ScheduleModel {
   }
 
   #isGoing(when: number): boolean {
-    const ended = this.#runs.at(-1)?.ended ?? 0;
-    if (this.#schedule.overlap !== "allow") this.#clear(ended, when);
-    return ended > when;
+    // "A run that ended while no server ran has ended": who notices it, and when, does not matter.
+    const over = this.#runs.at(-1)?.over ?? 0;
+    if (this.#schedule.overlap !== "allow") this.#clear(over, when);
+    return over > when;
   }
 
   /** Two things in the same minute: which comes first is for nobody to say. */
@@ -311,7 +314,7 @@ class ScheduleModel {
     this.#failing = false;
     const { owner, isGone } = ownerAt(this.#month, this.#schedule, when);
     const run: Lived = isGone
-      ? { moment: iso(moment), as: null, script: null, attempts: [], end: "FAILED", ended: when }
+      ? { moment: iso(moment), as: null, script: null, attempts: [], end: "FAILED", over: when, ended: when }
       : {
           moment: iso(moment),
           as: owner,
@@ -319,7 +322,7 @@ class ScheduleModel {
           ...live(this.#month, this.#schedule, when, moment),
         };
     this.#runs.push(run);
-    const { ended, ...shown } = run;
+    const { over: _, ended, ...shown } = run;
     const kept = ended < this.#until ? shown : { ...shown, end: "RUNNING" as const, attempts: [] };
     const outcome = isGone ? "failed" : "fired";
     this.#entries.push({ tick: iso(tick), ticks, outcome, why: isGone ? "its owner is gone" : null, run: kept });
@@ -377,7 +380,7 @@ function simulateTask(month: Month, task: PlannedTask): { record: TaskRecord; ev
   const ends = new Ends("job", task.name);
   ends.tell(runs, until);
   const { isGone } = ownerAt(month, task, until);
-  const shown = runs.map(({ ended, ...run }) =>
+  const shown = runs.map(({ over: _, ended, ...run }) =>
     ended < until ? run : { ...run, end: "RUNNING" as const, attempts: [] },
   );
   const versions = runs.filter(({ end }) => end === "COMPLETED").map(({ ended }) => ended);

@@ -73,7 +73,7 @@ export class MonthServer {
     const shared = {
       ...ground,
       store: this.#mortal(ground.store, "others"),
-      signals: new Signals(),
+      signals: this.#signals(),
       log: pino({ level: process.env["MONTH_LOG"] ?? "silent" }),
       faults: { claimDelay: "", pass: () => this.#maybeDie() },
       disk: new Disk(dataDir, diskFloor, clock),
@@ -102,6 +102,13 @@ export class MonthServer {
       [deliveries],
     ];
     this.#deliveries = deliveries;
+  }
+
+  /** A loop that is woken looks again. */
+  #signals(): Signals {
+    const signals = new Signals();
+    signals.schedules.wake = () => void this.#writes.others++;
+    return signals;
   }
 
   #maybeDie(): void {

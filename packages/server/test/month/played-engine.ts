@@ -3,6 +3,7 @@
  * says. It outlives servers, as processes do; attempts that it was never handed are PENDING, and can be withdrawn.
  */
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import type { Engine, JobSpec, Observation } from "../../src/engines/engine.ts";
 import type { TeamStores } from "../../src/team-stores/team-stores.ts";
 import { type Attempt, at, type Month, minute } from "./plan.ts";
@@ -133,7 +134,11 @@ export class PlayedEngine implements Engine {
 
   /** The team's dataset store, played with it: a job that ended well has made a version of the dataset of its script. */
   teamStores(): TeamStores {
-    const collect = async (_team: number, { jobId }: { jobId: string }) => this.#collect(jobId);
+    const collect = async (_team: number, { jobId }: { jobId: string }) => {
+      // Reading it takes longer than other loops take for a look.
+      await setTimeout(5);
+      return this.#collect(jobId);
+    };
     return { collect, close: () => {} } as unknown as TeamStores;
   }
 
