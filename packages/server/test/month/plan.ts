@@ -21,7 +21,7 @@ export const serviceAccount = "main-service";
 export type Attempt = { readonly well: number } | { readonly badly: number } | "hangs";
 
 /** Of runs for moments of this span, by attempt; what is not named here fares as usual. */
-export interface Spell extends Span {
+interface Spell extends Span {
   readonly attempts: readonly Attempt[];
 }
 
