@@ -27,6 +27,9 @@ import { keyRing } from "./support/keys.ts";
 const first = Number(process.env["MONTH_SEED"] ?? 1);
 const seeds = [...Array(Number(process.env["MONTH_SEEDS"] ?? 1))].map((_, index) => first + index);
 
+/** Every question takes a round trip there: unless seeds are asked for, two weeks, which have most of what a month has. */
+const onPostgres: Month = process.env["MONTH_SEEDS"] ? month : { ...month, to: "10-16T00:00" };
+
 /** Whether a server is killed, of a hundred times that are asked for; always the same for a seed. Never with 0. */
 function chances(seed: number): () => boolean {
   let state = Math.imul(seed, 2654435761) >>> 0;
@@ -88,6 +91,6 @@ describe("a month", () => {
   for (const seed of seeds) {
     it(`is as the model says, with servers that are killed (seed ${seed})`, (t) => pass(t, month, "", seed));
     it(`is the same on PostgreSQL (seed ${seed})`, async (t) =>
-      pass(t, month, await hasty(await postgres.createDatabase()), seed));
+      pass(t, onPostgres, await hasty(await postgres.createDatabase()), seed));
   }
 });

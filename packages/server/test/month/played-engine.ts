@@ -36,7 +36,7 @@ export class PlayedEngine implements Engine {
   readonly #now: () => number;
   readonly #runs = new Map<string, Begun>();
   readonly #withdrawn = new Set<string>();
-  readonly #made = new Map<string, unknown>();
+  readonly #made = new Map<string, Buffer[]>();
   #versions = 0;
 
   constructor(month: Month, now: () => number) {
@@ -134,7 +134,7 @@ export class PlayedEngine implements Engine {
 
   /** The team's dataset store, played with it: a job that ended well has made a version of the dataset of its script. */
   teamStores(): TeamStores {
-    const collect = async (_team: number, { jobId }: { jobId: string }) => {
+    const collect: TeamStores["collect"] = async (_team, { jobId }) => {
       // Reading it takes longer than other loops take for a look.
       await setTimeout(5);
       return this.#collect(jobId);
@@ -142,9 +142,9 @@ export class PlayedEngine implements Engine {
     return { collect, close: () => {} } as unknown as TeamStores;
   }
 
-  #collect(jobId: string): unknown {
+  #collect(jobId: string): Buffer[] {
     const run = this.all.findLast((one) => one.jobId === jobId);
-    if (run?.ended?.code !== 0) return {};
+    if (run?.ended?.code !== 0) return [];
     // Whoever asks again gets the same answer.
     const made = this.#made.get(jobId) ?? this.#version(run);
     this.#made.set(jobId, made);
@@ -154,17 +154,15 @@ export class PlayedEngine implements Engine {
   /** Numbers of versions only grow, whoever makes them. */
   nextVersion = () => `1.0.${++this.#versions}`;
 
-  #version({ jobId, script, ended }: Begun): unknown {
+  /** In lines: what the job did, and each version. */
+  #version({ jobId, script, ended }: Begun): Buffer[] {
     const [name] = script.split(" ");
     const uuid = randomUUID();
     const created_at = new Date(ended?.at ?? 0).toISOString().replace("T", " ").replace("Z", "000");
     const place = { namespace: "@lead", project: "default", name };
     const version = { ...place, uuid, version: this.nextVersion(), job_id: jobId, created_at, needs: [] };
-    return {
-      versions: [{ ...version, dataset: { uuid: randomUUID(), description: null, attrs: "[]" } }],
-      jobs: [{ uuid, isCreator: true }],
-      removed: [],
-      metrics: null,
-    };
+    const dataset = { uuid: randomUUID(), description: null, attrs: "[]" };
+    const head = { jobs: [{ uuid, isCreator: true }], removed: [], metrics: null };
+    return [head, { ...version, dataset }].map((line) => Buffer.from(JSON.stringify(line)));
   }
 }
