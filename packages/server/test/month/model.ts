@@ -43,6 +43,9 @@ interface Lived extends Run {
   readonly ended: number;
 }
 
+/** Of a run that goes on when the month is over. */
+const unfinished = { end: "RUNNING", attempts: [], until: null } as const;
+
 /** What a run is asked for: the first of the ticks that it stands for, how many they are, and the newest. */
 interface Request {
   readonly tick: number;
@@ -118,7 +121,7 @@ function live(
   runs: PlannedSchedule | PlannedTask,
   begun: number,
   moment: number,
-): Pick<Lived, "attempts" | "over" | "ended" | "end"> {
+): Omit<Lived, "moment" | "as" | "script"> {
   const { usual, spells = [], timeout = 0, retries = 0, retryDelay = 0 } = runs;
   const spell = spells.find(({ from, to }) => at(from) <= moment && moment < at(to));
   const attempts: Run["attempts"][number][] = [];
@@ -127,12 +130,12 @@ function live(
     const takes = attempt === "hangs" ? timeout : "well" in attempt ? attempt.well : attempt.badly;
     if (takes === 0 || (timeout > 0 && takes > timeout)) throw new Error(`${runs.name} would not end as planned`);
     const over = begins + takes * minute;
-    const ended = whenNoticed(month, over);
+    const times = { over, ended: whenNoticed(month, over), until: iso(over) };
     attempts.push(attempt === "hangs" ? "timed out" : "well" in attempt ? "succeeded" : "failed");
-    if (attempts.at(-1) === "succeeded") return { attempts, over, ended, end: "COMPLETED" };
-    if (attempts.length > retries) return { attempts, over, ended, end: "FAILED" };
+    if (attempts.at(-1) === "succeeded") return { attempts, ...times, end: "COMPLETED" };
+    if (attempts.length > retries) return { attempts, ...times, end: "FAILED" };
     // "before each further one twice as long"
-    begins = whenActed(month, ended + retryDelay * 2 ** (attempts.length - 1) * minute);
+    begins = whenActed(month, times.ended + retryDelay * 2 ** (attempts.length - 1) * minute);
   }
 }
 
@@ -314,7 +317,16 @@ class ScheduleModel {
     this.#failing = false;
     const { owner, isGone } = ownerAt(this.#month, this.#schedule, when);
     const run: Lived = isGone
-      ? { moment: iso(moment), as: null, script: null, attempts: [], end: "FAILED", over: when, ended: when }
+      ? {
+          moment: iso(moment),
+          as: null,
+          script: null,
+          attempts: [],
+          end: "FAILED",
+          until: null,
+          over: when,
+          ended: when,
+        }
       : {
           moment: iso(moment),
           as: owner,
@@ -323,7 +335,7 @@ class ScheduleModel {
         };
     this.#runs.push(run);
     const { over: _, ended, ...shown } = run;
-    const kept = ended < this.#until ? shown : { ...shown, end: "RUNNING" as const, attempts: [] };
+    const kept = ended < this.#until ? shown : { ...shown, ...unfinished };
     const outcome = isGone ? "failed" : "fired";
     this.#entries.push({ tick: iso(tick), ticks, outcome, why: isGone ? "its owner is gone" : null, run: kept });
   }
@@ -380,9 +392,7 @@ function simulateTask(month: Month, task: PlannedTask): { record: TaskRecord; ev
   const ends = new Ends("job", task.name);
   ends.tell(runs, until);
   const { isGone } = ownerAt(month, task, until);
-  const shown = runs.map(({ over: _, ended, ...run }) =>
-    ended < until ? run : { ...run, end: "RUNNING" as const, attempts: [] },
-  );
+  const shown = runs.map(({ over: _, ended, ...run }) => (ended < until ? run : { ...run, ...unfinished }));
   const versions = runs.filter(({ end }) => end === "COMPLETED").map(({ ended }) => ended);
   return { record: { runs: shown, skipped, why: isGone ? "its owner is gone" : null }, events: ends.events, versions };
 }

@@ -69,7 +69,10 @@ export class MonthServer {
     this.#chance = chance;
     const { dataDir, clock, engine } = ground;
     const hints = new Set<string>();
-    engine.onChange = (key) => hints.add(key);
+    engine.onChange = (key) => {
+      hints.add(key);
+      this.#writes.others++;
+    };
     const shared = {
       ...ground,
       store: this.#mortal(ground.store, "others"),

@@ -8,6 +8,8 @@ export interface Run {
   readonly script: string | null;
   readonly attempts: readonly ("failed" | "timed out" | "succeeded")[];
   readonly end: "COMPLETED" | "FAILED" | "RUNNING";
+  /** The minute in which its last attempt ended. */
+  readonly until: string | null;
 }
 
 /** What became of a tick, or of several that one firing stands for. */
@@ -78,5 +80,5 @@ export function differences(seen: MonthRecord, expected: MonthRecord) {
   return { extra: without(did, should), missing: without(should, did) };
 }
 
-const runText = ({ moment, as, script, attempts, end }: Run) =>
-  `a run for ${moment} of ${script} as ${as}: ${[...attempts, end].join(", ")}`;
+const runText = ({ moment, as, script, attempts, end, until }: Run) =>
+  `a run for ${moment} of ${script} as ${as}: ${[...attempts, end, until].join(", ")}`;

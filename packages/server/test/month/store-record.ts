@@ -108,7 +108,16 @@ export class StoreRecord {
     const jobs = await db
       .selectFrom("jobs")
       .innerJoin("users", "users.id", "jobs.user_id")
-      .select(["jobs.id", "pipeline_id", "parent_job_id", "status", "spec", "username", "error_message"])
+      .select([
+        "jobs.id",
+        "pipeline_id",
+        "parent_job_id",
+        "status",
+        "spec",
+        "username",
+        "error_message",
+        "jobs.finished_at",
+      ])
       .orderBy("jobs.id")
       .execute();
     const failed = await db.selectFrom("ended_attempts").selectAll().orderBy("attempt").execute();
@@ -132,6 +141,7 @@ export class StoreRecord {
         as: begun ? job.username : null,
         script: begun?.script ?? null,
         attempts: last.length > 0 ? [...before, ...last] : [],
+        until: last.length > 0 && job.finished_at ? toMinute(job.finished_at) : null,
         end: job.status === "COMPLETE" ? "COMPLETED" : job.status === "FAILED" ? "FAILED" : "RUNNING",
       };
     };
@@ -146,6 +156,7 @@ export class StoreRecord {
         as: null,
         script: null,
         attempts: [],
+        until: null,
         end: "FAILED" as const,
       };
       if (!job) return [id, none] as const;
