@@ -39,6 +39,11 @@ export class Signals {
    * one who takes part in the commit does.
    */
   enqueuing = 0;
+  /**
+   * Whether ends that came while no server ran are written down: until then a run that is over looks as if it went on.
+   * False from when somebody observes jobs until it has looked at all of them once.
+   */
+  endsSeen = true;
   /** An attempt changed, or a cancellation is wanted. */
   readonly observe = new Signal();
   /** A job waits for a retry. */

@@ -16,8 +16,12 @@ export interface SchedulesContext
 /** A store may fail for a moment: what is no refusal is tried so often before it counts as failed. */
 const mostTries = 5;
 
+/** Milliseconds that ends are waited for which came while no server ran: less than a tick is on time for. */
+const endPatience = 30_000;
+
 export function fireSchedules(context: SchedulesContext): Loop {
   const { store, signals, clock } = context;
+  const started = clock.monotonic();
   const fire = firing(context);
   const advice = new ClockAdvice(context);
   const turns = new TeamsInTurn<DueSchedule>({
@@ -31,6 +35,8 @@ export function fireSchedules(context: SchedulesContext): Loop {
     signal: signals.schedules,
     interval: 500,
     async runOnce() {
+      // Otherwise a run that ended in an outage would be in the way of the ticks that were missed in it.
+      if (!signals.endsSeen && clock.monotonic() - started < endPatience) return;
       // Ticks that pass meanwhile count as missed when there is room again.
       if (await context.disk.isLow()) return;
       if (!(await advice.mayAct((now) => mendSchedules(context, now)))) return;

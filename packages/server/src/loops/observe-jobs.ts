@@ -41,6 +41,7 @@ export function observeJobs(given: ObserveContext): Loop {
   const grace = new Grace(given.clock, given.cancelGrace);
   const context: Observing = { ...given, closed: new ClosedAttempts(given), grace };
   const begun = iso(context.clock.now());
+  context.signals.endsSeen = false;
   let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
     name: "observe-jobs",
@@ -67,8 +68,17 @@ export function observeJobs(given: ObserveContext): Loop {
         if (end) ended.push(end);
       }
       if (ended.length > 0) await finish(context, ended);
+      if (full && !context.signals.endsSeen) tellEndsSeen(context);
     },
   };
+}
+
+/** The datasets of ends that were found are read back first: only then are they written down. */
+function tellEndsSeen({ signals, collecting }: Observing): void {
+  void Promise.all(collecting.values()).then(() => {
+    signals.endsSeen = true;
+    signals.schedules.wake();
+  });
 }
 
 /** What has become of an attempt. One that cannot be looked at holds up no other. */

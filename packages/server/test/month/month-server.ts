@@ -1,0 +1,179 @@
+/** A server on the store of the month, without HTTP and with a played engine: its loops are run by hand, until it dies. */
+import { pino } from "pino";
+import { Disk } from "../../src/disk.ts";
+import type { Clock } from "../../src/domain/clock.ts";
+import {
+  continueJobIds,
+  failForeignAttempts,
+  prepareLocalCluster,
+  prepareStore,
+} from "../../src/domain/first-start.ts";
+import type { KeyRing } from "../../src/domain/key-ring.ts";
+import { Signals } from "../../src/domain/signals.ts";
+import { beginRetries } from "../../src/loops/begin-retries.ts";
+import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
+import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
+import { fireSchedules } from "../../src/loops/fire-schedules.ts";
+import { fireTasks } from "../../src/loops/fire-tasks.ts";
+import { fireTriggers } from "../../src/loops/fire-triggers.ts";
+import type { Loop } from "../../src/loops/loop.ts";
+import type { StoreMeasures } from "../../src/loops/measure-stores.ts";
+import { observeJobs } from "../../src/loops/observe-jobs.ts";
+import { tellOverdue } from "../../src/loops/tell-overdue.ts";
+import { watchJobs } from "../../src/loops/watch-jobs.ts";
+import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
+import { mailSender } from "../../src/senders/mail.ts";
+import { webhookSender } from "../../src/senders/webhook.ts";
+import type { Store } from "../../src/store/store.ts";
+import { noQuotas } from "../support/quotas.ts";
+import type { PlayedEngine } from "./played-engine.ts";
+
+export interface Ground {
+  readonly store: Store;
+  readonly dataDir: string;
+  readonly clock: Clock;
+  readonly keys: KeyRing;
+  readonly metrics: ServerMetrics;
+  readonly engine: PlayedEngine;
+  readonly smtpUrl: string;
+}
+
+/** When a server dies: asked before and after each of its commits, and where real ones are killed by other tests. */
+type Chance = () => boolean;
+
+const version = "0.0.0";
+const seconds = { webhookSeconds: 10, webhookRetry: 10, smtpSeconds: 10 } as const;
+
+export class MonthServer {
+  readonly #ground: Ground;
+  readonly #chance: Chance;
+  /** Those of a group run side by side, the groups one after another. */
+  readonly #loops: readonly (readonly Loop[])[];
+  readonly #deliveries: DeliverEvents;
+  readonly #collecting = new Map<string, Promise<void>>();
+  readonly #lastLooks = new Map<string, number>();
+  readonly #writes = { others: 0, deliveries: 0 };
+  isDead = false;
+
+  static async start(ground: Ground, diskFloor: number, chance: Chance): Promise<MonthServer> {
+    const { store, clock } = ground;
+    await prepareStore(store, clock.now());
+    await continueJobIds(store);
+    await failForeignAttempts(store, "month", clock.now());
+    await prepareLocalCluster(store, 100, "none");
+    return new MonthServer(ground, diskFloor, chance);
+  }
+
+  private constructor(ground: Ground, diskFloor: number, chance: Chance) {
+    this.#ground = ground;
+    this.#chance = chance;
+    const { dataDir, clock, engine } = ground;
+    const hints = new Set<string>();
+    engine.onChange = (key) => {
+      hints.add(key);
+      this.#writes.others++;
+    };
+    const shared = {
+      ...ground,
+      store: this.#mortal(ground.store, "others"),
+      signals: this.#signals(),
+      log: pino({ level: process.env["MONTH_LOG"] ?? "silent" }),
+      faults: { claimDelay: "", pass: () => this.#maybeDie() },
+      disk: new Disk(dataDir, diskFloor, clock),
+      quotas: noQuotas,
+      ...{ serverId: "month", bootId: "month", libraryVersion: "", cancelGrace: 10 },
+      filePath: () => "",
+      publicUrl: () => "https://millrace.example.com",
+      teamStores: engine.teamStores(),
+      measures: { measure: async () => {}, measureIfDue: async () => {} } as unknown as StoreMeasures,
+    };
+    const deliveries = deliverEvents({
+      ...shared,
+      store: this.#mortal(ground.store, "deliveries"),
+      ...seconds,
+      sendWebhook: webhookSender({ networks: ["127.0.0.0/8"], seconds: seconds.webhookSeconds, version }),
+      sendMail: mailSender({ smtpUrl: ground.smtpUrl, from: "millrace@example.com", seconds: seconds.smtpSeconds }),
+      stopping: new AbortController().signal,
+    });
+    // In this order most of what a moment brings is done in one turn.
+    this.#loops = [
+      [
+        ...[watchJobs(shared), observeJobs({ ...shared, hints, collecting: this.#collecting }), beginRetries(shared)],
+        ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared), tellOverdue(shared)],
+      ],
+      [dispatchJobs(shared)],
+      [deliveries],
+    ];
+    this.#deliveries = deliveries;
+  }
+
+  /** A loop that is woken looks again. */
+  #signals(): Signals {
+    const signals = new Signals();
+    signals.schedules.wake = () => void this.#writes.others++;
+    return signals;
+  }
+
+  #maybeDie(): void {
+    if (!this.#chance()) return;
+    this.isDead = true;
+    throw new Error("killed");
+  }
+
+  /** Of one who is dead nothing is written any more. */
+  #mortal(store: Store, of: "others" | "deliveries"): Store {
+    const write: Store["write"] = async (work) => {
+      if (this.isDead) throw new Error("killed");
+      this.#writes[of]++;
+      const result = await store.write(async (db) => {
+        const value = await work(db);
+        if (this.isDead) throw new Error("killed");
+        this.#maybeDie();
+        return value;
+      });
+      this.#maybeDie();
+      return result;
+    };
+    return { ...store, write };
+  }
+
+  /** Every loop again and again until nothing more is written, or it is dead. What is under way is waited for. */
+  work = () => this.#turn(this.#loops);
+
+  /** Deliveries alone. */
+  deliver = () => this.#turn([[this.#deliveries]]);
+
+  async #turn(groups: readonly (readonly Loop[])[]): Promise<void> {
+    const seen = new Map<Loop, number>();
+    const isStale = (loop: Loop) => seen.get(loop) !== this.#writesFor(loop);
+    while (groups.flat().some(isStale) && !this.isDead)
+      for (const group of groups) {
+        const stale = group.filter(isStale);
+        for (const loop of stale) seen.set(loop, this.#writesFor(loop));
+        await Promise.all(stale.filter((loop) => this.#isTime(loop)).map((loop) => this.#run(loop)));
+        await Promise.all(this.#collecting.values());
+        await this.#deliveries.settled();
+      }
+  }
+
+  async #run(loop: Loop): Promise<void> {
+    try {
+      await loop.runOnce();
+    } catch (error) {
+      if (!this.isDead) throw error;
+    }
+  }
+
+  /** How much was written that may give a loop something to do: deliveries give none to others. */
+  #writesFor(loop: Loop): number {
+    return this.#writes.others + (loop === this.#deliveries ? this.#writes.deliveries : 0);
+  }
+
+  /** A loop with a long pause is not hurried: what it sees at two looks it must see at two times. */
+  #isTime({ name, interval }: { readonly name: string; readonly interval: number }): boolean {
+    const now = this.#ground.clock.monotonic();
+    if (interval > 1000 && now - (this.#lastLooks.get(name) ?? Number.NEGATIVE_INFINITY) < interval) return false;
+    this.#lastLooks.set(name, now);
+    return true;
+  }
+}

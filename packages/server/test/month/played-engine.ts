@@ -1,0 +1,168 @@
+/**
+ * An engine that is played: real jobs would take a month. It begins what it is handed, and ends it when and how the plan
+ * says. It outlives servers, as processes do; attempts that it was never handed are PENDING, and can be withdrawn.
+ */
+import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
+import type { Engine, JobSpec, Observation } from "../../src/engines/engine.ts";
+import type { TeamStores } from "../../src/team-stores/team-stores.ts";
+import { type Attempt, at, type Month, minute } from "./plan.ts";
+
+/** An attempt that began. */
+export interface Begun {
+  readonly key: string;
+  readonly jobId: string;
+  /** Its name and its number, which is its text. */
+  readonly script: string;
+  /** Undefined: somebody ran it by hand. */
+  readonly moment: string | undefined;
+  readonly begun: number;
+  /** When it ends by itself; undefined: never. */
+  readonly ends: number | undefined;
+  readonly code: number;
+  /** How it ended, once it has. */
+  ended?: { readonly at: number; readonly code: number; readonly overLimit: string | null };
+}
+
+const steps = ["datasets", "query"].map((name) => ({ name, label: name, started_at: "", finished_at: null }));
+
+export class PlayedEngine implements Engine {
+  readonly capabilities = { isolation: "none" } as const;
+  /** Every attempt that ever began, in order. */
+  readonly all: Begun[] = [];
+  /** Told of ends: beginnings are noticed some time. */
+  onChange: (key: string) => void = () => {};
+  readonly #month: Month;
+  readonly #now: () => number;
+  readonly #runs = new Map<string, Begun>();
+  readonly #withdrawn = new Set<string>();
+  readonly #made = new Map<string, Buffer[]>();
+  #versions = 0;
+
+  constructor(month: Month, now: () => number) {
+    this.#month = month;
+    this.#now = now;
+  }
+
+  /** The time of the next end; attempts whose time has come end. */
+  next(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const run of this.#runs.values()) {
+      if (run.ended || run.ends === undefined) continue;
+      if (run.ends > this.#now()) next = Math.min(next, run.ends);
+      else this.#end(run, { at: run.ends, code: run.code, overLimit: null });
+    }
+    return next;
+  }
+
+  #end(run: Begun, ended: NonNullable<Begun["ended"]>): void {
+    run.ended ??= ended;
+    this.onChange(run.key);
+  }
+
+  async submit(spec: JobSpec): Promise<void> {
+    if (this.#withdrawn.has(spec.key) || this.#runs.has(spec.key)) return;
+    const moment = spec.params["scheduled_at"] as string | undefined;
+    const script = spec.query;
+    const before = this.all.filter(({ jobId }) => jobId === spec.jobId).length;
+    const attempt = this.#attempt(script, moment, before);
+    const begun = this.#now();
+    const takes = attempt === "hangs" ? undefined : "well" in attempt ? attempt.well : attempt.badly;
+    const run: Begun = {
+      ...{ key: spec.key, jobId: spec.jobId, script, moment, begun },
+      ends: takes === undefined ? undefined : begun + takes * minute,
+      code: attempt !== "hangs" && "well" in attempt ? 0 : 1,
+    };
+    this.#runs.set(spec.key, run);
+    this.all.push(run);
+  }
+
+  #attempt(script: string, moment: string | undefined, before: number): Attempt {
+    const [name] = script.split(" ");
+    const runs = [...this.#month.schedules, ...this.#month.tasks].find((one) => one.name === name);
+    if (moment === undefined || !runs) return { well: 1 };
+    const time = Date.parse(moment);
+    const spell = runs.spells?.find(({ from, to }) => at(from) <= time && time < at(to));
+    return spell?.attempts[before] ?? { well: runs.usual };
+  }
+
+  async observe(key: string): Promise<Observation> {
+    const run = this.#runs.get(key);
+    if (!run) return { state: "PENDING" };
+    if (!run.ended) return { state: "RUNNING", steps, querying: true };
+    const { at: finishedAt, code, overLimit } = run.ended;
+    const told = { metrics: null, python: null, overLimit };
+    return { state: "EXITED", steps, exit: { code, phase: "query", finishedAt }, ...told };
+  }
+
+  async withdraw(key: string): Promise<boolean> {
+    if (this.#runs.has(key)) return false;
+    this.#withdrawn.add(key);
+    return true;
+  }
+
+  async cancel(key: string): Promise<void> {
+    const run = this.#runs.get(key);
+    if (run) this.#end(run, { at: this.#now(), code: 143, overLimit: null });
+  }
+
+  async age(key: string): Promise<number | undefined> {
+    const run = this.#runs.get(key);
+    return run && !run.ended ? this.#now() - run.begun : undefined;
+  }
+
+  async end(key: string, why: string): Promise<void> {
+    const run = this.#runs.get(key);
+    if (run) this.#end(run, { at: this.#now(), code: 137, overLimit: why });
+  }
+
+  async openLog() {
+    const bytes = Buffer.from("played\n");
+    return {
+      size: async () => bytes.length,
+      read: async (offset: number, length: number) => bytes.subarray(offset, offset + length),
+      close: async () => {},
+    };
+  }
+
+  watch = async () => {};
+  usage = async () => [];
+  sweep = async () => [];
+  find = async () => [...this.#runs.keys()];
+  cleanup = async () => {};
+  close = async () => {};
+
+  /** The team's dataset store, played with it: a job that ended well has made a version of the dataset of its script. */
+  teamStores(): TeamStores {
+    const collect: TeamStores["collect"] = async (_team, { jobId }) => {
+      // Reading it takes longer than other loops take for a look.
+      await setTimeout(5);
+      return this.#collect(jobId);
+    };
+    return { collect, close: () => {} } as unknown as TeamStores;
+  }
+
+  #collect(jobId: string): Buffer[] {
+    const run = this.all.findLast((one) => one.jobId === jobId);
+    if (run?.ended?.code !== 0) return [];
+    // Whoever asks again gets the same answer.
+    const made = this.#made.get(jobId) ?? this.#version(run);
+    this.#made.set(jobId, made);
+    return made;
+  }
+
+  /** Numbers of versions only grow, whoever makes them. */
+  nextVersion = () => `1.0.${++this.#versions}`;
+
+  /** In lines: what the job did, and each version. */
+  #version({ jobId, script, ended }: Begun): Buffer[] {
+    const [name] = script.split(" ");
+    const uuid = randomUUID();
+    const created_at = new Date(ended?.at ?? 0).toISOString().replace("T", " ").replace("Z", "000");
+    const place = { namespace: "@lead", project: "default", name };
+    const version = { ...place, uuid, version: this.nextVersion(), job_id: jobId, created_at, needs: [] };
+    const dataset = { uuid: randomUUID(), description: null, attrs: "[]" };
+    const head = { jobs: [{ uuid, isCreator: true }], removed: [], metrics: null };
+    return [head, { ...version, dataset }].map((line) => Buffer.from(JSON.stringify(line)));
+  }
+}
