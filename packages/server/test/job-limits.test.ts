@@ -192,12 +192,12 @@ describe("limits of a job", () => {
   }
 
   it("a pipeline whose runs would have too much text together is refused, at the trigger and in its settings", async () => {
-    const variables = await madeByCopies("variables", ":", 17, { environment: "v".repeat(1_048_576) });
+    const variables = await madeByCopies("variables", ":", 9, { environment: "v".repeat(1_048_576) });
     assert.match(
       await refusal("/api/datachain/pipeline/trigger", { datasets: variables, review: true }),
-      /^datasets: the settings and variables of the 17 jobs .* have more than 16777216 characters together/,
+      /^datasets: the settings and variables of the 9 jobs .* have more than 8388608 characters together/,
     );
-    const small = await madeByCopies("small", ":", 70);
+    const small = await madeByCopies("small", ":", 40);
     const { pipeline } = await client.call(routes.triggerPipeline, { body: { datasets: small, review: true } });
     const { pipeline_id } = pipeline;
     const large = {
@@ -206,7 +206,7 @@ describe("limits of a job", () => {
     };
     assert.match(
       await refusal("/api/datachain/pipeline/settings", { pipeline_id, ...large }),
-      /^requirements and environment: expected at most 16777216 characters .* all 70 runs/,
+      /^requirements and environment: expected at most 8388608 characters .* all 40 runs/,
     );
   });
 

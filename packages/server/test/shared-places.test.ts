@@ -151,6 +151,18 @@ describe("what jobs leave in shared places", { skip }, () => {
   });
 });
 
+it("a sandbox works also where the data folder lies below /var/tmp, which a job takes for /tmp", {
+  skip,
+}, async (t) => {
+  const dataDir = await mkdtemp("/var/tmp/millrace-places-");
+  t.after(() => rm(dataDir, { recursive: true }));
+  await mkdir(join(dataDir, "jobs"));
+  const users = { first: 57_890, last: 57_896 };
+  const options = { dataDir, users, jobPaths: [], hidden: [], jobEnvironment: {}, limits: { memory: 0 } };
+  const { isolation } = await openIsolation({ ...options, wanted: "bwrap" }, await findPrograms({}));
+  isolation.close();
+});
+
 describe("a start at uid", { skip }, () => {
   // Others for each: this process lives on, and with it what it took.
   let ids = { first: 57_900, last: 57_906 };

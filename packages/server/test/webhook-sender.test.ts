@@ -1,5 +1,6 @@
 /** Where a webhook may go: by the address that is connected to, whatever its name said before. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { type AddressInfo, createServer, type Socket } from "node:net";
@@ -10,6 +11,17 @@ import { Receiver } from "../../../e2e/support/receiver.ts";
 import { makeCertificate, whyNoCertificates } from "../../storage/test/support/certificates.ts";
 import { addressCheck } from "../src/senders/public-addresses.ts";
 import { type WebhookRules, webhookSender } from "../src/senders/webhook.ts";
+
+/** Takes a request, sends hundreds of tickets, and never answers. */
+const ticketServer = `import socket, ssl, sys, time
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1], sys.argv[2])
+context.num_tickets = 300
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+connection, _ = listener.accept()
+context.wrap_socket(connection, server_side=True).recv(1000)
+time.sleep(3600)`;
 
 const skip = await whyNoCertificates();
 const never = new AbortController().signal;
@@ -160,6 +172,20 @@ describe("a webhook", () => {
         server.close();
       }
     });
+
+  it("ends when the receiver sends session tickets of TLS without an answer", { skip }, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "millrace-webhook-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const certificate = await makeCertificate(folder, "receiver");
+    // No server of Node's can be told how many to send.
+    const server = spawn("python3", ["-c", ticketServer, certificate.certFile, certificate.keyFile], { stdio: "pipe" });
+    t.after(() => server.kill("SIGKILL"));
+    const [port] = (await once(server.stdout, "data")) as [Buffer];
+    const send = webhookSender(rules({ networks: ["127.0.0.1"], seconds: 600 }));
+    const url = `https://127.0.0.1:${port.toString().trim()}/`;
+    const { ok, error } = await send({ ...delivery, url, verifyTls: false }, never);
+    assert.deepEqual([ok, error], [false, "The receiver sent more than 16 session tickets and has not answered yet."]);
+  });
 
   it("checks the certificate of its receiver unless it is told not to", { skip }, async () => {
     const folder = await mkdtemp(join(tmpdir(), "millrace-webhook-"));

@@ -36,6 +36,7 @@ import { requirePipeline } from "./schedules.ts";
 import type { Signals } from "./signals.ts";
 import { checkCron, firstTicks, readTime } from "./ticks.ts";
 import { checkTimezone } from "./time-zones.ts";
+import { othersFirst } from "./turns.ts";
 
 interface BackfillsContext {
   readonly store: Store;
@@ -168,8 +169,11 @@ export async function cancelTeamBackfill(
         `The backfill ${id} is ${row.status}; only one that is RUNNING can be canceled.`,
       );
     await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
-    for (const { pipeline_id: run, status } of await momentsOf(db, id))
-      if (run && status && isUnfinished(status)) await cancelRun(db, { actor, team }, run, id, now);
+    for (const { pipeline_id: run, status } of await momentsOf(db, id)) {
+      if (!run || !status || !isUnfinished(status)) continue;
+      await cancelRun(db, { actor, team }, run, id, now);
+      await othersFirst();
+    }
     await audit(db, actor, { action: "backfill.cancel", team, target: row.source_name, detail: `backfill ${id}` }, now);
     return backfillDocument(db, await requireBackfill(db, team, id));
   });

@@ -22,7 +22,7 @@ export interface DraftFrame {
 }
 
 /** What the drafts of one pipeline have of their own, in characters: all are written at once. Long texts are shared. */
-export const mostDraftText = 16 * 1024 * 1024;
+export const mostDraftText = 8 * 1024 * 1024;
 
 interface Drafts {
   /** By those of the originals. */

@@ -17,6 +17,7 @@ import { touchTeamStore } from "../store/team-stores.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected } from "./found-versions.ts";
 import { type NewVersion, noticeVersions } from "./schedule-triggers.ts";
+import { othersFirst } from "./turns.ts";
 
 type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
 
@@ -88,9 +89,6 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   }
   return { refused, recorded };
 }
-
-/** The write goes on, but a job may have made a thousand versions: whoever only reads need not wait for all of them. */
-const othersFirst = () => new Promise(setImmediate);
 
 /** Those that are known; what was left out is nobody's dependency. */
 async function needsOf({ needs }: FoundVersion, idOf: (uuid: string) => Promise<number | undefined>): Promise<Need[]> {

@@ -38,6 +38,8 @@ export type SendWebhook = (request: WebhookRequest, stop: AbortSignal) => Promis
 /** Bytes that a receiver may send, heads included, and how many characters of its answer are kept. */
 const answerBytes = 64 * 1024;
 const shownCharacters = 200;
+/** Session tickets of TLS: servers send a few. */
+const mostTickets = 16;
 
 export function webhookSender({ networks, seconds, version, resolve = resolveName }: WebhookRules): SendWebhook {
   const isAllowed = addressCheck(networks);
@@ -164,16 +166,22 @@ interface Sent {
 function countAnswer(asking: ClientRequest): Sent {
   const sent: Sent = { isTooLong: false };
   let bytes = 0;
-  asking.on("socket", (socket) =>
+  let tickets = 0;
+  const end = (what: string) => {
+    sent.isTooLong = true;
+    asking.destroy(new DeliveryProblem(`The receiver sent more than ${what} and has not answered yet.`));
+  };
+  asking.on("socket", (socket) => {
     socket.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= answerBytes) return;
-      sent.isTooLong = true;
-      asking.destroy(
-        new DeliveryProblem(`The receiver sent more than ${answerBytes / 1024} KiB and has not answered yet.`),
-      );
-    }),
-  );
+      if (bytes > answerBytes) end(`${answerBytes / 1024} KiB`);
+    });
+    // These are no data, and TLS does not limit them.
+    socket.on("session", () => {
+      tickets += 1;
+      if (tickets > mostTickets) end(`${mostTickets} session tickets`);
+    });
+  });
   return sent;
 }
 

@@ -236,7 +236,7 @@ const tmpfs = 0x01021994;
 
 /** Bytes of files in the memory of the sandbox that these processes are in: they belong to no process. */
 export function bytesInMemory(pids: readonly number[]): number {
-  const places = ["/dev/shm", "/tmp"];
+  const places = ["/dev/shm", "/tmp", "/var/tmp"];
   // Some of the processes are outside, and see those of the machine.
   const seen = new Set(places.map(deviceOf));
   let bytes = 0;

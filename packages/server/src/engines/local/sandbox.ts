@@ -71,6 +71,7 @@ export class Sandbox {
       ...["--ro-bind", passwd, "/etc/passwd", "--ro-bind", group, "/etc/group"],
       ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/dev/shm", memory)],
       ...temporary(join(path, tmp), mounted, memory),
+      ...laterTemporary(mounted, memory),
       ...parents(mounted),
       ...extra.flatMap((folder) => ["--ro-bind-try", folder, folder]),
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
@@ -96,6 +97,7 @@ export class Sandbox {
       ...["--die-with-parent", "--new-session"],
       ...this.#system,
       ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/tmp", memory)],
+      ...laterTemporary([...outside, dataDir], memory),
       ...parents([...outside, dataDir]),
       ...outside.flatMap((folder) => ["--ro-bind", folder, folder]),
       ...["--tmpfs", dataDir],
@@ -129,6 +131,12 @@ const isBelow = (path: string, folder: string) => path === folder || path.starts
 const temporary = (folder: string, mounted: readonly string[], memory: number) =>
   mounted.some((other) => isBelow(other, "/tmp")) ? inMemory("/tmp", memory) : ["--bind", folder, "/tmp"];
 
+/** /var/tmp is /tmp, unless something is to be mounted below it. */
+const laterTemporary = (mounted: readonly string[], memory: number) =>
+  mounted.some((other) => isBelow(other, "/var/tmp"))
+    ? inMemory("/var/tmp", memory)
+    : ["--symlink", "/tmp", "/var/tmp"];
+
 /** A file system in memory that everybody may write to, as /tmp. */
 const inMemory = (path: string, memory: number) => [
   ...(memory > 0 ? ["--size", String(memory)] : []),
@@ -141,7 +149,7 @@ const isSystem = (path: string) => systemRoots.some((folder) => isBelow(path, fo
 /** Folders that bubblewrap makes by itself are its maker's alone; a job must be able to pass them. */
 const parents = (paths: readonly string[]) =>
   foldersAbove(paths)
-    .filter((folder) => folder !== "/tmp" && !isSystem(folder))
+    .filter((folder) => !["/tmp", "/var/tmp"].includes(folder) && !isSystem(folder))
     .flatMap((folder) => ["--dir", folder]);
 
 /** Outer before inner. */
@@ -163,7 +171,7 @@ function systemFolders(): string[] {
   return [
     ...systemRoots.flatMap((path) => ["--ro-bind", path, path]),
     ...links,
-    ...["--dir", "/var", "--symlink", "/tmp", "/var/tmp", "--dir", "/run"],
+    ...["--dir", "/var", "--dir", "/run"],
     ...resolver(),
   ];
 }
