@@ -192,7 +192,8 @@ describe("loops", () => {
       await loop.runOnce();
       await loop.settled();
     }
-    assert.deepEqual(served, ["a", "small", "b", "c", "d", "e", "a"]);
+    assert.deepEqual(served.slice(0, 2).sort(), ["a", "small"], "side by side");
+    assert.deepEqual(served.slice(2), ["b", "c", "d", "e", "a"]);
   });
 
   it("write files of exports of other teams while the store of one is locked", async () => {
