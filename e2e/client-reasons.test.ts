@@ -34,7 +34,10 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
       const { message, stack, log } = await fail(script(settings, raise));
       assert.match(log, /rows\/s\].*[\s\S]*Traceback/, "a bar stands right before it");
       assert.equal(message, "ValueError: no luck with 7");
-      assert.match(stack, /^Traceback[\s\S]*job\.py", line 5, in work\n.*\n?[\s\S]*ValueError: no luck with 7/);
+      // The library may end a worker before it has printed its own traceback.
+      const own = log.includes(", in work\n") ? 'job\\.py", line 5, in work\n[\\s\\S]*' : "";
+      assert.match(stack, new RegExp(`^Traceback[\\s\\S]*${own}ValueError: no luck with 7`));
+      assert.ok(own !== "" || settings === parallel);
     }
   });
 
