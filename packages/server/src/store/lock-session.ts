@@ -23,6 +23,8 @@ export class LockSession {
   /** Why it ended: the first reason is the true one. */
   #failure: Error | undefined;
   #beat: NodeJS.Timeout | undefined;
+  /** Asks where the address leads just now. */
+  #scout: pg.Client | undefined;
 
   /** Rejects with `RivalServer` where another server has the lock. `fence` is a number of its own for every session. */
   static async open(url: string, timeout: number, owner: string, fence: string): Promise<LockSession> {
@@ -65,6 +67,7 @@ export class LockSession {
 
   async close(): Promise<void> {
     clearTimeout(this.#beat);
+    if (this.#scout) destroySocket(this.#scout);
     await endSession(this.#client);
   }
 
@@ -110,6 +113,7 @@ export class LockSession {
   async #requireSameServer(): Promise<void> {
     const client = new pg.Client({ ...sessionOptions(this.#url, this.#timeout), query_timeout: this.#timeout });
     client.on("error", () => {});
+    this.#scout = client;
     try {
       await client.connect();
       const { rows } = await client.query<{ free: boolean }>(
@@ -120,6 +124,7 @@ export class LockSession {
       // Whether the database lives, the session itself is asked.
       if (error instanceof MovedAddress) throw error;
     } finally {
+      this.#scout = undefined;
       await endSession(client);
     }
   }
