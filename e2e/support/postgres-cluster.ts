@@ -105,11 +105,11 @@ export class PostgresCluster {
 
   /** Every process of it stops where it is: connections stay open and nobody answers. */
   async pause(): Promise<void> {
-    for (const pid of await this.#processes()) process.kill(pid, "SIGSTOP");
+    for (const pid of await this.#processes()) signal(pid, "SIGSTOP");
   }
 
   async resume(): Promise<void> {
-    for (const pid of await this.#processes()) process.kill(pid, "SIGCONT");
+    for (const pid of await this.#processes()) signal(pid, "SIGCONT");
   }
 
   /**
@@ -200,5 +200,14 @@ async function freePort(): Promise<number> {
     const [event] = await Promise.race([once(probe, "listening").then(() => ["free"]), once(probe, "error")]);
     probe.close();
     if (event === "free") return port;
+  }
+}
+
+/** Sessions come and go: one that has just ended needs no signal. */
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
   }
 }
