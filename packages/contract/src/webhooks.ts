@@ -220,6 +220,7 @@ export const listDeliveries = defineRoute({
   }),
   response: Type.Array(Delivery),
   responseHeaders: nextCursor,
+  errors: ["not_found"],
 });
 
 export const redeliver = defineRoute({
