@@ -1,15 +1,12 @@
 /** Backfills: which moments, in which order, what becomes of failures, and that none is lost or doubled by a death. */
 import assert from "node:assert/strict";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type Backfill, type Client, type CreateBackfillInput, routes } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "../../../e2e/support/postgres.ts";
 import { day, iso } from "../src/domain/clock.ts";
-import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
-import { FiringGround } from "./support/firing-ground.ts";
+import { type FiringGround, type OpenGround, openGround } from "./support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { makeDataset } from "./support/lineage.ts";
 import { chances, mortal } from "./support/mortal-servers.ts";
@@ -258,23 +255,14 @@ describe("a backfill", () => {
 
 for (const kind of ["SQLite", "PostgreSQL"] as const)
   describe(`a backfill on ${kind}`, () => {
-    let postgres: TestPostgres | undefined;
-    let dataDir: string;
+    let opened: OpenGround | undefined;
     let store: Store;
     let ground: FiringGround;
     before(async () => {
-      dataDir = await mkdtemp(join(tmpdir(), "millrace-backfills-"));
-      if (kind === "PostgreSQL") postgres = await startPostgres();
-      store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
-      ground = new FiringGround(store, dataDir);
-      await ground.prepare();
+      opened = await openGround(kind);
+      ({ ground, store } = opened);
     });
-    after(async () => {
-      ground.metrics.close();
-      await store.close();
-      await postgres?.stop();
-      await rm(dataDir, { recursive: true });
-    });
+    after(() => opened?.close());
 
     it("begins every moment once, in order, also by two servers that die again and again around their commits", async () => {
       const team = await ground.team("mortal");

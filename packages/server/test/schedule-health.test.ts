@@ -1,17 +1,12 @@
 /** How a schedule fares, and what became of its ticks, on both stores and by a clock that the test sets. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type CreatePipelineScheduleInput, mostFirings, type PipelineSchedule } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "../../../e2e/support/postgres.ts";
 import { iso } from "../src/domain/clock.ts";
 import type { Team } from "../src/domain/principals.ts";
 import { healthOf } from "../src/domain/schedule-health.ts";
-import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
-import { FiringGround, turnsOf } from "./support/firing-ground.ts";
+import { type FiringGround, type OpenGround, openGround, turnsOf } from "./support/firing-ground.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -52,26 +47,17 @@ describe("the health of a schedule", () => {
 
 for (const kind of ["SQLite", "PostgreSQL"] as const)
   describe(`the firings of a schedule on ${kind}`, () => {
-    let postgres: TestPostgres | undefined;
-    let dataDir: string;
+    let opened: OpenGround | undefined;
     let store: Store;
     let ground: FiringGround;
     let team: Team;
     let pipeline: string;
     let counter = 0;
     before(async () => {
-      dataDir = await mkdtemp(join(tmpdir(), "millrace-health-"));
-      if (kind === "PostgreSQL") postgres = await startPostgres();
-      store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
-      ground = new FiringGround(store, dataDir);
-      await ground.prepare();
+      opened = await openGround(kind);
+      ({ ground, store } = opened);
     });
-    after(async () => {
-      ground.metrics.close();
-      await store.close();
-      await postgres?.stop();
-      await rm(dataDir, { recursive: true });
-    });
+    after(() => opened?.close());
 
     /** Each in a team of its own, with nothing else that fires, from a full hour on. */
     beforeEach(async () => {

@@ -1,17 +1,12 @@
 /** Tasks that are listed, changed and paused, and what fires next, on both stores and by a clock that the test sets. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { after, before, beforeEach, describe, it } from "node:test";
 import { type Job, routes, type Upcoming } from "@millrace/contract";
-import { startPostgres, type TestPostgres } from "../../../e2e/support/postgres.ts";
 import { iso } from "../src/domain/clock.ts";
 import type { Team } from "../src/domain/principals.ts";
 import { upcomingOf } from "../src/domain/upcoming.ts";
-import { openStore } from "../src/store/open-store.ts";
 import type { Store } from "../src/store/store.ts";
-import { FiringGround, turnsOf } from "./support/firing-ground.ts";
+import { type FiringGround, type OpenGround, openGround, turnsOf } from "./support/firing-ground.ts";
 import { type InProcessServer, startInProcess } from "./support/in-process.ts";
 import { refused } from "./support/people.ts";
 
@@ -21,25 +16,16 @@ const day = 24 * hour;
 
 for (const kind of ["SQLite", "PostgreSQL"] as const)
   describe(`tasks on ${kind}`, () => {
-    let postgres: TestPostgres | undefined;
-    let dataDir: string;
+    let opened: OpenGround | undefined;
     let store: Store;
     let ground: FiringGround;
     let team: Team;
     let counter = 0;
     before(async () => {
-      dataDir = await mkdtemp(join(tmpdir(), "millrace-tasks-"));
-      if (kind === "PostgreSQL") postgres = await startPostgres();
-      store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
-      ground = new FiringGround(store, dataDir);
-      await ground.prepare();
+      opened = await openGround(kind);
+      ({ ground, store } = opened);
     });
-    after(async () => {
-      ground.metrics.close();
-      await store.close();
-      await postgres?.stop();
-      await rm(dataDir, { recursive: true });
-    });
+    after(() => opened?.close());
 
     /** Each in a team of its own, from midnight on. */
     beforeEach(async () => {

@@ -1,4 +1,7 @@
 /** Teams with tasks and schedules in a store, and the loops that fire them, by a clock that the test sets. */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type {
   Backfill,
   CreateBackfillInput,
@@ -13,6 +16,7 @@ import type {
   UpdateTaskInput,
 } from "@millrace/contract";
 import { pino } from "pino";
+import { startPostgres } from "../../../../e2e/support/postgres.ts";
 import { Disk } from "../../src/disk.ts";
 import { operator } from "../../src/domain/audit.ts";
 import { createTeamBackfill, readTeamBackfill } from "../../src/domain/backfills.ts";
@@ -40,6 +44,7 @@ import { runBackfills } from "../../src/loops/run-backfills.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { moveJob } from "../../src/store/jobs.ts";
 import { insertMembership } from "../../src/store/memberships.ts";
+import { openStore } from "../../src/store/open-store.ts";
 import { dequeue } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { setDatasetBytes } from "../../src/store/team-usage.ts";
@@ -49,6 +54,28 @@ import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";
 
 type Quotas = Partial<TeamQuotas>;
+
+export interface OpenGround {
+  readonly ground: FiringGround;
+  readonly store: Store;
+  close(): Promise<void>;
+}
+
+/** A ground on a store of its own, of either kind. */
+export async function openGround(kind: "SQLite" | "PostgreSQL"): Promise<OpenGround> {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-ground-"));
+  const postgres = kind === "PostgreSQL" ? await startPostgres() : undefined;
+  const store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
+  const ground = new FiringGround(store, dataDir);
+  await ground.prepare();
+  const close = async () => {
+    ground.metrics.close();
+    await store.close();
+    await postgres?.stop();
+    await rm(dataDir, { recursive: true });
+  };
+  return { ground, store, close };
+}
 
 export class FiringGround {
   now = Date.UTC(2030, 0, 1);
