@@ -33,44 +33,20 @@ const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
   sql<boolean>`not exists (select 1 from outbox as full_outbox where full_outbox.team_id = ${teamId}
     limit 1 offset ${sql.lit(outboxRoom - 1)})`;
 
-/** Jobs that have just got the state that they have. */
-export async function noteJobs(db: Db, moved: readonly Heard[]): Promise<void> {
+/** Puts jobs, or pipelines, that have just got the state that they have into the outbox. */
+const noteMoved = (kind: "job" | "pipeline") => async (db: Db, moved: readonly Heard[]) => {
   const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
   if (ids.length === 0) return;
-  await db
-    .insertInto("outbox")
-    .columns(["team_id", "kind", "subject", "name", "status", "message", "at", "created_at"])
-    .expression(
-      db
-        .selectFrom("jobs")
-        .select(["team_id", sql<"job">`'job'`.as("kind"), "id", "name", "status"])
-        .select([sql<string | null>`substr(error_message, 1, ${sql.lit(messageLength)})`.as("message")])
-        .select(["finished_at", "created_at"])
-        .where("id", "in", ids)
-        .where(hasRoom(sql.ref("jobs.team_id")))
-        .orderBy("id"),
-    )
-    .execute();
-}
+  const table = `${kind}s`;
+  await sql`insert into outbox (team_id, kind, subject, name, status, message, at, created_at)
+    select team_id, ${sql.lit(kind)}, id, name, status, substr(error_message, 1, ${sql.lit(messageLength)}),
+      finished_at, created_at
+    from ${sql.table(table)} where id in (${sql.join(ids)}) and ${hasRoom(sql.ref(`${table}.team_id`))}
+    order by id`.execute(db);
+};
 
-/** The same of pipelines. */
-export async function notePipelines(db: Db, moved: readonly Heard[]): Promise<void> {
-  const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
-  if (ids.length === 0) return;
-  await db
-    .insertInto("outbox")
-    .columns(["team_id", "kind", "subject", "name", "status", "message", "at", "created_at"])
-    .expression(
-      db
-        .selectFrom("pipelines")
-        .select(["team_id", sql<"pipeline">`'pipeline'`.as("kind"), "id", "name", "status"])
-        .select([sql<string | null>`substr(error_message, 1, ${sql.lit(messageLength)})`.as("message")])
-        .select(["finished_at", "created_at"])
-        .where("id", "in", ids)
-        .where(hasRoom(sql.ref("pipelines.team_id"))),
-    )
-    .execute();
-}
+export const noteJobs = noteMoved("job");
+export const notePipelines = noteMoved("pipeline");
 
 const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
   db
