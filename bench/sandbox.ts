@@ -31,6 +31,7 @@ export async function openSandbox(): Promise<Sandbox> {
     users: config.jobUsers,
     hidden: [],
     limits: { memory: config.jobMemory },
+    countsMemory: true,
   };
   const { isolation } = await openIsolation(options, await findPrograms(config.jobEnvironment));
   const interpreters = new Interpreters(config.jobEnvironment["PATH"] ?? "", isolation.asJob);

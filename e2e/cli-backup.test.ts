@@ -1,5 +1,6 @@
 /** `millrace backup` and `millrace restore`: under load, from one store into the other, cut short, and tampered with. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import { access, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -289,6 +290,16 @@ describe("millrace backup and restore", () => {
       );
       await rm(join(copy, "store.ndjson.gz"));
       assert.match((await refused(copy, "from-damaged")).said, /store\.ndjson\.gz in the backup is missing/);
+    });
+
+    test("verify removes what one that was killed left behind, and leaves what a running one has", async () => {
+      const workDir = join(root, "work");
+      const { pid: dead } = spawnSync("true");
+      const running = `millrace-verify-${process.pid}-x`;
+      for (const name of [`millrace-verify-${dead}-x`, running, "other"])
+        await mkdir(join(workDir, name, "dataset-stores"), { recursive: true });
+      await cli.print("backup", "verify", backup, "--work-dir", workDir);
+      assert.deepEqual((await readdir(workDir)).sort(), [running, "other"]);
     });
 
     test("of a newer program it is refused", async () => {

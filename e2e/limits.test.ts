@@ -75,6 +75,29 @@ import time; time.sleep(20)`;
       for (const { memory_bytes } of samples) assert.ok(memory_bytes < 100 << 20, `${memory_bytes} bytes`);
     });
 
+    it("memory that belongs to no process is counted, or cannot be had", async () => {
+      const script = `import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+def file():
+    made = os.memfd_create("x")
+    for _ in range(300): os.write(made, bytes(1 << 20))
+def segments():
+    for _ in range(30):
+        made = libc.shmget(0, 10 << 20, 0o1600)
+        if made < 0: raise OSError(ctypes.get_errno(), "shmget")
+        libc.shmat.restype = ctypes.c_void_p
+        at = libc.shmat(made, None, 0)
+        ctypes.memset(at, 1, 10 << 20)
+        libc.shmdt(ctypes.c_void_p(at))
+for take in (file, segments):
+    try: take(); time.sleep(5); print("took it")
+    except OSError as error: print("refused", error.errno)`;
+      const { job, log } = await runJob(client, python(script));
+      assert.doesNotMatch(log, /took it/);
+      if (job.status === "FAILED") assert.match(job.error_message ?? "", /limit of 64 MiB of memory/);
+      else assert.equal(log.match(/^refused 38$/gm)?.length, 2, log);
+    });
+
     it("what a job used can be read, during the run and after it", async () => {
       const { id } = await createJob(client, python("while True: pass"));
       const read = () => client.call(routes.getJobUsage, { params: { job_id: id }, query: {} });

@@ -119,6 +119,7 @@ async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel;
       users: config.jobUsers,
       hidden: [],
       limits: { memory: config.jobMemory },
+      countsMemory: true,
     };
     await mkdir(join(dataDir, "jobs"));
     const { isolation, missing } = await openIsolation(options, await findPrograms(config.jobEnvironment));

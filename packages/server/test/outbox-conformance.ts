@@ -242,6 +242,35 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.ok((await deliveries()).every(({ status }) => status === "delivered"));
   });
 
+  it("sends to webhooks while a mail server does not answer, also those of the same team", async () => {
+    const { store, team, loopOn, answering, deliveries } = await ground([], ["CREATED"]);
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    answering(() => released.then(() => ({ ok: true, status: null, error: null })));
+    const wishes = { events: "[]", job_statuses: '["CREATED"]', wanted: wantedWords([], ["CREATED"]) };
+    const receivers = await store.write(async (db) => {
+      const insert = (kind: "mail" | "webhook", address: string) =>
+        insertReceiver(db, { ...newReceiver(team, kind, address, start), ...wishes });
+      for (let count = 0; count < 5; count++) await insert("mail", `${team.name}@example.com`);
+      return insert("webhook", "https://example.com");
+    });
+    await store.write((db) =>
+      insertJobs(
+        db,
+        [...Array(10)].map(() => jobRow(team, "CREATED")),
+      ),
+    );
+    const loop = loopOn(store);
+    for (let round = 0; round < 5; round++) await loop.runOnce();
+    const tried = (await deliveries()).filter(({ attempts }) => attempts > 0);
+    assert.equal(tried.filter(({ receiver_id }) => receiver_id !== receivers).length, 12, "mail has its own room");
+    assert.ok(tried.some(({ receiver_id }) => receiver_id === receivers));
+    release();
+    await loop.settled();
+  });
+
   it("goes on with others while a receiver does not answer", async () => {
     const slow = await ground([], ["CREATED"]);
     const quick = await ground([], ["CREATED"]);

@@ -321,7 +321,8 @@ export function pipelineConformance(storeOf: () => Store): void {
       ],
     );
     const fire = async () =>
-      store.write(async (db) => runTemplate(db, keys, (await getPipeline(db, template)) as PipelineRow, now));
+      (await store.write(async (db) => runTemplate(db, keys, (await getPipeline(db, template)) as PipelineRow, now)))
+        .pipelineId;
     const [first, second] = [await fire(), await fire()];
     const fired = await shown(first);
     assert.deepEqual(
@@ -338,7 +339,7 @@ export function pipelineConformance(storeOf: () => Store): void {
   it("fails what a template fires where its jobs can no longer be repeated, and says why", async () => {
     const store = storeOf();
     const { row } = await build({ a: [], b: ["a"] }, "PAUSED");
-    const fire = () => store.write((db) => runTemplate(db, keys, row, now));
+    const fire = async () => (await store.write((db) => runTemplate(db, keys, row, now))).pipelineId;
     await store.write((db) => updateUser(db, 1, { disabled_at: iso(now) }));
     const failed = await shown(await fire());
     await store.write((db) => updateUser(db, 1, { disabled_at: null }));

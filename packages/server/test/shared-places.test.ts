@@ -158,7 +158,15 @@ it("a sandbox works also where the data folder lies below /var/tmp, which a job 
   t.after(() => rm(dataDir, { recursive: true }));
   await mkdir(join(dataDir, "jobs"));
   const users = { first: 57_890, last: 57_896 };
-  const options = { dataDir, users, jobPaths: [], hidden: [], jobEnvironment: {}, limits: { memory: 0 } };
+  const options = {
+    dataDir,
+    users,
+    jobPaths: [],
+    hidden: [],
+    jobEnvironment: {},
+    limits: { memory: 0 },
+    countsMemory: true,
+  };
   const { isolation } = await openIsolation({ ...options, wanted: "bwrap" }, await findPrograms({}));
   isolation.close();
 });
@@ -176,6 +184,7 @@ describe("a start at uid", { skip }, () => {
     hidden: [],
     jobEnvironment: {},
     limits: { memory: 0 },
+    countsMemory: true,
   });
 
   it("where something cannot be removed does without those ids, and says so", async () => {

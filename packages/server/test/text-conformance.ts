@@ -5,6 +5,8 @@ import { ApiError, type Job, type JobInput, type Pipeline } from "@millrace/cont
 import { sql } from "kysely";
 import { pino } from "pino";
 import { operator } from "../src/domain/audit.ts";
+import { advanceBackfill } from "../src/domain/backfill-progress.ts";
+import { createTeamBackfill } from "../src/domain/backfills.ts";
 import { day, iso } from "../src/domain/clock.ts";
 import { newJobId } from "../src/domain/job-ids.ts";
 import { cancelJob, createJob, fireTask, getTeamJob } from "../src/domain/jobs.ts";
@@ -12,6 +14,7 @@ import { cancelPipeline, rerunPipeline, triggerPipeline } from "../src/domain/pi
 import type { Principal, Team } from "../src/domain/principals.ts";
 import { readUsage } from "../src/domain/quotas.ts";
 import { Signals } from "../src/domain/signals.ts";
+import { fireTaskTick } from "../src/domain/task-firings.ts";
 import { updateSettings } from "../src/domain/update-pipeline-settings.ts";
 import { removeOldTexts } from "../src/loops/retention.ts";
 import { textBytesOf } from "../src/store/dataset-versions.ts";
@@ -84,8 +87,16 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
           .where("team_id", "=", id)
           .execute();
         const ofVersions = versions.reduce((sum, version) => sum + textBytesOf(version), 0);
+        const variables = sql<number>`coalesce(sum(length(environment)), 0)`.as("bytes");
+        const [ofJobs] = await storeOf()
+          .db.selectFrom("jobs")
+          .select(variables)
+          .where("team_id", "=", id)
+          .where(sql<boolean>`length(environment) > 8192`)
+          .execute();
         const { texts } = await readUsage(storeOf().db, id, quotas);
-        assert.equal(texts.bytes, Number(rows[0]?.bytes) + ofVersions, "what the quota counts is what is there");
+        const counted = Number(rows[0]?.bytes) + Number(ofJobs?.bytes);
+        assert.equal(texts.bytes, counted + ofVersions, "what the quota counts is what is there");
         return texts.bytes - ofVersions;
       },
     };
@@ -311,6 +322,94 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await rerun("something else");
     // A job without its script is never repeated: not with the beginning of it either.
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
-    await assert.rejects(trigger(["late"]), isRefused("invalid", /the script of the job .* was removed for its age/));
+    await assert.rejects(trigger(["late"]), isRefused("invalid", /the script of the job .* was removed for age/));
+  });
+
+  /** Variables that take over 100 KiB in the store, encrypted. */
+  const environment = `LONG=${"v".repeat(100 * KiB)}`;
+
+  it("counts long variables for each job that has them: of runs, reruns, children of a task; short ones count nothing", async () => {
+    const { create, make, trigger, bytes, call } = await inTeam("variables");
+    await create({ environment: "SHORT=1" });
+    assert.equal(await bytes(), 0);
+    const task = await create({ environment, cron_expression: "0 * * * *" });
+    const one = await bytes();
+    assert.ok(one > 100 * KiB && one < 150 * KiB, String(one));
+    // Of a run they end with a line break.
+    const copies = async () => Math.round((await bytes()) / one);
+    const moment = { scheduled_at: iso(now), scheduled_timezone: "UTC" };
+    await storeOf().write(async (db) => fireTask(db, keys, (await getShortJob(db, task.id)) as ShortJob, moment, now));
+    assert.equal(await copies(), 2);
+
+    for (const name of ["a", "b"]) await make(name, {});
+    const pipeline = await trigger(["a", "b"]);
+    const selector = { pipeline_id: pipeline.pipeline_id };
+    const set = (value: string, texts = 0) =>
+      updateSettings(contextOf(storeOf(), texts), call, { ...selector, environment: value }, now);
+    await set(environment);
+    assert.equal(await copies(), 4, "each run has them");
+    await set(environment);
+    assert.equal(await copies(), 4, "once");
+    await set("SHORT=1");
+    assert.equal(await copies(), 2);
+    const why = isRefused("wrong_state", /variables of jobs, .* this would add 266.\d KiB, and its quota is 300 KiB/);
+    await assert.rejects(set(environment, 300 * KiB), why);
+    assert.equal(await copies(), 2, "nothing of what was refused stays");
+
+    await set(environment);
+    await cancelPipeline(contextOf(), call, pipeline, now);
+    await rerunPipeline(contextOf(), call, pipeline, now);
+    assert.equal(await copies(), 6, "the canceled runs have theirs still");
+    await cancelPipeline(contextOf(), call, pipeline, now);
+    await assert.rejects(
+      rerunPipeline(contextOf(storeOf(), 7 * one), call, pipeline, now),
+      isRefused("wrong_state", /max_text_bytes/),
+    );
+  });
+
+  it("a task, a schedule and a backfill begin nothing while the variables would lead beyond the quota, and say why", async () => {
+    const { create, make, trigger, bytes, call } = await inTeam("unattended");
+    const task = await create({ environment, start_after: iso(now + 1000) });
+    const one = await bytes();
+    const context = { keys, quotas: { ...quotas, texts: 1.5 * one } };
+    const later = now + 2000;
+    const fire = (texts: number) =>
+      storeOf().write((db) =>
+        fireTaskTick(db, { keys, quotas: { ...quotas, texts } }, { job_id: task.id, next_run: iso(now + 1000) }, later),
+      );
+    const refused = await fire(1.5 * one);
+    assert.ok(refused?.outcome === "refused" && refused.why.includes("max_text_bytes"), JSON.stringify(refused));
+
+    await make("made", { environment });
+    const { name } = await trigger(["made"]);
+    const span = { from: iso(now - 2 * day), to: iso(now - day), every: "day" };
+    const input = { pipeline_name: name, ...span, timezone: "UTC" };
+    const { id } = await createTeamBackfill(contextOf(), call, input as never, now);
+    const before = await bytes();
+    await assert.rejects(
+      storeOf().write((db) => advanceBackfill(db, context, id, later)),
+      isRefused("wrong_state", /max_text_bytes/),
+    );
+    assert.equal(await bytes(), before);
+    assert.equal(await storeOf().write((db) => advanceBackfill(db, { keys, quotas }, id, later)), true);
+    assert.equal(await bytes(), before + one);
+  });
+
+  it("gives back long variables of jobs that ended long ago, and says so", async () => {
+    const { create, make, bytes, team, trigger } = await inTeam("old variables");
+    const alone = await create({ environment });
+    const both = await create({ environment, query: script("both") });
+    const maker = await make("made", { environment });
+    const one = ((await bytes()) - bytesOf(script("both"))) / 3;
+    for (const { id } of [alone, both, maker]) await endOf(id, now - 100 * day);
+    await sweep(now);
+    assert.equal(await bytes(), one, "the maker of a version keeps its own");
+    const shown = await getTeamJob(contextOf(), team, both.id);
+    assert.deepEqual([shown.cut, shown.environment], [["query", "environment"], {}]);
+    const rerun = (given: string) => create({ environment: given, rerun_from_job_id: alone.id });
+    await assert.rejects(rerun(""), isRefused("wrong_state", /^environment: the variables of the job .* were removed/));
+    await rerun("OTHER=1");
+    await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
+    await assert.rejects(trigger(["late"]), isRefused("invalid", /the variables of the job .* were removed for age/));
   });
 }

@@ -36,6 +36,7 @@ interface Step {
 const paused = "01941f29-7c00-7000-8000-000000000004";
 const retried = "01941f29-7c00-7000-8000-000000000005";
 const running = "01941f29-7c00-7000-8000-000000000006";
+const long = "01941f29-7c00-7000-8000-000000000007";
 const service = 3;
 const made = { team_id: 1, user_id: 1, created_at: time, updated_at: time };
 
@@ -171,6 +172,20 @@ const steps: readonly Step[] = [
       await db.updateTable("schedules").set({ skips: 9, skips_in_row: 3, skip_reason: "busy" }).execute();
     },
     added: { schedules: ({ skips }) => ({ skip_told_on: null, skips_told: skips }) },
+  },
+  {
+    version: 18,
+    title: "variables that no quota counted: where they are long they count from now on",
+    before: async (db) => {
+      await db.updateTable("schedules").set({ skip_told_on: "2030-01-01", skips_told: 2 }).execute();
+      const insert = inserter(db);
+      await insert("jobs", job(long, "COMPLETE", "echo long", { finished_at: time, environment: "e".repeat(9000) }));
+      await db.updateTable("jobs").set({ texts_settled_at: time }).where("id", "=", long).execute();
+    },
+    added: {
+      jobs: ({ id, texts_settled_at }) => ({ texts_settled_at: id === long ? null : texts_settled_at }),
+      team_usage: ({ team_id, texts }) => ({ texts: (texts as number) + (team_id === 1 ? 9000 : 0) }),
+    },
   },
 ];
 

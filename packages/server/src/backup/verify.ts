@@ -1,5 +1,5 @@
 /** Reads a backup back, all of it, and leaves nothing behind: what a restore would find. */
-import { mkdtemp, rm } from "node:fs/promises";
+import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { BackupStores } from "../team-stores/backup-stores.ts";
 import { checkDigests, entriesOf } from "./check-digests.ts";
@@ -26,7 +26,8 @@ export interface Verified {
 export async function verifyBackup(folder: string, options: VerifyOptions): Promise<Verified> {
   const manifest = await readManifest(folder);
   await checkDigests(folder, manifest, options.onProgress);
-  const dataDir = await mkdtemp(join(options.workDir, "millrace-verify-"));
+  await removeLeft(options.workDir);
+  const dataDir = await mkdtemp(join(options.workDir, `${prefix}${process.pid}-`));
   try {
     const looks = { onProgress: options.onProgress, moment: manifest.startedAt, removes: true };
     const { stores, running } = await placeStores(folder, await options.openStores(dataDir), looks);
@@ -35,6 +36,30 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
     return { manifest, stores, problems: stores.flatMap((store) => problemsOf(manifest, store)) };
   } finally {
     await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Work folders are named after the process that made them. */
+const prefix = "millrace-verify-";
+
+/** What a verify that was killed left behind, maybe as large as the backup. */
+async function removeLeft(workDir: string): Promise<void> {
+  for (const name of await readdir(workDir)) {
+    const maker = name.startsWith(prefix) && Number(name.slice(prefix.length).split("-")[0]);
+    if (!maker || isAlive(maker)) continue;
+    const found = await lstat(join(workDir, name));
+    // In a folder that everybody may write to the name says nothing.
+    if (found.isDirectory() && found.uid === process.getuid?.())
+      await rm(join(workDir, name), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // Somebody else's.
+    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

@@ -16,7 +16,13 @@ import { teamNameOf } from "../store/teams.ts";
 import { iso } from "./clock.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { runTemplate } from "./new-pipeline.ts";
-import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForTexts,
+  requireRoomInQueue,
+} from "./quotas.ts";
 
 export interface BackfillContext {
   readonly keys: KeyRing;
@@ -53,7 +59,8 @@ export async function advanceBackfill(
   await requireRoomForDatasets(db, team, quotas);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
   const moment = { scheduled_at: next.moment, scheduled_timezone: row.timezone };
-  const pipelineId = await runTemplate(db, keys, template, now, moment);
+  const { pipelineId, added } = await runTemplate(db, keys, template, now, moment);
+  await requireRoomForTexts(db, team, added, quotas);
   if (!(await takeMoment(db, id, next.position, pipelineId))) throw new Error("the moment was begun by somebody else");
   await updateBackfill(db, id, { last_error: null, updated_at: iso(now) });
   return true;

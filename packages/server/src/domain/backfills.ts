@@ -21,6 +21,7 @@ import {
   stateOf,
   updateBackfill,
 } from "../store/backfills.ts";
+import { nextTurn } from "../store/parts.ts";
 import { lockPipeline } from "../store/pipelines.ts";
 import type { Db, Store } from "../store/store.ts";
 import { lockTeam } from "../store/teams.ts";
@@ -36,7 +37,6 @@ import { requirePipeline } from "./schedules.ts";
 import type { Signals } from "./signals.ts";
 import { checkCron, firstTicks, readTime } from "./ticks.ts";
 import { checkTimezone } from "./time-zones.ts";
-import { othersFirst } from "./turns.ts";
 
 interface BackfillsContext {
   readonly store: Store;
@@ -172,7 +172,7 @@ export async function cancelTeamBackfill(
     for (const { pipeline_id: run, status } of await momentsOf(db, id)) {
       if (!run || !status || !isUnfinished(status)) continue;
       await cancelRun(db, { actor, team }, run, id, now);
-      await othersFirst();
+      await nextTurn();
     }
     await audit(db, actor, { action: "backfill.cancel", team, target: row.source_name, detail: `backfill ${id}` }, now);
     return backfillDocument(db, await requireBackfill(db, team, id));

@@ -156,8 +156,15 @@ async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
 function requireWhole(source: ShortJob, input: JobInput): void {
   const spec = readSpec(source) as unknown as Record<string, unknown>;
   const given = input as unknown as Record<string, unknown>;
-  const field = fieldsGivenBack(source).find((name) => JSON.stringify(spec[name]) === JSON.stringify(given[name]));
+  const isShown = (name: string) =>
+    name === "environment" ? !input.environment?.trim() : JSON.stringify(spec[name]) === JSON.stringify(given[name]);
+  const field = fieldsGivenBack(source).find(isShown);
   if (field === undefined) return;
+  if (field === "environment")
+    throw new ApiError(
+      "wrong_state",
+      `environment: the variables of the job ${source.id} were removed long after its end. Send them again.`,
+    );
   throw new ApiError(
     "wrong_state",
     `${field}: only its beginning is left of the job ${source.id}, the rest was removed long after its end. Send the whole ${field}.`,

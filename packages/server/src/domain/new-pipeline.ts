@@ -104,7 +104,7 @@ type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
 
 /**
  * A pipeline like its template, with drafts of its own, that begins at once. What can no longer be repeated makes it
- * fail where a person triggering it would be refused. Returns its id.
+ * fail where a person triggering it would be refused, but for the quota of texts: ask for that after it.
  */
 export async function runTemplate(
   db: Db,
@@ -112,7 +112,7 @@ export async function runTemplate(
   template: PipelineRow,
   now: number,
   occasion: Occasion = {},
-): Promise<string> {
+): Promise<{ readonly pipelineId: string; readonly added: number }> {
   const nodes = await nodesOf(db, template.id);
   const copy = { ...(await copyOf(db, keys, template, now)), ...occasion };
   const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
@@ -122,13 +122,13 @@ export async function runTemplate(
   );
   const found = await allInNameOf(db, template, originals);
   const jobs = new Map(found.map((job) => [job.id, job]));
-  const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+  const { ready, added } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
   const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
   if (why !== undefined) await failPipeline(db, pipeline, `It could not begin: ${why}`, null, now);
   else await beginDrafts(db, ready);
   // All runs of the template may have been removed.
   await settle(db, pipeline, now);
-  return pipeline.id;
+  return { pipelineId: pipeline.id, added };
 }
 
 /** The settings come along; their environment is encrypted anew, since it is bound to its row. */

@@ -147,7 +147,9 @@ export async function whyNot(db: Db, jobs: readonly ShortJob[]): Promise<string 
 /** A job that nothing needed for long, and that was named as the maker of a version after that. */
 function absentText(jobs: readonly ShortJob[]): string | undefined {
   const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
-  return job && `the script of the job ${nameOfJob(job, job.id)} was removed for its age.`;
+  if (!job) return undefined;
+  const what = fieldsGivenBack(job).includes("environment") ? "variables" : "script";
+  return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed for age.`;
 }
 
 /** Runs have the rights of whoever made the original, or took it over: those must still be there. The reason why not. */

@@ -90,12 +90,31 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
 
 /** Refuses what has just added so many bytes of texts and led beyond the quota. Ask inside the write, after them. */
 export async function requireRoomForTexts(db: Db, team: NamedTeam, added: number, defaults: DiskQuotas): Promise<void> {
-  if (added === 0) return;
-  const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).texts;
-  if (quota === null || used <= quota) return;
+  if (added > 0) await requireTextsWithin(db, team, { counted: added, added }, defaults);
+}
+
+/** The same before so many bytes are added. */
+export async function requireRoomForMoreTexts(
+  db: Db,
+  team: NamedTeam,
+  more: number,
+  defaults: DiskQuotas,
+): Promise<void> {
+  if (more > 0) await requireTextsWithin(db, team, { counted: 0, added: more }, defaults);
+}
+
+async function requireTextsWithin(
+  db: Db,
+  team: NamedTeam,
+  { counted, added }: { readonly counted: number; readonly added: number },
+  defaults: DiskQuotas,
+): Promise<void> {
+  const { bytes, quota } = (await readUsage(db, team.id, defaults)).texts;
+  const used = bytes - counted;
+  if (quota === null || used + added <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The long texts of the team ${team.name} (scripts, requirements and params of jobs, texts of dataset versions) take ${sizeText(used - added)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
+    `The long texts of the team ${team.name} (scripts, requirements, params and variables of jobs, texts of dataset versions) take ${sizeText(used)}, this would add ${sizeText(added)}, and its quota is ${sizeText(quota)} (max_text_bytes, ${settings.texts}). A text that several jobs have counts once, variables count for each job: send the same script again, attach what is long as a file, or ask an administrator of the server for more.`,
   );
 }
 

@@ -12,12 +12,12 @@ import {
   versionNumbered,
 } from "../store/dataset-versions.ts";
 import { ensureNamespace, ensureProject, type FullName, putDataset } from "../store/datasets.ts";
+import { nextTurn } from "../store/parts.ts";
 import type { Db } from "../store/store.ts";
 import { touchTeamStore } from "../store/team-stores.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected } from "./found-versions.ts";
 import { type NewVersion, noticeVersions } from "./schedule-triggers.ts";
-import { othersFirst } from "./turns.ts";
 
 type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
 
@@ -67,7 +67,7 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   for (const version of found.versions) {
     const datasetId = await placeOf(db, teamId, version, places);
     if (ids.has(version.uuid) || (await versionIdOf(db, teamId, version.uuid)) !== undefined) continue;
-    await othersFirst();
+    await nextTurn();
     const id = await recordVersion(db, teamId, datasetId, version);
     const name = `${fullName(version)}@${version.version}`;
     if (id === undefined) refused.push(name);
@@ -80,7 +80,7 @@ export async function recordVersions(db: Db, teamId: number, found: Found): Prom
   for (const version of found.versions) {
     const id = ids.get(version.uuid);
     if (id === undefined) continue;
-    await othersFirst();
+    await nextTurn();
     await putDependencies(db, id, await needsOf(version, idOf));
   }
   for (const { jobId, uuid, isCreator } of found.jobs) {

@@ -15,7 +15,13 @@ import type { KeyRing } from "./key-ring.ts";
 import { missedTicks } from "./missed-ticks.ts";
 import { runTemplate } from "./new-pipeline.ts";
 import type { SourceTeam } from "./pipeline-sources.ts";
-import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForTexts,
+  requireRoomInQueue,
+} from "./quotas.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { type Meant, recordBegun, recordMissed, recordRefused, recordSkip, recordWait } from "./schedule-record.ts";
 import { planTick } from "./schedule-times.ts";
@@ -130,11 +136,12 @@ async function run(
   await requireRoomForDatasets(db, team, quotas);
   if (row.follow === "latest") await followLatest(db, team, row, now);
   const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
-  const pipelineId = await runTemplate(db, keys, template, now, {
+  const { pipelineId, added } = await runTemplate(db, keys, template, now, {
     scheduled_at: moment,
     scheduled_timezone: row.timezone,
     chain: writeChain([...(ledTo ?? []), row.id]),
   });
+  await requireRoomForTexts(db, team, added, quotas);
   const started = await getPipeline(db, pipelineId);
   const fired = {
     latest_pipeline_id: pipelineId,

@@ -3,7 +3,7 @@
  * tick, and whoever dies before the commit leaves it to the next one.
  */
 import { ApiError } from "@millrace/contract";
-import { getJob, getShortJob } from "../store/jobs.ts";
+import { bytesOfVariables, getJob, getShortJob, type ShortJob } from "../store/jobs.ts";
 import type { Db } from "../store/store.ts";
 import { advanceTask, type DueTask, deleteTask, lockTask, refuseTask } from "../store/tasks.ts";
 import { teamNameOf } from "../store/teams.ts";
@@ -13,7 +13,13 @@ import { readSpec } from "./job-documents.ts";
 import { fireTask } from "./jobs.ts";
 import type { KeyRing } from "./key-ring.ts";
 import { usesLibrary } from "./library.ts";
-import { type DefaultQuotas, type DiskQuotas, requireRoomForDatasets, requireRoomInQueue } from "./quotas.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForMoreTexts,
+  requireRoomInQueue,
+} from "./quotas.ts";
 import { noteAbsence, taskOwner } from "./task-owners.ts";
 import { taskTimes } from "./tasks.ts";
 import { newestTicks, nextTick } from "./ticks.ts";
@@ -46,7 +52,7 @@ export async function fireTaskTick(
   const { cron_expression: cron, start_after, timezone } = taskTimes(task);
   const next = cron ? nextTick(cron, timezone, now) : undefined;
   const owner = await taskOwner(db, task, held);
-  const why = owner.absent ?? (await refusal(db, task.team_id, id, quotas));
+  const why = owner.absent ?? (await refusal(db, task, quotas));
   if (why !== undefined) {
     const later = iso(next ?? now + patience);
     const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
@@ -69,17 +75,19 @@ export async function fireTaskTick(
 /** What whoever creates such a job by hand would be told now. Undefined: nothing is in its way. */
 async function refusal(
   db: Db,
-  teamId: number,
-  jobId: string,
+  { id, team_id, environment }: ShortJob,
   quotas: TaskFiringContext["quotas"],
 ): Promise<string | undefined> {
-  const team = { id: teamId, name: await teamNameOf(db, teamId) };
+  const team = { id: team_id, name: await teamNameOf(db, team_id) };
   const full = await refusalOf(() => requireRoomInQueue(db, team, quotas));
   if (full !== undefined) return full;
+  // The long texts of a task are its jobs' as well; its variables are copied.
+  const long = await refusalOf(() => requireRoomForMoreTexts(db, team, bytesOfVariables(environment), quotas));
+  if (long !== undefined) return long;
   const over = await refusalOf(() => requireRoomForDatasets(db, team, quotas));
   if (over === undefined) return undefined;
   // Its whole script is read only here: it may be long, and most teams have room.
-  const task = await getJob(db, jobId);
+  const task = await getJob(db, id);
   return task && usesLibrary(readSpec(task)) ? over : undefined;
 }
 

@@ -57,6 +57,3 @@ export class Turns {
     }
   }
 }
-
-/** Lets the event loop go round inside a long write: others cannot write meanwhile, but whoever only reads need not wait. */
-export const othersFirst = (): Promise<unknown> => new Promise(setImmediate);

@@ -1,6 +1,7 @@
 /** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
 import { ApiError, invalid, type Pipeline, roleIncludes, type UpdatePipelineSettingsInput } from "@millrace/contract";
 import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../store/jobs.ts";
+import { nextTurn } from "../store/parts.ts";
 import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../store/pipelines.ts";
 import { requeueAs } from "../store/queue.ts";
 import type { Db } from "../store/store.ts";
@@ -25,6 +26,9 @@ import { requirePerson } from "./principals.ts";
 import { requireRoomForTexts } from "./quotas.ts";
 import { allInNameOf } from "./run-as.ts";
 import { momentOfPipeline } from "./scheduled-moments.ts";
+
+/** Drafts that are rewritten before others have a turn. */
+const atOnce = 20;
 
 /** A run, the job that it repeats, and how it stands. */
 export interface Repeated {
@@ -56,7 +60,10 @@ export function updateSettings(
     const variables = parseEnvironment(environment);
     const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
     let added = 0;
-    for (const one of repeated) added += await rewriteDraft(db, context, one, frame);
+    for (const [index, one] of repeated.entries()) {
+      if (index % atOnce === atOnce - 1) await nextTurn();
+      added += await rewriteDraft(db, context, one, frame);
+    }
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),

@@ -16,7 +16,7 @@ import type { SendMail } from "../senders/mail.ts";
 import type { SendWebhook } from "../senders/webhook.ts";
 import { type DeliveryRow, type DueDelivery, dueDeliveries, teamsWithDueDeliveries } from "../store/deliveries.ts";
 import { isOutboxFull, teamsWithOutbox } from "../store/outbox.ts";
-import { getReceiver, type ReceiverKind } from "../store/receivers.ts";
+import { getReceiver, type ReceiverKind, receiverKinds } from "../store/receivers.ts";
 import type { Store } from "../store/store.ts";
 import type { Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
@@ -42,7 +42,7 @@ export interface DeliveriesContext extends TellContext {
 
 /** Events of a team that one write turns into deliveries. */
 const toldAtOnce = 100;
-/** Attempts under way at a time: of all, of a team, to a receiver. */
+/** Attempts of a kind that are under way at a time: of all, of a team, to a receiver. A mail server that hangs holds up no webhook. */
 const most = { all: 64, team: 12, receiver: 4 } as const;
 /** Longer than an attempt may take: the answer must be written down, too. */
 const slackSeconds = 5;
@@ -57,10 +57,11 @@ export function deliverEvents(context: DeliveriesContext): DeliverEvents {
   const flights = new Flights(() => signals.deliveries.wake());
   const turns = new TeamsInTurn<DueDelivery>({
     teams: (now) => teamsWithDueDeliveries(store.db, dueTimes(now)),
-    of: (team, now, after, limit) =>
-      flights.hasRoom(team)
-        ? dueDeliveries(store.db, team, dueTimes(now), { after, busy: flights.busy(), limit })
-        : noneDue,
+    of: (team, now, after, limit) => {
+      const kinds = receiverKinds.filter((kind) => flights.hasRoom(kind, team));
+      if (kinds.length === 0) return noneDue;
+      return dueDeliveries(store.db, team, dueTimes(now), { after, kinds, busy: flights.busy(), limit });
+    },
     note: async () => {},
     fire: (due, now) =>
       flights.begin(
@@ -77,7 +78,7 @@ export function deliverEvents(context: DeliveriesContext): DeliverEvents {
       if (context.stopping.aborted) return;
       const told = await tellAll(context);
       const sent = await turns.round(clock.now());
-      if (told || (sent && flights.hasRoom())) signals.deliveries.wake();
+      if (told || (sent && receiverKinds.some((kind) => flights.hasRoom(kind)))) signals.deliveries.wake();
     },
     settled: () => flights.settled(),
   };
@@ -149,9 +150,10 @@ class Flights {
     this.#onEnd = onEnd;
   }
 
-  hasRoom(team?: number): boolean {
-    if (this.#flying.size >= most.all) return false;
-    return team === undefined || this.#count(({ team_id }) => team_id === team) < most.team;
+  hasRoom(kind: ReceiverKind, team?: number): boolean {
+    if (this.#count(({ receiver_kind }) => receiver_kind === kind) >= most.all) return false;
+    const isOfTeam = ({ receiver_kind, team_id }: DueDelivery) => receiver_kind === kind && team_id === team;
+    return team === undefined || this.#count(isOfTeam) < most.team;
   }
 
   /** Receivers that get no more for now. */
@@ -164,7 +166,7 @@ class Flights {
   /** False: there is no room for it, it is under way, or somebody else has it. */
   async begin(due: DueDelivery, take: Take, attempt: (row: DeliveryRow) => Promise<void>): Promise<boolean> {
     const isBusy = this.#count(({ receiver_id }) => receiver_id === due.receiver_id) >= most.receiver;
-    if (isBusy || !this.hasRoom(due.team_id) || this.#flying.has(due.id)) return false;
+    if (isBusy || !this.hasRoom(due.receiver_kind, due.team_id) || this.#flying.has(due.id)) return false;
     const flight = { due, done: Promise.resolve() };
     this.#flying.set(due.id, flight);
     const row = await take().catch((error: unknown) => {

@@ -3,6 +3,7 @@ import { type DeliveryStatus, webhookLimits } from "@millrace/contract";
 import { type Insertable, type Selectable, sql } from "kysely";
 import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
+import type { ReceiverKind } from "./receivers.ts";
 import type { Db } from "./store.ts";
 import type { Tables } from "./tables.ts";
 
@@ -60,15 +61,23 @@ export interface DueDelivery {
   readonly next_run: string;
   readonly team_id: number;
   readonly receiver_id: number;
-  readonly receiver_kind: "webhook" | "mail";
+  readonly receiver_kind: ReceiverKind;
 }
 
-/** The first of the team's that are due, after this one, of receivers that are not busy. */
+interface DuePage {
+  readonly after: DueDelivery | undefined;
+  /** Of receivers of these kinds, and of none that is busy. */
+  readonly kinds: readonly ReceiverKind[];
+  readonly busy: readonly number[];
+  readonly limit: number;
+}
+
+/** The first of the team's that are due. */
 export async function dueDeliveries(
   db: Db,
   teamId: number,
   times: DueTimes,
-  { after, busy, limit }: { after: DueDelivery | undefined; busy: readonly number[]; limit: number },
+  { after, kinds, busy, limit }: DuePage,
 ): Promise<DueDelivery[]> {
   let query = db
     .selectFrom("deliveries")
@@ -77,6 +86,7 @@ export async function dueDeliveries(
     .select(["deliveries.team_id", "receiver_id", "receivers.kind as receiver_kind"])
     .where("deliveries.team_id", "=", teamId)
     .where("next_at", "is not", null)
+    .where("receivers.kind", "in", kinds)
     .where(isDue(times));
   if (after)
     query = query.where((eb) =>

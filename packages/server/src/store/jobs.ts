@@ -12,10 +12,10 @@ import {
   wholeSpec,
 } from "./job-texts.ts";
 import { heardJob, noteJobs } from "./outbox.ts";
-import { eachPart, parts } from "./parts.ts";
+import { eachPart } from "./parts.ts";
 import { prepared } from "./prepared.ts";
 import { beginning, ifShort } from "./short-texts.ts";
-import type { Db } from "./store.ts";
+import { type Db, isPostgres } from "./store.ts";
 import type { Tables } from "./tables.ts";
 import { addUsage } from "./team-usage.ts";
 
@@ -79,6 +79,9 @@ export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"
 
 export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 
+/** Variables, encrypted, are text of a job's own: no two jobs share them. Where they are long, they count to the texts of its team. */
+export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
+
 /** Returns the bytes of texts that the store did not have yet. */
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
   const all = jobs.map(({ texts, ...job }) => ({ job, split: splitSpec(job.spec, texts) }));
@@ -86,7 +89,13 @@ export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<numbe
     const rows = part.map(({ job, split }) => ({ ...job, ...split.listed, texts_settled_at: null }));
     await noteJobs(db, await db.insertInto("jobs").values(rows).returning(heardJob).execute());
   });
-  return putJobTexts(db, all);
+  let variables = 0;
+  for (const [teamId, own] of Map.groupBy(jobs, (job) => job.team_id)) {
+    const bytes = own.reduce((sum, { environment }) => sum + bytesOfVariables(environment), 0);
+    await addUsage(db, teamId, "texts", bytes);
+    variables += bytes;
+  }
+  return variables + (await putJobTexts(db, all));
 }
 
 const byId = prepared<{ id: string }>()((db, value) =>
@@ -97,8 +106,8 @@ export async function getJob(db: Db, id: string): Promise<JobRow | undefined> {
   return row && wholeSpec(row);
 }
 
-/** Fields of which only beginnings are left. */
-export const fieldsGivenBack = ({ cut, texts }: ShortJob): LongField[] =>
+/** Fields of which only beginnings are left, or nothing: long variables. */
+export const fieldsGivenBack = ({ cut, texts }: ShortJob): (LongField | "environment")[] =>
   cut === "" ? [] : (JSON.parse(cut) as LongField[]).filter((field) => texts[field] === undefined);
 
 /** Those that there are, in the order in which they are asked for. */
@@ -217,7 +226,7 @@ export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[
 /** PENDING becomes CANCELED, for many at once; returns how many changed. */
 export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
   let changed = 0;
-  for (const part of parts(ids)) {
+  await eachPart(ids, async (part) => {
     const rows = await db
       .updateTable("jobs")
       .set({ status: "CANCELED", finished_at: now })
@@ -227,7 +236,7 @@ export async function cancelDrafts(db: Db, ids: readonly string[], now: string):
       .execute();
     await noteJobs(db, rows);
     changed += rows.length;
-  }
+  });
   return changed;
 }
 
@@ -250,11 +259,11 @@ export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: st
     .limit(limit)
     .execute();
 
-/** What they took is no longer counted. */
+/** What they took is no longer counted, and what they must not show is no longer needed. */
 export async function markLogsRemoved(db: Db, ids: readonly string[], now: string): Promise<void> {
   const removed = await db
     .updateTable("jobs")
-    .set({ log_removed_at: now })
+    .set({ log_removed_at: now, secrets: "" })
     .where("id", "in", ids)
     .where("log_removed_at", "is", null)
     .returning(["team_id", "log_bytes"])
@@ -315,12 +324,20 @@ export async function rewriteJob(
   states: readonly JobStatus[],
 ): Promise<number | undefined> {
   const split = splitSpec(spec, texts);
+  const before = await environmentById(db, id);
   const changes = { environment, ...split.listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
   const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
   if (!job) return undefined;
+  const added = bytesOfVariables(environment) - bytesOfVariables(before);
+  await addUsage(db, job.team_id, "texts", added);
   await removeJobTexts(db, [id]);
-  return putJobTexts(db, [{ job, split }]);
+  return Math.max(0, added) + (await putJobTexts(db, [{ job, split }]));
+}
+
+async function environmentById(db: Db, id: string): Promise<string> {
+  const query = db.selectFrom("jobs").select("environment").where("id", "=", id);
+  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.environment ?? "";
 }
 
 /** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */

@@ -1,6 +1,7 @@
 /** Forward-only migrations, written once for both stores. A program older than its store refuses to start. */
 import { type Kysely, sql } from "kysely";
 import { shareSpecs } from "./job-texts.ts";
+import { countedVariables } from "./migrations/counted-variables.ts";
 import { momentsAndTriggers } from "./migrations/moments-and-triggers.ts";
 import { scheduleHealth } from "./migrations/schedule-health.ts";
 import { timeLimitsAndRetries } from "./migrations/time-limits-and-retries.ts";
@@ -36,6 +37,7 @@ const migrations: readonly Migration[] = [
   timeLimitsAndRetries,
   webhooks,
   toldSkips,
+  countedVariables,
 ];
 
 /** The version of the schema that this program writes. */

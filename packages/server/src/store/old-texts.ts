@@ -1,8 +1,14 @@
-/** Long texts of jobs that ended long ago: who still needs them, and giving back the others. */
-
+/** Long texts and variables of jobs that ended long ago: who still needs them, and giving back the others. */
+import { answerLimits } from "@millrace/contract";
+import { sql } from "kysely";
 import { removeJobTexts } from "./job-texts.ts";
+import { bytesOfVariables } from "./jobs.ts";
 import { parts } from "./parts.ts";
 import type { Db } from "./store.ts";
+import { addUsage } from "./team-usage.ts";
+
+/** As the index on them has it. */
+const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${answerLimits.listed})`);
 
 /**
  * Decides of some jobs that ended before, once for each, and lets go of the texts that nobody can ask for again. Returns
@@ -13,7 +19,7 @@ export async function settleOldTexts(db: Db, before: string, now: string, limit:
   const jobs = await db
     .selectFrom("jobs")
     .select("id")
-    .where("cut", "<>", "")
+    .where(hasLongTexts)
     .where("texts_settled_at", "is", null)
     .where("finished_at", "is not", null)
     .where("finished_at", "<", before)
@@ -23,13 +29,25 @@ export async function settleOldTexts(db: Db, before: string, now: string, limit:
     .execute();
   for (const ids of parts(jobs.map(({ id }) => id))) {
     const needed = await neededAgain(db, ids);
-    await removeJobTexts(
-      db,
-      ids.filter((id) => !needed.has(id)),
-    );
+    const free = ids.filter((id) => !needed.has(id));
+    await removeJobTexts(db, free);
+    await removeVariables(db, free);
     await db.updateTable("jobs").set({ texts_settled_at: now }).where("id", "in", ids).execute();
   }
   return jobs.length;
+}
+
+/** A job that repeated one of these would run without them: `cut` says that they are gone. */
+async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
+  const columns = ["id", "team_id", "cut", "environment"] as const;
+  const jobs = ids.length === 0 ? [] : await db.selectFrom("jobs").select(columns).where("id", "in", ids).execute();
+  for (const { id, team_id, cut, environment } of jobs) {
+    const bytes = bytesOfVariables(environment);
+    if (bytes === 0) continue;
+    const gone = JSON.stringify([...(cut === "" ? [] : (JSON.parse(cut) as string[])), "environment"]);
+    await db.updateTable("jobs").set({ environment: "", cut: gone }).where("id", "=", id).execute();
+    await addUsage(db, team_id, "texts", -bytes);
+  }
 }
 
 async function neededAgain(db: Db, ids: readonly string[]): Promise<Set<string | null>> {

@@ -5,6 +5,7 @@ import type { Tables } from "./tables.ts";
 
 export type ReceiverRow = Selectable<Tables["receivers"]>;
 export type ReceiverKind = ReceiverRow["kind"];
+export const receiverKinds: readonly ReceiverKind[] = ["webhook", "mail"];
 
 export async function insertReceiver(db: Db, row: Insertable<Tables["receivers"]>): Promise<number> {
   return (await db.insertInto("receivers").values(row).returning("id").executeTakeFirstOrThrow()).id;

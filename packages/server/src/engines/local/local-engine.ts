@@ -38,7 +38,7 @@ import { appendSample, isDue, readSamples } from "./usage.ts";
 /** What builds environments: uv, ours where the machine has none; only the machine's; or pip. */
 const uvChoices = ["auto", "machine", "never"] as const;
 
-export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted"> {
+export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "countsMemory"> {
   readonly uv: (typeof uvChoices)[number];
   readonly isolation: IsolationOptions["wanted"];
   readonly limits: JobLimits;
@@ -52,6 +52,9 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted"> {
 const youngMs = 500;
 /** A process that cannot be killed, as one that waits for a dead disk, must not hold up everything else. */
 const sweepMs = 2000;
+
+const groupsInUse = (jobsDir: string): ReadonlySet<string> =>
+  new Set(readdirSync(jobsDir).flatMap((key) => new AttemptFolder(jobsDir, key).group()?.name ?? []));
 
 export class LocalEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
@@ -84,9 +87,16 @@ export class LocalEngine implements Engine {
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     for (const folder of ["jobs", "envs"]) await mkdir(join(options.dataDir, folder), { recursive: true, mode: 0o700 });
     const programs = await findPrograms(options.jobEnvironment);
-    const opened = await openIsolation({ ...options, wanted: options.isolation }, programs);
+    const cgroups = Cgroups.open(options.dataDir, options.limits, groupsInUse(join(options.dataDir, "jobs")));
+    const countsMemory = cgroups !== undefined || options.limits.memory === 0;
+    const opened = await openIsolation({ ...options, wanted: options.isolation, countsMemory }, programs).catch(
+      (error: unknown) => {
+        cgroups?.close();
+        throw error;
+      },
+    );
     if (opened.isolation.level === "uid") openFolders(options.dataDir);
-    const engine = new LocalEngine(options, await findTools(options), opened);
+    const engine = new LocalEngine(options, await findTools(options), opened, cgroups);
     for (const name of insideScripts) {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
     }
@@ -96,7 +106,12 @@ export class LocalEngine implements Engine {
     return engine;
   }
 
-  private constructor(options: LocalEngineOptions, tools: Toolbox, { isolation, missing }: OpenedIsolation) {
+  private constructor(
+    options: LocalEngineOptions,
+    tools: Toolbox,
+    { isolation, missing }: OpenedIsolation,
+    cgroups: Cgroups | undefined,
+  ) {
     this.#options = options;
     this.#jobsDir = join(options.dataDir, "jobs");
     this.#tools = tools;
@@ -105,7 +120,7 @@ export class LocalEngine implements Engine {
     this.missing = missing;
     this.warnings = isolation.warnings;
     this.capabilities = { isolation: isolation.level };
-    this.#cgroups = Cgroups.open(options.dataDir, options.limits, this.#groupsInUse());
+    this.#cgroups = cgroups;
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
     this.#compiling = new CompileEnvironments({
       envsDir: tools.envsDir,
@@ -126,10 +141,6 @@ export class LocalEngine implements Engine {
   #compile(path: string): void {
     const environment = this.#folder(basename(path)).venv();
     if (environment !== "" && existsSync(environment + compileMark)) this.#compiling.add(environment);
-  }
-
-  #groupsInUse(): ReadonlySet<string> {
-    return new Set(readdirSync(this.#jobsDir).flatMap((key) => this.#folder(key).group()?.name ?? []));
   }
 
   #folder(key: string): AttemptFolder {
@@ -562,7 +573,7 @@ export class LocalEngine implements Engine {
     await this.#isolation.clearUser(folder);
     await folder.clean();
     if (group && this.#cgroups) this.#cgroups.give(group);
-    else if (group) Cgroups.removeLeft(this.#options.dataDir, this.#groupsInUse());
+    else if (group) Cgroups.removeLeft(this.#options.dataDir, groupsInUse(this.#jobsDir));
     if (uid > 0) this.#isolation.freeUser(uid, folder);
   }
 

@@ -30,6 +30,8 @@ export interface IsolationOptions {
   readonly hidden: readonly string[];
   readonly jobEnvironment: Readonly<Record<string, string>>;
   readonly limits: { readonly memory: number };
+  /** Whether the kernel counts all memory that a job uses, or nobody limits it. */
+  readonly countsMemory: boolean;
 }
 
 export interface OpenedIsolation {
@@ -139,7 +141,7 @@ function usersInUse(dataDir: string): Map<number, string> {
 async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
   if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
-  const { dataDir, jobPaths, hidden, jobEnvironment, limits } = options;
+  const { dataDir, jobPaths, hidden, jobEnvironment, limits, countsMemory } = options;
   const settingFiles = Object.entries(jobEnvironment)
     .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))
     .map(([, value]) => value);
@@ -147,15 +149,15 @@ async function openSandbox(options: IsolationOptions, programs: Programs): Promi
   const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles, memory });
   const users = isRoot ? userOptions(options, programs) : undefined;
   const accounts = accountFiles(dataDir);
-  return new SandboxIsolation({ programs, sandbox, users, accounts, filter: filterFile(dataDir) });
+  return new SandboxIsolation({ programs, sandbox, users, accounts, filter: filterFile(dataDir, countsMemory) });
 }
 
 /** Versions before 0.7 cannot limit a file system in memory; then what is in it is only counted. */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
 /** Read by bubblewrap with the server's rights, before the job's command begins. */
-function filterFile(dataDir: string): string | undefined {
-  const filter = callFilter(process.arch);
+function filterFile(dataDir: string, countsMemory: boolean): string | undefined {
+  const filter = callFilter(process.arch, countsMemory);
   if (!filter) return undefined;
   const path = join(dataDir, "accounts", "calls.bpf");
   const draft = `${path}.${process.pid}`;

@@ -1,7 +1,8 @@
 /**
  * A filter of system calls for jobs in a sandbox, as the kernel and bubblewrap read it: classic BPF, eight bytes an
  * instruction. It refuses what would give a job rights that its user does not have, or reach jobs that are not in its
- * sandbox: new user namespaces (all capabilities, over much of the kernel) and keyrings (no namespace parts them).
+ * sandbox: new user namespaces (all capabilities, over much of the kernel) and keyrings (no namespace parts them). Where
+ * nothing else counts a job's memory, it also refuses memory that belongs to no process: memfd files, System V segments.
  */
 
 interface Calls {
@@ -10,17 +11,22 @@ interface Calls {
   readonly clone: number;
   readonly unshare: number;
   readonly keys: readonly number[];
+  /** memfd_create, shmget, and the old call that stands for shmget among others. */
+  readonly memory: readonly number[];
   /** From this number on, the calls of a second table that the processor also takes. */
   readonly secondTable?: number;
 }
 
 /** Newer calls have the same number everywhere. */
-const clone3 = 435;
+const [clone3, memfdSecret] = [435, 447];
 
-const x64: Calls = { arch: 0xc000003e, clone: 56, unshare: 272, keys: [248, 249, 250], secondTable: 0x40000000 };
-const i386: Calls = { arch: 0x40000003, clone: 120, unshare: 310, keys: [286, 287, 288] };
-const arm64: Calls = { arch: 0xc00000b7, clone: 220, unshare: 97, keys: [217, 218, 219] };
-const arm: Calls = { arch: 0x40000028, clone: 120, unshare: 337, keys: [309, 310, 311] };
+const x64: Calls = {
+  ...{ arch: 0xc000003e, clone: 56, unshare: 272, keys: [248, 249, 250], memory: [319, 29] },
+  secondTable: 0x40000000,
+};
+const i386: Calls = { arch: 0x40000003, clone: 120, unshare: 310, keys: [286, 287, 288], memory: [356, 395, 117] };
+const arm64: Calls = { arch: 0xc00000b7, clone: 220, unshare: 97, keys: [217, 218, 219], memory: [279, 194] };
+const arm: Calls = { arch: 0x40000028, clone: 120, unshare: 337, keys: [309, 310, 311], memory: [385, 307] };
 
 /** With the 32-bit programs that each also runs. */
 const tables: Readonly<Record<string, readonly Calls[]>> = { x64: [x64, i386], arm64: [arm64, arm] };
@@ -41,13 +47,16 @@ const ifEqual = (value: number, yes: number, no: number): Instruction => [0x15, 
 const ifAtLeast = (value: number, yes: number, no: number): Instruction => [0x35, yes, no, value];
 const ifBits = (value: number, yes: number, no: number): Instruction => [0x45, yes, no, value];
 
-function block({ arch, clone, unshare, keys, secondTable }: Calls): Instruction[] {
+function block({ arch, clone, unshare, keys, memory, secondTable }: Calls, countsMemory: boolean): Instruction[] {
+  // Who is told that these are not there uses files of /dev/shm, which are counted.
+  const uncounted = countsMemory ? [] : [...memory, memfdSecret];
   const body = [
     load(numberAt),
     ...(secondTable === undefined ? [] : [ifAtLeast(secondTable, 0, 1), answer(noSuchCall)]),
     // Its flags lie in memory, where a filter cannot look. Whoever is told that it is not there uses clone instead.
     ...[ifEqual(clone3, 0, 1), answer(noSuchCall)],
     ...keys.flatMap((call) => [ifEqual(call, 0, 1), answer(notPermitted)]),
+    ...uncounted.flatMap((call) => [ifEqual(call, 0, 1), answer(noSuchCall)]),
     ...[ifEqual(clone, 1, 0), ifEqual(unshare, 0, 3)],
     ...[load(firstArgumentAt), ifBits(newUserNamespace, 0, 1), answer(notPermitted)],
     answer(allow),
@@ -56,10 +65,10 @@ function block({ arch, clone, unshare, keys, secondTable }: Calls): Instruction[
 }
 
 /** Undefined for a processor that we have no numbers of. */
-export function callFilter(processor: string): Buffer | undefined {
+export function callFilter(processor: string, countsMemory: boolean): Buffer | undefined {
   const calls = tables[processor];
   if (!calls) return undefined;
-  const program = [...calls.flatMap(block), answer(noSuchCall)];
+  const program = [...calls.flatMap((table) => block(table, countsMemory)), answer(noSuchCall)];
   const bytes = Buffer.alloc(8 * program.length);
   for (const [index, [code, whenTrue, whenFalse, value]] of program.entries()) {
     bytes.writeUInt16LE(code, 8 * index);
