@@ -20,6 +20,9 @@ import { makeWheel } from "./support/wheels.ts";
 
 const run = promisify(execFile);
 
+// A second name can be given to a file only where jobs may write on the same file system: wherever else the tests' folders lie.
+process.env["TMPDIR"] = "/tmp";
+
 /** Code that puts itself into the environment under construction, wherever it is run. */
 const planted = `import glob, os, sys
 print("PLANTED CODE RUNS")
@@ -42,9 +45,17 @@ with tarfile.open(path, "w:gz") as archive:
         archive.addfile(info, io.BytesIO(text.encode()))
 `;
 
-for (const level of ["uid", "bwrap"] as const) {
-  describe(`environments at ${level}`, { skip: await whyNot(level) }, () => environments(level));
-}
+const levels = [
+  { level: "uid", skip: await whyNot("uid") },
+  { level: "bwrap", skip: await whyNot("bwrap") },
+] as const;
+
+/**
+ * A build takes seconds, and much of what keeps code out is the same at both levels: where both work here, each test runs
+ * at one of them, and in the long form (MILLRACE_LONG_TESTS=1) at both.
+ */
+const runsAtBoth = process.env["MILLRACE_LONG_TESTS"] === "1" || levels.some(({ skip }) => skip !== false);
+for (const { level, skip } of levels) describe(`environments at ${level}`, { skip }, () => environments(level));
 
 describe("an environment that is being built", () => {
   it("counts to the limit of disk of the job that builds it", async () => {
@@ -193,10 +204,11 @@ function environments(level: IsolationLevel): void {
     },
   };
 
-  // What keeps them out is the same at both levels; a build takes seconds.
-  const tried = level === "uid" ? Object.entries(attacks) : [];
-  for (const [name, attack] of tried) {
-    it(`are built without ${name}`, { timeout: 240_000 }, async () => {
+  const at = (where: IsolationLevel, name: string, work: () => Promise<void>) =>
+    (runsAtBoth || where === level) && it(name, { timeout: 240_000 }, work);
+
+  for (const [name, attack] of Object.entries(attacks)) {
+    at("uid", `are built without ${name}`, async () => {
       const { requirements = `# ${name}`, ...first } = await attack();
       const built = await start({ ...first, requirements });
       assert.match(built, /Building virtualenv/);
@@ -204,7 +216,7 @@ function environments(level: IsolationLevel): void {
     });
   }
 
-  it("hand a colleague nothing that was planted with PYTHONPATH and a sitecustomize.py", async () => {
+  at("bwrap", "hand a colleague nothing that was planted with PYTHONPATH and a sitecustomize.py", async () => {
     const requirements = "# with variables of the builder's";
     const files = [await file("sitecustomize.py", planted)];
     const built = await start({ requirements, files, environment: { PYTHONPATH: "." } });
@@ -216,7 +228,7 @@ function environments(level: IsolationLevel): void {
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/, built);
   });
 
-  it("hand a colleague nothing that a process put there which the clone of a repository left", async () => {
+  at("uid", "hand a colleague nothing that a process put there which the clone of a repository left", async () => {
     const place = await commit(await repository({ file: "" }));
     // It looks for the builder, which has the same user, and writes where that one builds.
     const watcher = `import glob, os, time
@@ -250,7 +262,7 @@ while time.time() < end:
     assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/);
   });
 
-  it("lie with their team's, and say how large they are", async () => {
+  at("bwrap", "lie with their team's, and say how large they are", async () => {
     await start({ requirements: "# sized", teamId: 5 });
     const names = await readdir(join(fixture.dataDir, "envs/5"));
     const size = names.find((name) => name.endsWith(".size")) ?? "";
@@ -258,7 +270,7 @@ while time.time() < end:
     assert.match(await start({ requirements: "# sized", teamId: 5 }), /Using cached virtualenv/);
   });
 
-  it("that are larger than the job may take are thrown away, however quickly they were built", async () => {
+  at("uid", "that are larger than the job may take are thrown away, however quickly they were built", async () => {
     const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
     const small = await fixture.open({ limits, jobEnvironment: { PATH: process.env["PATH"] ?? "" } });
     const job = spec({ requirements: "# too large", teamId: 6 });
@@ -280,7 +292,7 @@ while time.time() < end:
     );
   });
 
-  it("differ where a file that a named file names differs, and are shared where it does not", async () => {
+  at("bwrap", "differ where a file that a named file names differs, and are shared where it does not", async () => {
     const named = async (says: string) => ({
       requirements: "-r more.txt",
       query: "import named",
@@ -292,7 +304,7 @@ while time.time() < end:
     assert.match(await start(one), /Using cached virtualenv\none\n/);
   });
 
-  it("that install a folder of the job's, or a path of the machine's, are the job's alone", async () => {
+  at("uid", "that install a folder of the job's, or a path of the machine's, are the job's alone", async () => {
     const there = await wheel("elsewhere", "from elsewhere");
     for (const requirements of [there.path, `elsewhere @ file://${there.path}`]) {
       const job = { requirements, query: "import elsewhere" };
@@ -320,9 +332,9 @@ while time.time() < end:
   };
   // At bwrap a job does not see the place.
   if (level === "uid")
-    it("hand a colleague nothing of a list on the machine that is gone, however it is spelled", listThatIsGone);
+    at("uid", "hand a colleague nothing of a list on the machine that is gone, however it is spelled", listThatIsGone);
 
-  it("of a job with secrets of a person are that person's; others share the team's", async () => {
+  at("bwrap", "of a job with secrets of a person are that person's; others share the team's", async () => {
     const requirements = "# whose is it";
     const first = async (rest: Partial<JobSpec>) => /Building/.test(await start({ requirements, ...rest }));
     const built = [];
@@ -331,7 +343,7 @@ while time.time() < end:
     assert.deepEqual(built, [true, true, true, false, false, true]);
   });
 
-  it("are not used when a file of theirs has a second name that their builder keeps", async () => {
+  at("uid", "are not used when a file of theirs has a second name that their builder keeps", async () => {
     // At bwrap there is no place for one: the folder is a file system of its own to whoever builds.
     const code = `import os, sys
 def build_wheel(folder, *_):

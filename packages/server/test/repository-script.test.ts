@@ -1,7 +1,7 @@
 /** A job whose script lies in its repository: what the branch holds when it starts is what runs, and nothing outside of it. */
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -111,6 +111,21 @@ describe("a script in a repository", () => {
       assert.equal(job.status, "FAILED", script);
       assert.match(job.error_message ?? "", why);
       assert.doesNotMatch(log, /PLANTED/);
+    }
+  });
+
+  it("comes with a clone that leaves nothing among temporary files, which may be the machine's", async () => {
+    const script = join(import.meta.dirname, "../src/engines/local/repository.sh");
+    for (const [url, revision] of [
+      [`file://${place}`, ""],
+      [`file://${place}`, "absent"],
+    ]) {
+      const [cwd, TMPDIR] = [await mkdtemp(join(folder, "clone-")), await mkdtemp(join(folder, "tmp-"))];
+      await run("/bin/sh", [script, url, revision] as string[], { cwd, env: { ...process.env, TMPDIR } }).catch(
+        () => {},
+      );
+      assert.ok((await readdir(cwd)).includes(".git"));
+      assert.deepEqual(await readdir(TMPDIR), []);
     }
   });
 

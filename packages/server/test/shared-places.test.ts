@@ -14,6 +14,9 @@ import { LeftBehind, SharedPlaces } from "../src/engines/local/shared-places.ts"
 import { JobUsers } from "../src/engines/local/users.ts";
 import { localFixture, whyNot } from "./support/local-engine.ts";
 
+// The places themselves, wherever else the tests' folders lie.
+process.env["TMPDIR"] = "/tmp";
+
 const run = promisify(execFile);
 const skip = await whyNot("uid");
 const range = { first: 57_000, last: 57_999 };

@@ -1,5 +1,9 @@
 # Clones a repository into the working directory. Arguments: URL, revision or empty.
 url=$1 revision=$2
+# Without isolation they lie where everything else does.
+configuration="" said=""
+trap 'rm -f "$configuration" "$said"' EXIT
+trap 'exit 1' HUP INT TERM
 
 # Never a prompt: nobody is there to answer. No hooks, no transport that runs a command of the URL's choosing.
 export GIT_TERMINAL_PROMPT=0
@@ -7,9 +11,9 @@ export GIT_SSH_COMMAND="${GIT_SSH_COMMAND:-ssh -o BatchMode=yes -o StrictHostKey
 # Repositories in the operator's folders belong to others, and the operator has listed them: that is known to be so.
 case $url in
 [Ff][Ii][Ll][Ee]:*)
-  GIT_CONFIG_GLOBAL=$(mktemp) || exit
-  printf '[safe]\n\tdirectory = *\n' >"$GIT_CONFIG_GLOBAL"
-  export GIT_CONFIG_GLOBAL
+  configuration=$(mktemp) || exit
+  printf '[safe]\n\tdirectory = *\n' >"$configuration"
+  export GIT_CONFIG_GLOBAL="$configuration"
   ;;
 esac
 safe_git() {
