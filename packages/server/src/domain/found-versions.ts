@@ -3,9 +3,18 @@
  * left out; the rest of what its job did still counts.
  */
 import { replaceBareNumbers } from "@millrace/contract";
+import type { NewVersionRow } from "../store/dataset-versions.ts";
+import type { FullName } from "../store/datasets.ts";
 import { canBeKept, readVersion } from "./dataset-names.ts";
 import { nextLook } from "./large-answers.ts";
-import type { FoundVersion } from "./record-versions.ts";
+
+type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
+
+export interface FoundVersion extends FullName, Omit<NewVersionRow, Fixed> {
+  readonly dataset: { readonly uuid: string; readonly description: string | null; readonly attrs: string };
+  /** Versions by their uuid, known before or found along with this one; anything else by its storage URI. */
+  readonly needs: readonly ({ readonly uuid: string } | { readonly uri: string })[];
+}
 
 export interface Collected {
   readonly versions: readonly FoundVersion[];

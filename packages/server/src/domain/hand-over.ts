@@ -6,12 +6,12 @@ import { type ScheduleRow, updateSchedule } from "../store/schedules.ts";
 import type { Db } from "../store/store.ts";
 import { setTaskRunAs } from "../store/tasks.ts";
 import { audit } from "./audit.ts";
+import { existingUser } from "./existing-user.ts";
 import { readSpec } from "./job-documents.ts";
 import type { JobsContext } from "./jobs.ts";
 import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 import { runsWithOriginals } from "./update-pipeline-settings.ts";
-import { existingUser } from "./users.ts";
 import { credentialsOf, namesIn } from "./work.ts";
 
 /** To whom. */

@@ -11,9 +11,9 @@ import {
 import type { Db, Store } from "../store/store.ts";
 import { getUser } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
+import { existingUser } from "./existing-user.ts";
 import type { Team } from "./principals.ts";
 import { type Handover, handOverWork } from "./succession.ts";
-import { existingUser } from "./users.ts";
 
 type MemberRow = Awaited<ReturnType<typeof membersOf>>[number];
 

@@ -1,31 +1,21 @@
 /** Puts dataset versions into the registry as they were found in a team's store, or as whoever made them says. */
-
 import {
   insertVersion,
   linkJob,
   markRemoved,
   type Need,
-  type NewVersionRow,
   putDependencies,
   replaceVersion,
   versionIdOf,
   versionNumbered,
 } from "../store/dataset-versions.ts";
-import { ensureNamespace, ensureProject, type FullName, putDataset } from "../store/datasets.ts";
+import { ensureNamespace, ensureProject, putDataset } from "../store/datasets.ts";
 import { nextTurn } from "../store/parts.ts";
 import type { Db } from "../store/store.ts";
 import { touchTeamStore } from "../store/team-stores.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
-import type { Collected } from "./found-versions.ts";
-import { type NewVersion, noticeVersions } from "./schedule-triggers.ts";
-
-type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";
-
-export interface FoundVersion extends FullName, Omit<NewVersionRow, Fixed> {
-  readonly dataset: { readonly uuid: string; readonly description: string | null; readonly attrs: string };
-  /** Versions by their uuid, known before or found along with this one; anything else by its storage URI. */
-  readonly needs: readonly ({ readonly uuid: string } | { readonly uri: string })[];
-}
+import type { Collected, FoundVersion } from "./found-versions.ts";
+import { type NewVersion, noticeVersions } from "./version-notices.ts";
 
 export interface Found {
   readonly versions: readonly FoundVersion[];

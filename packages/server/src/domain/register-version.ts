@@ -24,7 +24,7 @@ import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
 import { readSpec } from "./job-documents.ts";
 import type { Principal, Team } from "./principals.ts";
 import { type DiskQuotas, requireRoomForTexts } from "./quotas.ts";
-import { noticeVersions } from "./schedule-triggers.ts";
+import { noticeVersions } from "./version-notices.ts";
 
 type Input = RouteInput<typeof routes.registerVersion>["body"];
 

@@ -25,8 +25,8 @@ import {
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { type Meant, recordBegun, recordMissed, recordRefused, recordSkip, recordWait } from "./schedule-record.ts";
 import { planTick } from "./schedule-times.ts";
-import { readChain, writeChain } from "./schedule-triggers.ts";
 import { noteSchedule } from "./told-events.ts";
+import { readChain, writeChain } from "./version-notices.ts";
 
 export interface FiringContext {
   readonly keys: KeyRing;

@@ -1,7 +1,4 @@
-/**
- * Schedules that a dataset fires. A new version leaves a notice, in the write that registers it; the notice is due when
- * nothing has come for a while. What a schedule's own runs make, or runs that they led to, never fires it.
- */
+/** Which dataset fires a schedule, and that no schedule fires itself, directly or through others. */
 import {
   ApiError,
   type CreatePipelineScheduleInput,
@@ -9,18 +6,10 @@ import {
   type PipelineScheduleItem,
   type UpdatePipelineScheduleInput,
 } from "@millrace/contract";
-import { chainOfJob } from "../store/chains.ts";
 import { findDataset, placedDataset } from "../store/datasets.ts";
-import {
-  datasetsMadeBy,
-  putNotice,
-  schedulesFiredBy,
-  triggeredSchedules,
-  triggersOf,
-} from "../store/schedule-notices.ts";
+import { datasetsMadeBy, triggeredSchedules, triggersOf } from "../store/schedule-notices.ts";
 import type { ScheduleRow } from "../store/schedules.ts";
 import type { Db } from "../store/store.ts";
-import { iso } from "./clock.ts";
 import { fullName, readReference } from "./dataset-names.ts";
 import { namesakes } from "./dataset-namesakes.ts";
 import type { Principal, Team } from "./principals.ts";
@@ -117,40 +106,3 @@ async function circle(db: Db, last: Step, trigger: number): Promise<ApiError> {
 }
 
 const firstOf = (step: Step): Step => (step.before ? firstOf(step.before) : step);
-
-/** Ids of schedules, as rows keep them. */
-export const readChain = (chain: string | null): number[] => (chain ? (JSON.parse(chain) as number[]) : []);
-export const writeChain = (ids: readonly number[]): string => JSON.stringify([...new Set(ids)]);
-
-/** A version that has just been registered. */
-export interface NewVersion {
-  readonly datasetId: number;
-  /** In full, with its version. */
-  readonly name: string;
-}
-
-/** Inside the write that registers them; `jobId` is whose doing they are. */
-export async function noticeVersions(
-  db: Db,
-  versions: readonly NewVersion[],
-  jobId: string | null,
-  now: number,
-): Promise<void> {
-  if (versions.length === 0) return;
-  const newest = new Map(versions.map(({ datasetId, name }) => [datasetId, name]));
-  const schedules = await schedulesFiredBy(db, [...newest.keys()]);
-  if (schedules.length === 0) return;
-  const chain = readChain(jobId === null ? null : await chainOfJob(db, jobId));
-  for (const { id, team_id, trigger_dataset_id, quiet_seconds } of schedules) {
-    if (chain.includes(id)) continue;
-    const notice = {
-      schedule_id: id,
-      team_id,
-      version: newest.get(trigger_dataset_id ?? 0) ?? "",
-      chain: writeChain(chain),
-      noticed_at: iso(now),
-      due_at: iso(now + quiet_seconds * 1000),
-    };
-    await putNotice(db, notice, (a, b) => writeChain([...readChain(a), ...readChain(b)]));
-  }
-}

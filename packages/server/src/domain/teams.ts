@@ -5,10 +5,10 @@ import type { Db, Store } from "../store/store.ts";
 import { findTeam, insertTeam, listTeams, type TeamQuotas, type TeamRetries, updateTeam } from "../store/teams.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
+import { existingUser } from "./existing-user.ts";
 import { checkLibraryVersion } from "./library.ts";
 import { checkName } from "./names.ts";
 import type { Principal, Team } from "./principals.ts";
-import { existingUser } from "./users.ts";
 
 type NewTeam = RouteInput<typeof routes.createTeam>["body"];
 type TeamChanges = RouteInput<typeof routes.updateTeam>["body"];

@@ -17,9 +17,9 @@ import { findToken, insertToken, listTokens, revokeToken, type TokenRow } from "
 import { findUser } from "../store/users.ts";
 import { type Actor, audit, operator } from "./audit.ts";
 import { day, iso } from "./clock.ts";
+import { existingUser } from "./existing-user.ts";
 import { type Principal, refuseServiceAccount, requireScope } from "./principals.ts";
 import { hashSecret, newSecret } from "./secrets.ts";
-import { existingUser } from "./users.ts";
 
 interface Grant {
   readonly userId: number;

@@ -3,9 +3,10 @@ import { ApiError, type RouteInput, type routes, type User } from "@millrace/con
 import { teamsOfUsers } from "../store/memberships.ts";
 import { deleteSessionsOf } from "../store/sessions.ts";
 import type { Db, Store } from "../store/store.ts";
-import { findUser, hasOtherAdministrator, insertUser, listUsers, type UserRow, updateUser } from "../store/users.ts";
+import { hasOtherAdministrator, insertUser, listUsers, type UserRow, updateUser } from "../store/users.ts";
 import { type Actor, audit } from "./audit.ts";
 import { iso } from "./clock.ts";
+import { existingUser } from "./existing-user.ts";
 import { checkName } from "./names.ts";
 import { hashPassword } from "./passwords.ts";
 import { type Handover, handOverWork } from "./succession.ts";
@@ -22,12 +23,6 @@ export async function readUsers(db: Db, after = "", limit = 100): Promise<User[]
 export async function readUser(db: Db, username: string): Promise<User> {
   const [user] = await describe(db, [await existingUser(db, username)]);
   return user as User;
-}
-
-export async function existingUser(db: Db, username: string): Promise<UserRow> {
-  const row = await findUser(db, username);
-  if (!row) throw new ApiError("not_found", `There is no user ${username}.`);
-  return row;
 }
 
 async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {

@@ -1,10 +1,10 @@
 /** Who takes over what runs in somebody's name, over HTTP. */
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import { existingUser } from "../domain/existing-user.ts";
 import { givePipeline, giveTask } from "../domain/hand-over.ts";
 import { memberInTeam } from "../domain/memberships.ts";
 import { readWork } from "../domain/succession.ts";
-import { existingUser } from "../domain/users.ts";
 import type { HttpContext } from "./context.ts";
 import { register } from "./route.ts";
 

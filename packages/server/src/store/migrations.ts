@@ -7,17 +7,10 @@ import { scheduleHealth } from "./migrations/schedule-health.ts";
 import { timeLimitsAndRetries } from "./migrations/time-limits-and-retries.ts";
 import { toldSkips } from "./migrations/told-skips.ts";
 import { webhooks } from "./migrations/webhooks.ts";
+import type { Dialect } from "./prepare.ts";
 import type { Tables } from "./tables.ts";
 
-interface Dialect {
-  /** Column type of an id that the store counts up itself. */
-  readonly identity: string;
-}
-
 type Migration = (db: Kysely<Tables>, dialect: Dialect) => Promise<void>;
-
-/** What is done to a store before anybody uses it, in one transaction that excludes every other writer. */
-export type Prepare = (db: Kysely<Tables>, dialect: Dialect) => Promise<unknown>;
 
 const migrations: readonly Migration[] = [
   first,

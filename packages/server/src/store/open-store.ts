@@ -1,7 +1,8 @@
 /** Which store, by what the operator gave. */
 import { join } from "node:path";
 import type { DatabaseLock, LockEvents } from "./database-lock.ts";
-import type { Prepare } from "./migrations.ts";
+import { migrate } from "./migrations.ts";
+import type { Prepare } from "./prepare.ts";
 import type { Store } from "./store.ts";
 
 export interface StoreLocation {
@@ -17,7 +18,11 @@ export const storeFile = "millrace.db";
 const timeoutOf = ({ databaseTimeout = 10 }: StoreLocation) => databaseTimeout * 1000;
 
 /** Opens the store and brings it up to date, or prepares it in another way. A server on PostgreSQL has a lock. */
-export async function openStore(location: StoreLocation, prepare?: Prepare, lock?: DatabaseLock): Promise<Store> {
+export async function openStore(
+  location: StoreLocation,
+  prepare: Prepare = migrate,
+  lock?: DatabaseLock,
+): Promise<Store> {
   const { databaseUrl } = location;
   if (databaseUrl) {
     const { openPostgres } = await import("./postgres.ts");

@@ -12,7 +12,7 @@ import {
 import pg from "pg";
 import { Connections } from "./connections.ts";
 import type { DatabaseLock } from "./database-lock.ts";
-import { migrate, type Prepare } from "./migrations.ts";
+import type { Prepare } from "./prepare.ts";
 import type { Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
 import { isUnavailable, StoreUnavailable } from "./unavailable.ts";
@@ -29,12 +29,12 @@ export interface PostgresOptions {
   readonly databaseUrl: string;
   /** Milliseconds after which a database that does not answer counts as away. */
   readonly timeout: number;
-  readonly prepare?: Prepare | undefined;
+  readonly prepare: Prepare;
   /** Of a server: it writes only while it has the lock. Commands beside it have none. */
   readonly lock?: DatabaseLock | undefined;
 }
 
-export async function openPostgres({ databaseUrl, timeout, prepare = migrate, lock }: PostgresOptions): Promise<Store> {
+export async function openPostgres({ databaseUrl, timeout, prepare, lock }: PostgresOptions): Promise<Store> {
   const connections = new Connections(databaseUrl, timeout, lock);
   const db = new Kysely<Tables>({ dialect: new FencedDialect(connections, lock) });
   const write: Store["write"] = (work) => retrying(() => db.transaction().execute(work));

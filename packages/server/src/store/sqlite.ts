@@ -2,7 +2,7 @@
 import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
-import { migrate, type Prepare } from "./migrations.ts";
+import type { Prepare } from "./prepare.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import type { Tables } from "./tables.ts";
@@ -10,7 +10,7 @@ import { storeError } from "./unavailable.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
-export async function openSqlite(path: string, prepare: Prepare = migrate): Promise<Store> {
+export async function openSqlite(path: string, prepare: Prepare): Promise<Store> {
   makePrivate(path);
   const writer = connect(path);
   // In memory: a temporary file would need room on a disk that may be full.

@@ -1,6 +1,7 @@
 /** Versions of datasets put straight into the registry, as if jobs had made them. */
 import { randomUUID } from "node:crypto";
-import { type FoundVersion, recordVersions } from "../../src/domain/record-versions.ts";
+import type { FoundVersion } from "../../src/domain/found-versions.ts";
+import { recordVersions } from "../../src/domain/record-versions.ts";
 import type { Store } from "../../src/store/store.ts";
 
 type Wishes = Partial<Omit<FoundVersion, "needs">> & {

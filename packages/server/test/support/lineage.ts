@@ -2,7 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
 import { createJob, shell } from "../../../../e2e/support/jobs.ts";
-import { type FoundVersion, recordVersions } from "../../src/domain/record-versions.ts";
+import type { FoundVersion } from "../../src/domain/found-versions.ts";
+import { recordVersions } from "../../src/domain/record-versions.ts";
 import type { Store } from "../../src/store/store.ts";
 
 /** A version that was made, by the name that a pipeline is triggered with. */

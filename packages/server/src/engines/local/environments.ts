@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import type { JobSpec } from "../engine.ts";
 import { overDisk } from "./limits.ts";
-import type { PlanInput } from "./plan.ts";
+import type { PlanInput } from "./plan-input.ts";
 import { quote, words } from "./shell.ts";
 import { TeamEnvironments } from "./team-environments.ts";
 
