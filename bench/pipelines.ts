@@ -4,8 +4,8 @@ import { type Client, type JobInput, type Pipeline, routes } from "@millrace/con
 import { python, runJob, shell } from "../e2e/support/jobs.ts";
 import { type Made, openLineage } from "../e2e/support/lineage.ts";
 import { TestServer } from "../e2e/support/server.ts";
-import { openStore } from "../packages/server/src/store/open-store.ts";
-import type { Db } from "../packages/server/src/store/store.ts";
+import type { Db } from "../packages/server/src/store/drivers/store.ts";
+import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { compare, inTurns, type Measurement, median, timed } from "./measure.ts";
 import { openSandbox } from "./sandbox.ts";
 

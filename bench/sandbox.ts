@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readConfig } from "../packages/server/src/config.ts";
-import { AttemptFolder } from "../packages/server/src/engines/local/attempt-folder.ts";
-import { Interpreters } from "../packages/server/src/engines/local/interpreters.ts";
-import type { Isolation } from "../packages/server/src/engines/local/isolation.ts";
-import { openIsolation } from "../packages/server/src/engines/local/open-isolation.ts";
-import { findPrograms } from "../packages/server/src/engines/local/programs.ts";
-import { quote } from "../packages/server/src/engines/local/shell.ts";
+import { readConfig } from "../packages/server/src/configuration/config.ts";
+import { AttemptFolder } from "../packages/server/src/engines/local/attempt/attempt-folder.ts";
+import { Interpreters } from "../packages/server/src/engines/local/environments/interpreters.ts";
+import type { Isolation } from "../packages/server/src/engines/local/isolation/isolation.ts";
+import { openIsolation } from "../packages/server/src/engines/local/isolation/open-isolation.ts";
+import { findPrograms } from "../packages/server/src/engines/local/isolation/programs.ts";
+import { quote } from "../packages/server/src/engines/local/processes/shell.ts";
 
 export interface Sandbox {
   readonly level: Isolation["level"];

@@ -9,7 +9,7 @@ import {
   type Team,
   type Token,
 } from "@millrace/contract";
-import { openStore } from "../packages/server/src/store/open-store.ts";
+import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { TeamStores } from "../packages/server/src/team-stores/team-stores.ts";
 import { unconfined } from "../packages/server/test/support/unconfined.ts";
 import { ClientSuite } from "./support/client-suite.ts";

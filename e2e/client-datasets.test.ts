@@ -4,7 +4,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { before, describe, test } from "node:test";
 import { routes } from "@millrace/contract";
-import { openStore } from "../packages/server/src/store/open-store.ts";
+import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain, Result } from "./support/datachain.ts";
 import { whyNoDatachain } from "./support/datachain-install.ts";

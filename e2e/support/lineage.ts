@@ -1,6 +1,6 @@
 /** Datasets of a real server, written into its store beside it: lineage without the library. */
 import type { Client, JobInput } from "@millrace/contract";
-import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { openStore } from "../../packages/server/src/store/opening/open-store.ts";
 import { type Made, originalJob, recordMade } from "../../packages/server/test/support/lineage.ts";
 import type { TestServer } from "./server.ts";
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type Client, createClient, isUnfinished, type Pipeline, routes } from "@millrace/contract";
 import { tellOverdue } from "../../packages/server/src/loops/tell-overdue.ts";
-import { openStore } from "../../packages/server/src/store/open-store.ts";
+import { openStore } from "../../packages/server/src/store/opening/open-store.ts";
 import { makeDataset } from "../../packages/server/test/support/lineage.ts";
 import { shell } from "./jobs.ts";
 import type { TestServer } from "./server.ts";

@@ -3,28 +3,28 @@ import { access, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type Logger, pino } from "pino";
-import { takeBackup } from "./backup/backup.ts";
-import type { Manifest } from "./backup/format.ts";
-import { type Restored, restoreBackup } from "./backup/restore.ts";
-import { type Verified, verifyBackup } from "./backup/verify.ts";
-import type { Config } from "./config.ts";
-import { operator } from "./domain/audit.ts";
-import { systemClock } from "./domain/clock.ts";
-import { isUntouched, prepareStore } from "./domain/first-start.ts";
-import { createSignInLink } from "./domain/sessions.ts";
-import { type AdminTokenOptions, createAdminToken } from "./domain/tokens.ts";
-import { setAdminPassword } from "./domain/users.ts";
-import { openConfinement } from "./engines/local/open-confinement.ts";
-import { keyFilePath } from "./key-file.ts";
-import { type Rotation, rotateKey } from "./key-rotation.ts";
-import { openLogSink } from "./log-sink.ts";
-import { type RunningServer, startServer, urlFile } from "./server.ts";
-import { openStore, storeFile } from "./store/open-store.ts";
-import type { Store } from "./store/store.ts";
+import { takeBackup } from "./admin/backup/backup.ts";
+import type { Manifest } from "./admin/backup/format.ts";
+import { type Restored, restoreBackup } from "./admin/backup/restore.ts";
+import { type Verified, verifyBackup } from "./admin/backup/verify.ts";
+import { keyFilePath } from "./admin/keys/key-file.ts";
+import { type Rotation, rotateKey } from "./admin/keys/key-rotation.ts";
+import { type RunningServer, startServer, urlFile } from "./app/server.ts";
+import type { Config } from "./configuration/config.ts";
+import { operator } from "./domain/access/audit.ts";
+import { isUntouched, prepareStore } from "./domain/lifecycle/first-start.ts";
+import { createSignInLink } from "./domain/people/sessions.ts";
+import { type AdminTokenOptions, createAdminToken } from "./domain/people/tokens.ts";
+import { setAdminPassword } from "./domain/people/users.ts";
+import { systemClock } from "./domain/time/clock.ts";
+import { openConfinement } from "./engines/local/isolation/open-confinement.ts";
+import { openLogSink } from "./machine/log-sink.ts";
+import type { Store } from "./store/drivers/store.ts";
+import { openStore, storeFile } from "./store/opening/open-store.ts";
 import { BackupStores } from "./team-stores/backup-stores.ts";
 
-export { type Config, type ConfigRow, configRows, readConfig } from "./config.ts";
-export { diagnose, type Finding } from "./doctor.ts";
+export { diagnose, type Finding } from "./admin/doctor/doctor.ts";
+export { type Config, type ConfigRow, configRows, readConfig } from "./configuration/config.ts";
 
 /** Serves until told to stop. */
 export async function serve(config: Config): Promise<void> {

@@ -44,11 +44,6 @@ export { type Placement, placements } from "./files/placement.ts";
 export { StorageFile } from "./files/storage-file.ts";
 export { type ExportedFile, type ExportProgress, type ToStorageOptions, toStorage } from "./files/to-storage.ts";
 export { type OpenOptions, openStorage } from "./open.ts";
-export { type CacheType, cacheTypes } from "./random-access/cache-types.ts";
-export type { CacheOptions } from "./random-access/file-cache.ts";
-export type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
-export { registerScheme } from "./registry.ts";
-export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
 export type {
   Bytes,
   BytesOrText,
@@ -59,12 +54,16 @@ export type {
   PresignOptions,
   ReadOptions,
   RemoveOptions,
-  Storage,
   TransferProgress,
   UploadOptions,
-  WalkedFolder,
   WriteContent,
   WriteOptions,
-} from "./storage.ts";
+} from "./options.ts";
+export { type CacheType, cacheTypes } from "./random-access/cache-types.ts";
+export type { CacheOptions } from "./random-access/file-cache.ts";
+export type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
+export { registerScheme } from "./registry.ts";
+export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
+export type { Storage, WalkedFolder } from "./storage.ts";
 export { type SyncAction, type SyncOptions, syncTrees } from "./sync.ts";
 export { defaultRetryPolicy, type RetryPolicy } from "./waiting/retry.ts";

@@ -12,8 +12,6 @@ import { globEntries } from "./listing/glob.ts";
 import { walkFolders } from "./listing/walk.ts";
 import { downloadFile } from "./local-files/download-file.ts";
 import { uploadFile } from "./local-files/upload-file.ts";
-import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
-import type { Scheme } from "./scheme.ts";
 import type {
   Bytes,
   CopyFromOptions,
@@ -23,12 +21,13 @@ import type {
   PresignOptions,
   ReadOptions,
   RemoveOptions,
-  Storage,
   UploadOptions,
-  WalkedFolder,
   WriteContent,
   WriteOptions,
-} from "./storage.ts";
+} from "./options.ts";
+import type { OpenedFile, OpenFileOptions } from "./random-access/opened-file.ts";
+import type { Scheme } from "./scheme.ts";
+import type { Storage, WalkedFolder } from "./storage.ts";
 import { readObject, streamObject } from "./transfer/download.ts";
 import { writeObject } from "./transfer/upload.ts";
 import { runAll } from "./waiting/window.ts";

@@ -4,8 +4,8 @@
  * wait that can be planned, so a wrong clock neither loses a retry nor holds it up for long.
  */
 import { retryLimits } from "@millrace/contract";
-import type { Clock } from "../domain/clock.ts";
-import { releaseRetry, waitingForRetry } from "../store/queue.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import { releaseRetry, waitingForRetry } from "../store/queries/jobs/queue.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
 export type RetriesContext = Pick<JobLoopContext, "store" | "signals" | "clock">;

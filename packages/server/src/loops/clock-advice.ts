@@ -1,7 +1,7 @@
 /** Whether a loop may act by the wall clock now, and which time has been for sure: no tick up to it fires again. */
-import { day, iso } from "../domain/clock.ts";
-import { ClockWatch } from "../domain/clock-watch.ts";
-import { advanceClockMark, readClockMark, writeClockMark } from "../store/clock-marks.ts";
+import { day, iso } from "../domain/time/clock.ts";
+import { ClockWatch } from "../domain/time/clock-watch.ts";
+import { advanceClockMark, readClockMark, writeClockMark } from "../store/queries/schedules/clock-marks.ts";
 import { mostAheadMs } from "./clock-care.ts";
 import type { JobLoopContext } from "./loop.ts";
 

@@ -1,8 +1,8 @@
 /** What deletes by the wall clock asks here first: it may have been set, or wrong for a while. */
-import { type Clock, day, iso } from "../domain/clock.ts";
-import { ClockWatch } from "../domain/clock-watch.ts";
-import { readClockMark, writeClockMark } from "../store/clock-marks.ts";
-import type { Store } from "../store/store.ts";
+import { type Clock, day, iso } from "../domain/time/clock.ts";
+import { ClockWatch } from "../domain/time/clock-watch.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { readClockMark, writeClockMark } from "../store/queries/schedules/clock-marks.ts";
 
 const hour = 3_600_000;
 

@@ -3,7 +3,7 @@
  * answer may be lost although the commit was made.
  */
 import { attemptKey, type Engine } from "../engines/engine.ts";
-import type { OpenAttempt } from "../store/attempts.ts";
+import type { OpenAttempt } from "../store/queries/jobs/attempts.ts";
 import { announceFound, type EndContext, type Fence, fenceOf } from "./end-attempt.ts";
 
 type ClosedContext = EndContext & { readonly engine: Engine };

@@ -3,10 +3,10 @@
  * what it made. A server that dies meanwhile does it again: the attempt is open until then.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Collected, readCollected, TooMuch } from "../domain/found-versions.ts";
+import { type Collected, readCollected, TooMuch } from "../domain/datasets/found-versions.ts";
 import type { Python } from "../engines/engine.ts";
-import { maskMetrics } from "../job-log.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import { maskMetrics } from "../job-logs/job-log.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { libraryTime } from "../team-stores/library-time.ts";
 import { jobEnds } from "../team-stores/programs/collect.ts";
 import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";

@@ -4,14 +4,14 @@
  */
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { iso } from "../domain/clock.ts";
-import { type DiskQuotas, diskQuota } from "../domain/quotas.ts";
-import { Signal } from "../domain/signals.ts";
+import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
+import { iso } from "../domain/time/clock.ts";
+import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey } from "../engines/engine.ts";
-import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/jobs.ts";
-import { allTeamStores } from "../store/team-stores.ts";
-import { allUsage } from "../store/team-usage.ts";
-import { allQuotas } from "../store/teams.ts";
+import { allTeamStores } from "../store/queries/datasets/team-stores.ts";
+import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/queries/jobs/jobs.ts";
+import { allUsage } from "../store/queries/people/team-usage.ts";
+import { allQuotas } from "../store/queries/people/teams.ts";
 import type { Loop } from "./loop.ts";
 import type { StoreMeasures } from "./measure-stores.ts";
 import { type RetentionContext, removeFolders } from "./retention.ts";

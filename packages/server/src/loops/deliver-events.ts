@@ -4,20 +4,25 @@
  * between leaves a delivery that is made again, with the same id.
  */
 import type { Logger } from "pino";
-import type { Clock } from "../domain/clock.ts";
-import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/delivery-attempts.ts";
-import type { KeyRing } from "../domain/key-ring.ts";
-import type { Signals } from "../domain/signals.ts";
-import { type TellContext, tellTeam } from "../domain/tell.ts";
-import { readTarget } from "../domain/webhooks.ts";
-import type { Faults } from "../faults.ts";
+import { type AttemptResult, beginAttempt, dueTimes, endAttempt } from "../domain/events/delivery-attempts.ts";
+import { type TellContext, tellTeam } from "../domain/events/tell.ts";
+import { readTarget } from "../domain/events/webhooks.ts";
+import type { KeyRing } from "../domain/secrets/key-ring.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Signals } from "../domain/turns/signals.ts";
+import type { Faults } from "../machine/faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { SendMail } from "../senders/mail.ts";
 import type { SendWebhook } from "../senders/webhook.ts";
-import { type DeliveryRow, type DueDelivery, dueDeliveries, teamsWithDueDeliveries } from "../store/deliveries.ts";
-import { isOutboxFull, teamsWithOutbox } from "../store/outbox.ts";
-import { getReceiver, type ReceiverKind, receiverKinds } from "../store/receivers.ts";
-import type { Store } from "../store/store.ts";
+import type { Store } from "../store/drivers/store.ts";
+import {
+  type DeliveryRow,
+  type DueDelivery,
+  dueDeliveries,
+  teamsWithDueDeliveries,
+} from "../store/queries/events/deliveries.ts";
+import { isOutboxFull, teamsWithOutbox } from "../store/queries/events/outbox.ts";
+import { getReceiver, type ReceiverKind, receiverKinds } from "../store/queries/events/receivers.ts";
 import type { Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
 import { TeamsInTurn } from "./teams-in-turn.ts";

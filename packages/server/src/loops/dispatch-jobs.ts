@@ -1,29 +1,35 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { iso } from "../domain/clock.ts";
-import { homeOf } from "../domain/dataset-names.ts";
-import { decryptEnvironment, decryptJobSecrets, encryptJobSecrets } from "../domain/encryption.ts";
-import { endJob } from "../domain/end-job.ts";
-import { parseEnvironment } from "../domain/environment-text.ts";
-import { filesOfJob } from "../domain/files.ts";
-import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/job-credentials.ts";
-import { type JobSpecFields, readSpec } from "../domain/job-documents.ts";
-import { newJobToken } from "../domain/job-tokens.ts";
-import { usesLibrary, withLibrary } from "../domain/library.ts";
-import { secretsOfEnvironment } from "../domain/log-secrets.ts";
-import { absentCreator } from "../domain/pipeline-sources.ts";
-import { type DefaultQuotas, roomToRun } from "../domain/quotas.ts";
-import { rulesOf } from "../domain/retries.ts";
-import { momentTold } from "../domain/scheduled-moments.ts";
+import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
+import { homeOf } from "../domain/datasets/dataset-names.ts";
+import { filesOfJob } from "../domain/jobs/files.ts";
+import { CredentialsUnavailable, type Gathered, gatherCredentials } from "../domain/jobs/job-credentials.ts";
+import { usesLibrary, withLibrary } from "../domain/jobs/library.ts";
+import { endJob } from "../domain/lifecycle/end-job.ts";
+import { type JobSpecFields, readSpec } from "../domain/lifecycle/job-documents.ts";
+import { rulesOf } from "../domain/lifecycle/retries.ts";
+import { momentTold } from "../domain/lifecycle/scheduled-moments.ts";
+import { absentCreator } from "../domain/pipelines/pipeline-sources.ts";
+import { decryptEnvironment, decryptJobSecrets, encryptJobSecrets } from "../domain/secrets/encryption.ts";
+import { parseEnvironment } from "../domain/secrets/environment-text.ts";
+import { newJobToken } from "../domain/secrets/job-tokens.ts";
+import { secretsOfEnvironment } from "../domain/secrets/log-secrets.ts";
+import { iso } from "../domain/time/clock.ts";
 import { attemptKey, CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
-import { busySlots, openAttempt } from "../store/attempts.ts";
-import { activeClusters, type ClusterRow } from "../store/clusters.ts";
-import { endedAttempts } from "../store/ended-attempts.ts";
-import { getJob, type JobRow, markQueued, moveJob } from "../store/jobs.ts";
-import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout, waitingSince } from "../store/queue.ts";
-import type { Db } from "../store/store.ts";
-import { libraryVersionOf, teamNameOf } from "../store/teams.ts";
-import { usernameOf } from "../store/users.ts";
+import type { Db } from "../store/drivers/store.ts";
+import { busySlots, openAttempt } from "../store/queries/jobs/attempts.ts";
+import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
+import { endedAttempts } from "../store/queries/jobs/ended-attempts.ts";
+import { getJob, type JobRow, markQueued, moveJob } from "../store/queries/jobs/jobs.ts";
+import {
+  countPassedOver,
+  dequeue,
+  headOfQueue,
+  headOfQueueWithout,
+  waitingSince,
+} from "../store/queries/jobs/queue.ts";
+import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
+import { usernameOf } from "../store/queries/people/users.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";

@@ -1,18 +1,18 @@
 /** The three ways in which an attempt ends: with a result, without one, or before it began. */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
-import { iso } from "../domain/clock.ts";
-import { endJob } from "../domain/end-job.ts";
-import type { Collected } from "../domain/found-versions.ts";
-import { queueRow } from "../domain/job-queue.ts";
-import { recordCollected } from "../domain/record-versions.ts";
-import { type Failure, planRetry } from "../domain/retries.ts";
-import { type AttemptRow, closeAttempt } from "../store/attempts.ts";
-import { getJob, type JobRow, moveJob, statesBefore } from "../store/jobs.ts";
-import { enqueue } from "../store/queue.ts";
-import type { Db } from "../store/store.ts";
-import type { Tables } from "../store/tables.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import type { Collected } from "../domain/datasets/found-versions.ts";
+import { recordCollected } from "../domain/datasets/record-versions.ts";
+import { endJob } from "../domain/lifecycle/end-job.ts";
+import { queueRow } from "../domain/lifecycle/job-queue.ts";
+import { type Failure, planRetry } from "../domain/lifecycle/retries.ts";
+import { iso } from "../domain/time/clock.ts";
+import type { Db } from "../store/drivers/store.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
+import { type AttemptRow, closeAttempt } from "../store/queries/jobs/attempts.ts";
+import { getJob, type JobRow, moveJob, statesBefore } from "../store/queries/jobs/jobs.ts";
+import { enqueue } from "../store/queries/jobs/queue.ts";
+import type { Tables } from "../store/schema/tables.ts";
 import type { JobLoopContext } from "./loop.ts";
 import { isPassing } from "./passing.ts";
 

@@ -5,13 +5,19 @@
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Logger } from "pino";
-import type { Disk } from "../disk.ts";
-import { rowsOfFile } from "../domain/exports.ts";
-import { type DiskQuotas, whyNoExports } from "../domain/quotas.ts";
-import type { Signals } from "../domain/signals.ts";
-import { getVersion } from "../store/dataset-versions.ts";
-import { countFile, type ExportRow, failExport, nextOpenExport, teamsWithOpenExports } from "../store/exports.ts";
-import type { Db, Store } from "../store/store.ts";
+import { type DiskQuotas, whyNoExports } from "../domain/access/quotas.ts";
+import { rowsOfFile } from "../domain/datasets/exports.ts";
+import type { Signals } from "../domain/turns/signals.ts";
+import type { Disk } from "../machine/disk.ts";
+import type { Db, Store } from "../store/drivers/store.ts";
+import { getVersion } from "../store/queries/datasets/dataset-versions.ts";
+import {
+  countFile,
+  type ExportRow,
+  failExport,
+  nextOpenExport,
+  teamsWithOpenExports,
+} from "../store/queries/datasets/exports.ts";
 import { columnsOfSchema } from "../team-stores/columns.ts";
 import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Loop } from "./loop.ts";

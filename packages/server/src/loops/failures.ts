@@ -1,8 +1,8 @@
 /** Why a job failed: the end of its log, masked, and its exit tell. */
 import type { QueryType } from "@millrace/contract";
-import type { Disk } from "../disk.ts";
 import type { Exit } from "../engines/engine.ts";
-import { type JobLogContext, openNewestLog } from "../job-log.ts";
+import { type JobLogContext, openNewestLog } from "../job-logs/job-log.ts";
+import type { Disk } from "../machine/disk.ts";
 import { plainText } from "../reasons/log-lines.ts";
 import { type Reason, reasonOf, type Tail } from "../reasons/reason.ts";
 

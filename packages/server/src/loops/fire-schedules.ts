@@ -1,8 +1,19 @@
 /** Fires schedules: at each tick a pipeline, once, also with several servers; after an outage as each of them asks for. */
 import { ApiError } from "@millrace/contract";
-import { iso } from "../domain/clock.ts";
-import { type Firing, type FiringContext, fireTick, fireWaiting, recordFailure } from "../domain/schedule-firings.ts";
-import { type DueSchedule, dueSchedules, readySchedules, teamsWithDueSchedules } from "../store/schedules.ts";
+import {
+  type Firing,
+  type FiringContext,
+  fireTick,
+  fireWaiting,
+  recordFailure,
+} from "../domain/schedules/schedule-firings.ts";
+import { iso } from "../domain/time/clock.ts";
+import {
+  type DueSchedule,
+  dueSchedules,
+  readySchedules,
+  teamsWithDueSchedules,
+} from "../store/queries/schedules/schedules.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendSchedules } from "./mend-times.ts";

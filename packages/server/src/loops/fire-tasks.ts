@@ -1,7 +1,8 @@
 /** Fires tasks: at each tick a job, once, also with several servers; after an outage one job, not a burst. */
-import { iso } from "../domain/clock.ts";
-import { fireTaskTick, type TaskFiring, type TaskFiringContext } from "../domain/task-firings.ts";
-import { type DueTask, dueTasks, teamsWithDueTasks } from "../store/tasks.ts";
+
+import { fireTaskTick, type TaskFiring, type TaskFiringContext } from "../domain/schedules/task-firings.ts";
+import { iso } from "../domain/time/clock.ts";
+import { type DueTask, dueTasks, teamsWithDueTasks } from "../store/queries/schedules/tasks.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { mendTasks } from "./mend-times.ts";

@@ -1,9 +1,9 @@
 /** Fires schedules whose dataset has a new version and has been quiet since: once, also with several servers. */
 import { ApiError } from "@millrace/contract";
-import { iso } from "../domain/clock.ts";
-import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedule-firings.ts";
-import { doubtfulFrom } from "../domain/schedule-times.ts";
-import { type DueNotice, dueNotices, mendNotices } from "../store/schedule-notices.ts";
+import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
+import { doubtfulFrom } from "../domain/schedules/schedule-times.ts";
+import { iso } from "../domain/time/clock.ts";
+import { type DueNotice, dueNotices, mendNotices } from "../store/queries/schedules/schedule-notices.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";

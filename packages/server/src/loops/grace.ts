@@ -1,5 +1,5 @@
 /** How long jobs have had to end: since this server first saw that they were asked to, by a clock that nobody sets. */
-import type { Clock } from "../domain/clock.ts";
+import type { Clock } from "../domain/time/clock.ts";
 
 export class Grace {
   readonly #clock: Clock;

@@ -4,14 +4,14 @@
  */
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Disk } from "../disk.ts";
-import { type DiskQuotas, diskQuota } from "../domain/quotas.ts";
-import { Signal } from "../domain/signals.ts";
+import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
+import { Signal } from "../domain/turns/signals.ts";
 import { diskUsage } from "../engines/disk-usage.ts";
 import { attemptKey } from "../engines/engine.ts";
-import { openAttempts } from "../store/attempts.ts";
-import { setUsage, usageOf } from "../store/team-usage.ts";
-import { quotasOf } from "../store/teams.ts";
+import type { Disk } from "../machine/disk.ts";
+import { openAttempts } from "../store/queries/jobs/attempts.ts";
+import { setUsage, usageOf } from "../store/queries/people/team-usage.ts";
+import { quotasOf } from "../store/queries/people/teams.ts";
 import type { Loop } from "./loop.ts";
 import {
   type EnvironmentsContext,

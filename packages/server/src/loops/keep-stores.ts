@@ -4,11 +4,11 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Disk } from "../disk.ts";
-import { type Clock, day, iso } from "../domain/clock.ts";
-import { settling } from "../domain/dataset-copies.ts";
-import { Signal, type Signals } from "../domain/signals.ts";
-import type { Store } from "../store/store.ts";
+import { settling } from "../domain/datasets/dataset-copies.ts";
+import { type Clock, day, iso } from "../domain/time/clock.ts";
+import { Signal, type Signals } from "../domain/turns/signals.ts";
+import type { Disk } from "../machine/disk.ts";
+import type { Store } from "../store/drivers/store.ts";
 import {
   isTeamBusy,
   resumeTeams,
@@ -16,7 +16,7 @@ import {
   storesToTidy,
   type TeamStoreRow,
   updateTeamStore,
-} from "../store/team-stores.ts";
+} from "../store/queries/datasets/team-stores.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { Loop } from "./loop.ts";

@@ -1,15 +1,15 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Disk } from "../disk.ts";
-import type { Clock } from "../domain/clock.ts";
-import type { KeyRing } from "../domain/key-ring.ts";
-import type { Signal, Signals } from "../domain/signals.ts";
+import type { KeyRing } from "../domain/secrets/key-ring.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Signal, Signals } from "../domain/turns/signals.ts";
 import type { Engine } from "../engines/engine.ts";
-import type { Faults } from "../faults.ts";
+import type { Disk } from "../machine/disk.ts";
+import type { Faults } from "../machine/faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { Store } from "../store/store.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { isPassing } from "./passing.ts";
 
 export interface Loop {

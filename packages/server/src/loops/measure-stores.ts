@@ -2,12 +2,12 @@
  * Measures the dataset stores of teams. What a store grew by is shared out among the jobs that worked with it meanwhile,
  * so that the store is no way around a job's limit of disk; over the team's quota, the job with the largest share is ended.
  */
-import { type DiskQuotas, diskQuota, overDatasets } from "../domain/quotas.ts";
+import { type DiskQuotas, diskQuota, overDatasets } from "../domain/access/quotas.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
-import { type OpenAttempt, openAttempts, shareGrowth } from "../store/attempts.ts";
-import type { Store } from "../store/store.ts";
-import { setDatasetBytes } from "../store/team-usage.ts";
-import { quotasOf } from "../store/teams.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { type OpenAttempt, openAttempts, shareGrowth } from "../store/queries/jobs/attempts.ts";
+import { setDatasetBytes } from "../store/queries/people/team-usage.ts";
+import { quotasOf } from "../store/queries/people/teams.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 
 export interface MeasureContext {

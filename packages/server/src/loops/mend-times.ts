@@ -1,10 +1,11 @@
 /** Brings back schedules and tasks that wait for a time far away, because a clock that was wrong moved them there. */
-import { iso } from "../domain/clock.ts";
-import { doubtfulFrom, mendedRun } from "../domain/schedule-times.ts";
-import { taskTimes } from "../domain/tasks.ts";
-import { getJob } from "../store/jobs.ts";
-import { advanceSchedule, schedulesAfter } from "../store/schedules.ts";
-import { postponeTask, tasksAfter } from "../store/tasks.ts";
+
+import { doubtfulFrom, mendedRun } from "../domain/schedules/schedule-times.ts";
+import { taskTimes } from "../domain/schedules/tasks.ts";
+import { iso } from "../domain/time/clock.ts";
+import { getJob } from "../store/queries/jobs/jobs.ts";
+import { advanceSchedule, schedulesAfter } from "../store/queries/schedules/schedules.ts";
+import { postponeTask, tasksAfter } from "../store/queries/schedules/tasks.ts";
 import type { JobLoopContext } from "./loop.ts";
 
 export type MendContext = Pick<JobLoopContext, "store" | "clock" | "log">;

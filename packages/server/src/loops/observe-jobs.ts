@@ -1,16 +1,16 @@
 /** Watches open attempts: notices phases, ends and losses, and carries out cancellations. */
 
-import { isDiskFull } from "../disk.ts";
-import { hasPassed, iso } from "../domain/clock.ts";
-import { withNamesakes } from "../domain/dataset-namesakes.ts";
-import { readSpec } from "../domain/job-documents.ts";
-import { overTime } from "../domain/retries.ts";
+import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
+import { readSpec } from "../domain/lifecycle/job-documents.ts";
+import { overTime } from "../domain/lifecycle/retries.ts";
+import { hasPassed, iso } from "../domain/time/clock.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
-import { maskMetrics } from "../job-log.ts";
+import { maskMetrics } from "../job-logs/job-log.ts";
+import { isDiskFull } from "../machine/disk.ts";
 import { describeExit } from "../reasons/exits.ts";
-import { markSignalled, type OpenAttempt, openAttempts } from "../store/attempts.ts";
-import { getJob, moveJob, setSteps } from "../store/jobs.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
+import { markSignalled, type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
+import { getJob, moveJob, setSteps } from "../store/queries/jobs/jobs.ts";
 import { ClosedAttempts } from "./closed-attempts.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
 import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";

@@ -7,9 +7,9 @@ import { readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Logger } from "pino";
-import { type Clock, day } from "../domain/clock.ts";
-import { oldestAttempt } from "../store/attempts.ts";
-import type { Store } from "../store/store.ts";
+import { type Clock, day } from "../domain/time/clock.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { oldestAttempt } from "../store/queries/jobs/attempts.ts";
 
 export interface EnvironmentsContext {
   readonly store: Store;

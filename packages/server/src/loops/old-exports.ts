@@ -1,9 +1,9 @@
 /** Removes exports that are older than their time, and files that belong to none. */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, iso } from "../domain/clock.ts";
-import { deleteExportsBefore, findExport } from "../store/exports.ts";
-import type { Store } from "../store/store.ts";
+import { type Clock, iso } from "../domain/time/clock.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { deleteExportsBefore, findExport } from "../store/queries/datasets/exports.ts";
 
 export interface OldExportsContext {
   readonly store: Store;

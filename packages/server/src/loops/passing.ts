@@ -1,6 +1,6 @@
 /** Failures that say nothing about the work: it is done later, as it is. */
-import { isDiskFull } from "../disk.ts";
-import { isUnavailable } from "../store/unavailable.ts";
+import { isDiskFull } from "../machine/disk.ts";
+import { isUnavailable } from "../store/drivers/unavailable.ts";
 
 /** Whether the store cannot be reached, or a disk is full. No job, tick or export may fail for that. */
 export const isPassing = (error: unknown) => isUnavailable(error) || isDiskFull(error);

@@ -1,8 +1,8 @@
 /** Removes dataset stores that a copy took the place of, once nobody has wanted them back for long enough. */
 import type { Logger } from "pino";
-import { type Clock, day, iso } from "../domain/clock.ts";
-import type { Store } from "../store/store.ts";
-import { allTeamStores } from "../store/team-stores.ts";
+import { type Clock, day, iso } from "../domain/time/clock.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { allTeamStores } from "../store/queries/datasets/team-stores.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
 
 export interface ReplacedStoresContext {

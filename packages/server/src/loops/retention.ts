@@ -2,18 +2,18 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { type Clock, day, iso } from "../domain/clock.ts";
-import { jobIdAt } from "../domain/job-ids.ts";
+import { jobIdAt } from "../domain/lifecycle/job-ids.ts";
+import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
-import { deleteAuditBefore } from "../store/audit.ts";
-import { deleteDeliveriesBefore } from "../store/deliveries.ts";
-import { deleteKeysBefore } from "../store/idempotency-keys.ts";
-import { deleteSettledInvitations } from "../store/invitations.ts";
-import { jobsWithOldLogs, markLogsRemoved } from "../store/jobs.ts";
-import { settleOldTexts } from "../store/old-texts.ts";
-import { deleteFailingBefore } from "../store/outbox.ts";
-import type { Db, Store } from "../store/store.ts";
-import { beforeAll, removeUnused, textsAfter } from "../store/texts.ts";
+import type { Db, Store } from "../store/drivers/store.ts";
+import { deleteDeliveriesBefore } from "../store/queries/events/deliveries.ts";
+import { deleteFailingBefore } from "../store/queries/events/outbox.ts";
+import { deleteKeysBefore } from "../store/queries/jobs/idempotency-keys.ts";
+import { jobsWithOldLogs, markLogsRemoved } from "../store/queries/jobs/jobs.ts";
+import { settleOldTexts } from "../store/queries/jobs/old-texts.ts";
+import { beforeAll, removeUnused, textsAfter } from "../store/queries/jobs/texts.ts";
+import { deleteAuditBefore } from "../store/queries/people/audit.ts";
+import { deleteSettledInvitations } from "../store/queries/people/invitations.ts";
 
 export interface RetentionContext {
   readonly store: Store;

@@ -1,7 +1,7 @@
 /** Runs backfills: begins their moments as runs end. All that it goes by is in the store, so a restart goes on from there. */
 import { ApiError } from "@millrace/contract";
-import { advanceBackfill, type BackfillContext } from "../domain/backfill-progress.ts";
-import { runningBackfills, updateBackfill } from "../store/backfills.ts";
+import { advanceBackfill, type BackfillContext } from "../domain/schedules/backfill-progress.ts";
+import { runningBackfills, updateBackfill } from "../store/queries/schedules/backfills.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
 

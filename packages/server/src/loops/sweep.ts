@@ -4,12 +4,12 @@
  */
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { day, iso } from "../domain/clock.ts";
-import { Signal } from "../domain/signals.ts";
+import { day, iso } from "../domain/time/clock.ts";
+import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
-import { openAttempts } from "../store/attempts.ts";
-import { deleteUnusedFiles, hasFile } from "../store/files.ts";
-import { deleteExpiredSignIns } from "../store/sessions.ts";
+import { openAttempts } from "../store/queries/jobs/attempts.ts";
+import { deleteUnusedFiles, hasFile } from "../store/queries/jobs/files.ts";
+import { deleteExpiredSignIns } from "../store/queries/people/sessions.ts";
 import { clockBelief } from "./clock-care.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";

@@ -2,14 +2,15 @@
  * Tells of schedules whose time has passed and that did not fire: once for each time. They must be late at two looks, so that
  * neither a clock that is wrong for a moment nor the start of a server tells of all of them.
  */
-import { iso } from "../domain/clock.ts";
-import { healthOf } from "../domain/schedule-health.ts";
-import { punctual } from "../domain/schedule-times.ts";
-import { Signal } from "../domain/signals.ts";
-import { noteSchedule } from "../domain/told-events.ts";
-import { markFailing } from "../store/outbox.ts";
-import { lateSchedules, lockSchedule } from "../store/schedules.ts";
-import type { Db } from "../store/store.ts";
+
+import { noteSchedule } from "../domain/lifecycle/told-events.ts";
+import { healthOf } from "../domain/schedules/schedule-health.ts";
+import { punctual } from "../domain/schedules/schedule-times.ts";
+import { iso } from "../domain/time/clock.ts";
+import { Signal } from "../domain/turns/signals.ts";
+import type { Db } from "../store/drivers/store.ts";
+import { markFailing } from "../store/queries/events/outbox.ts";
+import { lateSchedules, lockSchedule } from "../store/queries/schedules/schedules.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 
 const page = 200;

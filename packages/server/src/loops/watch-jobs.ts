@@ -1,8 +1,8 @@
 /** Watches what running jobs use: takes samples, and ends those that go over a limit. */
-import { overTime } from "../domain/retries.ts";
-import { Signal } from "../domain/signals.ts";
+import { overTime } from "../domain/lifecycle/retries.ts";
+import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
-import { type OpenAttempt, openAttempts } from "../store/attempts.ts";
+import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { type StoreMeasures, worksWithStore } from "./measure-stores.ts";
 

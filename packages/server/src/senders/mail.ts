@@ -1,5 +1,5 @@
 /** One e-mail, over the mail server of the operator. */
-import type { AttemptResult } from "../domain/delivery-attempts.ts";
+import type { AttemptResult } from "../domain/events/delivery-attempts.ts";
 
 interface Mail {
   readonly to: string;

@@ -8,7 +8,7 @@ import { Resolver } from "node:dns/promises";
 import { type ClientRequest, request as httpRequest, type IncomingMessage, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import type { AttemptResult } from "../domain/delivery-attempts.ts";
+import type { AttemptResult } from "../domain/events/delivery-attempts.ts";
 import { addressCheck } from "./public-addresses.ts";
 
 interface WebhookRequest {

@@ -1,6 +1,6 @@
 /** What must hold of any month, whatever was planned: nothing twice, nothing silent. Nothing here looks at the model's runs. */
 import assert from "node:assert/strict";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 import { expectedTicks, wallsOf } from "../support/expected-ticks.ts";
 import { at, type Month } from "./plan.ts";
 import type { Begun } from "./played-engine.ts";

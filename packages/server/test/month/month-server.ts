@@ -1,15 +1,14 @@
 /** A server on the store of the month, without HTTP and with a played engine: its loops are run by hand, until it dies. */
 import { pino } from "pino";
-import { Disk } from "../../src/disk.ts";
-import type { Clock } from "../../src/domain/clock.ts";
 import {
   continueJobIds,
   failForeignAttempts,
   prepareLocalCluster,
   prepareStore,
-} from "../../src/domain/first-start.ts";
-import type { KeyRing } from "../../src/domain/key-ring.ts";
-import { Signals } from "../../src/domain/signals.ts";
+} from "../../src/domain/lifecycle/first-start.ts";
+import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
+import type { Clock } from "../../src/domain/time/clock.ts";
+import { Signals } from "../../src/domain/turns/signals.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
@@ -21,10 +20,11 @@ import type { StoreMeasures } from "../../src/loops/measure-stores.ts";
 import { observeJobs } from "../../src/loops/observe-jobs.ts";
 import { tellOverdue } from "../../src/loops/tell-overdue.ts";
 import { watchJobs } from "../../src/loops/watch-jobs.ts";
+import { Disk } from "../../src/machine/disk.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { mailSender } from "../../src/senders/mail.ts";
 import { webhookSender } from "../../src/senders/webhook.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { PlayedEngine } from "./played-engine.ts";
 

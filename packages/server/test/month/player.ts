@@ -2,10 +2,10 @@
 
 import type { MailServer } from "../../../../e2e/support/mail-server.ts";
 import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
-import type { Clock } from "../../src/domain/clock.ts";
-import type { KeyRing } from "../../src/domain/key-ring.ts";
+import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
+import type { Clock } from "../../src/domain/time/clock.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 import { type Ground, MonthServer } from "./month-server.ts";
 import { at, type Month, minute, type Span, type Time } from "./plan.ts";
 import { PlayedEngine } from "./played-engine.ts";

@@ -1,8 +1,8 @@
 /** What the store says of a month: which ticks came to what, how runs went, and when something is due next. */
 import { sql } from "kysely";
-import { readSpec } from "../../src/domain/job-documents.ts";
+import { readSpec } from "../../src/domain/lifecycle/job-documents.ts";
 import { attemptKey } from "../../src/engines/engine.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 import { minute } from "./plan.ts";
 import type { Begun } from "./played-engine.ts";
 import type { Entry, MonthRecord, Run, TaskRecord } from "./record.ts";

@@ -1,16 +1,16 @@
 /** The people of the month and what they do, through the domain, as the API would. */
 import type { JobInput, PipelineSchedule, ToldEvent } from "@millrace/contract";
-import { operator } from "../../src/domain/audit.ts";
-import { createJob, type JobsContext } from "../../src/domain/jobs.ts";
-import { addMember } from "../../src/domain/memberships.ts";
-import { setNotification } from "../../src/domain/notifications.ts";
-import { triggerPipeline } from "../../src/domain/pipelines.ts";
-import type { Principal, Team } from "../../src/domain/principals.ts";
-import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules.ts";
-import { createServiceAccount } from "../../src/domain/service-accounts.ts";
-import { Signals } from "../../src/domain/signals.ts";
-import { changeUser, createUser } from "../../src/domain/users.ts";
-import { createWebhook } from "../../src/domain/webhooks.ts";
+import { operator } from "../../src/domain/access/audit.ts";
+import type { Principal, Team } from "../../src/domain/access/principals.ts";
+import { setNotification } from "../../src/domain/events/notifications.ts";
+import { createWebhook } from "../../src/domain/events/webhooks.ts";
+import { createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
+import { addMember } from "../../src/domain/people/memberships.ts";
+import { createServiceAccount } from "../../src/domain/people/service-accounts.ts";
+import { changeUser, createUser } from "../../src/domain/people/users.ts";
+import { triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
+import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules/schedules.ts";
+import { Signals } from "../../src/domain/turns/signals.ts";
 import { recordMade } from "../support/lineage.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { Ground } from "./month-server.ts";

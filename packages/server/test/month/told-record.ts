@@ -1,8 +1,8 @@
 /** What listeners of the month were told, read from what came to them. */
 import type { MailServer } from "../../../../e2e/support/mail-server.ts";
 import type { Received, Receiver } from "../../../../e2e/support/receiver.ts";
-import { readSpec } from "../../src/domain/job-documents.ts";
-import type { Store } from "../../src/store/store.ts";
+import { readSpec } from "../../src/domain/lifecycle/job-documents.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 import type { Told } from "./record.ts";
 import { toMinute } from "./store-record.ts";
 

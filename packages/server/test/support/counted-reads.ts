@@ -1,6 +1,6 @@
 /** A store's database that counts its statements and what they bring: the bytes that leave the store, whoever throws them away. */
 import type { KyselyPlugin } from "kysely";
-import type { Db, Store } from "../../src/store/store.ts";
+import type { Db, Store } from "../../src/store/drivers/store.ts";
 
 export interface CountedReads {
   readonly db: Db;

@@ -17,38 +17,38 @@ import type {
 } from "@millrace/contract";
 import { pino } from "pino";
 import { startPostgres } from "../../../../e2e/support/postgres.ts";
-import { Disk } from "../../src/disk.ts";
-import { operator } from "../../src/domain/audit.ts";
-import { createTeamBackfill, readTeamBackfill } from "../../src/domain/backfills.ts";
-import { iso } from "../../src/domain/clock.ts";
-import { endJob } from "../../src/domain/end-job.ts";
-import { prepareLocalCluster, prepareStore } from "../../src/domain/first-start.ts";
-import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs.ts";
-import { cancelPipeline, triggerPipeline } from "../../src/domain/pipelines.ts";
-import type { Principal, Team } from "../../src/domain/principals.ts";
+import { operator } from "../../src/domain/access/audit.ts";
+import type { Principal, Team } from "../../src/domain/access/principals.ts";
+import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
+import { endJob } from "../../src/domain/lifecycle/end-job.ts";
+import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
+import { cancelPipeline, triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
+import { createTeamBackfill, readTeamBackfill } from "../../src/domain/schedules/backfills.ts";
 import {
   createTeamSchedule,
   deleteTeamSchedule,
   listTeamSchedules,
   readTeamSchedule,
   updateTeamSchedule,
-} from "../../src/domain/schedules.ts";
-import { Signals } from "../../src/domain/signals.ts";
-import { fireTaskTick, type TaskFiring } from "../../src/domain/task-firings.ts";
-import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/tasks.ts";
+} from "../../src/domain/schedules/schedules.ts";
+import { fireTaskTick, type TaskFiring } from "../../src/domain/schedules/task-firings.ts";
+import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/schedules/tasks.ts";
+import { iso } from "../../src/domain/time/clock.ts";
+import { Signals } from "../../src/domain/turns/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { fireTriggers } from "../../src/loops/fire-triggers.ts";
 import type { Loop } from "../../src/loops/loop.ts";
 import { runBackfills } from "../../src/loops/run-backfills.ts";
+import { Disk } from "../../src/machine/disk.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
-import { moveJob } from "../../src/store/jobs.ts";
-import { insertMembership } from "../../src/store/memberships.ts";
-import { openStore } from "../../src/store/open-store.ts";
-import { dequeue } from "../../src/store/queue.ts";
-import type { Store } from "../../src/store/store.ts";
-import { setDatasetBytes } from "../../src/store/team-usage.ts";
-import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/teams.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
+import { openStore } from "../../src/store/opening/open-store.ts";
+import { moveJob } from "../../src/store/queries/jobs/jobs.ts";
+import { dequeue } from "../../src/store/queries/jobs/queue.ts";
+import { insertMembership } from "../../src/store/queries/people/memberships.ts";
+import { setDatasetBytes } from "../../src/store/queries/people/team-usage.ts";
+import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/queries/people/teams.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { type Client, createClient } from "@millrace/contract";
 import { type Logger, pino } from "pino";
 import { closedAtEnd } from "../../../../e2e/support/left-open.ts";
-import { readConfig } from "../../src/config.ts";
-import { type AdminTokenOptions, createAdminToken } from "../../src/domain/tokens.ts";
-import { type RunningServer, startServer } from "../../src/server.ts";
+import { type RunningServer, startServer } from "../../src/app/server.ts";
+import { readConfig } from "../../src/configuration/config.ts";
+import { type AdminTokenOptions, createAdminToken } from "../../src/domain/people/tokens.ts";
 
 export interface InProcessServer extends RunningServer {
   readonly dataDir: string;

@@ -1,6 +1,6 @@
 /** Keys of tests that have no server. */
 import { randomBytes } from "node:crypto";
-import { KeyRing, type SecretKey, secretKeyOf } from "../../src/domain/key-ring.ts";
+import { KeyRing, type SecretKey, secretKeyOf } from "../../src/domain/secrets/key-ring.ts";
 
 export const randomKey = () => secretKeyOf(randomBytes(32));
 

@@ -2,9 +2,9 @@
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
 import { createJob, shell } from "../../../../e2e/support/jobs.ts";
-import type { FoundVersion } from "../../src/domain/found-versions.ts";
-import { recordVersions } from "../../src/domain/record-versions.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { FoundVersion } from "../../src/domain/datasets/found-versions.ts";
+import { recordVersions } from "../../src/domain/datasets/record-versions.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 
 /** A version that was made, by the name that a pipeline is triggered with. */
 export interface Made {

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { IsolationLevel } from "../../src/engines/engine.ts";
-import { AttemptFolder } from "../../src/engines/local/attempt-folder.ts";
+import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/local-engine.ts";
-import { byMark, ProcessSearch, readBootId } from "../../src/engines/local/processes.ts";
-import type { EngineFixture } from "../engine-conformance.ts";
+import { byMark, ProcessSearch, readBootId } from "../../src/engines/local/processes/processes.ts";
+import type { EngineFixture } from "../engine/engine-conformance.ts";
 
 const noLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
 

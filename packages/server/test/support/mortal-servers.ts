@@ -1,5 +1,5 @@
 /** Servers that die before or after their commits, and stores that fail now and then: always at the same places. */
-import type { Store } from "../../src/store/store.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
 
 /** A server's view of a store, until it dies. */
 export interface Life {

@@ -1,8 +1,9 @@
 /** A file of a listing: its record, and the ways to its bytes. Reads are of the object that was listed, or fail. */
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
+import type { Bytes, CopyFromOptions, DownloadOptions, ReadOptions } from "../options.ts";
 import type { OpenedFile, OpenFileOptions } from "../random-access/opened-file.ts";
-import type { Bytes, CopyFromOptions, DownloadOptions, ReadOptions, Storage } from "../storage.ts";
+import type { Storage } from "../storage.ts";
 import type { ContentCache } from "./content-cache.ts";
 import type { FileRecord } from "./file-record.ts";
 import { type ExportedFile, type ToStorageOptions, toStorage } from "./to-storage.ts";

@@ -7,11 +7,12 @@ import type { ClientConfigFor } from "../client-configs.ts";
 import { checkChoice } from "../configuration/choice.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { openStorage } from "../open.ts";
+import type { Bytes, CopyFromOptions, ReadOptions } from "../options.ts";
 import type { Storage } from "../storage.ts";
 import { runAll } from "../waiting/window.ts";
+import type { FileRecord } from "./file-record.ts";
 import { type LinkType, linkTypes, tryLink } from "./link.ts";
 import { checkPath, type Placement, placements, placeOf } from "./placement.ts";
-import type { StorageFile } from "./storage-file.ts";
 
 const checksums = ["sha256", "sha512", "sha1", "md5"] as const;
 
@@ -38,8 +39,15 @@ export interface ExportProgress {
   readonly total_bytes: number;
 }
 
-export interface ExportedFile {
-  readonly file: StorageFile;
+/** A file of a listing, as far as an export needs it. */
+export interface ExportableFile extends FileRecord {
+  readonly uri: string;
+  readStream(options?: Pick<ReadOptions, "signal">): ReadableStream<Bytes>;
+  copyTo(target: Storage, path: string, options?: Pick<CopyFromOptions, "signal" | "onBytes">): Promise<void>;
+}
+
+export interface ExportedFile<File extends ExportableFile = ExportableFile> {
+  readonly file: File;
   /** Relative to the target. */
   readonly path: string;
   readonly how: LinkType;
@@ -49,11 +57,11 @@ export interface ExportedFile {
  * All names are known and checked before the first file is written; two files never go to the same place. Where the
  * target can make many changes as one, it does.
  */
-export async function toStorage<Uri extends string>(
-  files: AsyncIterable<StorageFile> | Iterable<StorageFile>,
+export async function toStorage<Uri extends string, File extends ExportableFile>(
+  files: AsyncIterable<File> | Iterable<File>,
   uri: Uri,
   given: ToStorageOptions<Uri> = {},
-): Promise<ExportedFile[]> {
+): Promise<ExportedFile<File>[]> {
   const options = given as ToStorageOptions;
   checkOptions(options);
   const target = openStorage<string>(uri, options.client_config);
@@ -73,14 +81,14 @@ function checkOptions({ placement, link_type, checksum }: ToStorageOptions): voi
   if (checksum !== undefined) checkChoice("checksum", checksum, checksums);
 }
 
-async function exportAll(
-  files: readonly StorageFile[],
+async function exportAll<File extends ExportableFile>(
+  files: readonly File[],
   target: Storage,
   options: ToStorageOptions,
-): Promise<ExportedFile[]> {
+): Promise<ExportedFile<File>[]> {
   const jobs = await planExport(files, options);
   const count = countProgress(files, options);
-  const exported: ExportedFile[] = [];
+  const exported: ExportedFile<File>[] = [];
   await runAll(jobs, options.concurrency ?? 8, async ({ file, place }) => {
     const path = await place();
     const how = await exportFile(file, target, path, options, (bytes) => count(file.path, bytes, 0));
@@ -90,19 +98,22 @@ async function exportAll(
   return exported;
 }
 
-interface Job {
-  readonly file: StorageFile;
+interface Job<File> {
+  readonly file: File;
   readonly place: () => Promise<string>;
 }
 
 /** Names that the content gives are found when its turn comes: two files with the same one are the same content. */
-async function planExport(files: readonly StorageFile[], options: ToStorageOptions): Promise<Job[]> {
+async function planExport<File extends ExportableFile>(
+  files: readonly File[],
+  options: ToStorageOptions,
+): Promise<Job<File>[]> {
   const { placement = "fullpath" } = options;
   if (placement === "checksum" || placement === "etag") {
     return files.map((file) => ({ file, place: () => placeOf(file, placement, () => digestOf(file, options)) }));
   }
-  const taken = new Map<string, StorageFile>();
-  const jobs: Job[] = [];
+  const taken = new Map<string, File>();
+  const jobs: Job<File>[] = [];
   for (const file of files) {
     const path = await placeOf(file, placement, () => digestOf(file, options));
     const other = taken.get(path);
@@ -113,13 +124,13 @@ async function planExport(files: readonly StorageFile[], options: ToStorageOptio
   return jobs;
 }
 
-async function digestOf(file: StorageFile, { checksum = "sha256", signal }: ToStorageOptions): Promise<string> {
+async function digestOf(file: ExportableFile, { checksum = "sha256", signal }: ToStorageOptions): Promise<string> {
   const hash = createHash(checksum);
   for await (const piece of file.readStream({ signal })) hash.update(piece);
   return hash.digest("hex");
 }
 
-function countProgress(files: readonly StorageFile[], { onProgress }: ToStorageOptions) {
+function countProgress(files: readonly ExportableFile[], { onProgress }: ToStorageOptions) {
   const total_bytes = files.reduce((sum, { size }) => sum + size, 0);
   let done_files = 0;
   let done_bytes = 0;
@@ -131,7 +142,7 @@ function countProgress(files: readonly StorageFile[], { onProgress }: ToStorageO
 }
 
 async function exportFile(
-  file: StorageFile,
+  file: ExportableFile,
   target: Storage,
   path: string,
   options: ToStorageOptions,
@@ -155,7 +166,7 @@ async function exportFile(
 
 /** What is named by its content need not be written twice. */
 async function isThere(
-  file: StorageFile,
+  file: ExportableFile,
   target: Storage,
   path: string,
   { placement, signal }: ToStorageOptions,

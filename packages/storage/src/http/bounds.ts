@@ -1,6 +1,6 @@
 /** How much of an answer is kept: a server that means ill, or is broken, sends bytes without an end. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
-import type { HttpAnswer } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;

@@ -6,8 +6,8 @@
 import net, { type Socket } from "node:net";
 import { connect as secureConnect } from "node:tls";
 import { joinChunks } from "./chunks.ts";
-import type { HttpSettings } from "./client.ts";
 import { type AnswerHead, parseHead } from "./head.ts";
+import type { HttpSettings } from "./messages.ts";
 
 /** Where bytes go that come before there is a buffer for them. */
 const scratchSize = 16 * 1024;

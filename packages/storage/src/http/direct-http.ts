@@ -1,10 +1,10 @@
 /** Answers over direct connections, which are kept for a while and used again. */
 import { Slots } from "../waiting/slots.ts";
-import type { HttpRequest, HttpSettings } from "./client.ts";
 import { DirectBody } from "./direct-body.ts";
 import { DirectConnection, type DirectHead } from "./direct-connection.ts";
 import { DirectLease } from "./direct-lease.ts";
 import { requestHead } from "./head.ts";
+import type { HttpRequest, HttpSettings } from "./messages.ts";
 
 /** Seconds; servers that close sooner are noticed. */
 const usuallyKept = 4;

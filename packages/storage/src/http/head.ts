@@ -1,5 +1,5 @@
 /** The heads of HTTP/1.1, for a body of known length: what is any more than that is left to the ordinary client. */
-import type { HttpHeaders } from "./incoming-body.ts";
+import type { HttpHeaders } from "./messages.ts";
 
 export interface AnswerHead {
   readonly status: number;

@@ -1,14 +1,13 @@
 /** The body of an answer on its way, without a stream around it: reading is then limited by the network, not by us. */
 import type { Dispatcher } from "undici";
 import { mostDiscarded, TooLongError } from "./bounds.ts";
+import type { HttpHeaders } from "./messages.ts";
 
 /** Beyond this a length is not believed before the bytes are there. */
 export const largestWhole = 64 * 1024 * 1024;
 
 /** Bytes that wait for a reader before the connection is told to hold back. */
 const mostWaiting = 512 * 1024;
-
-export type HttpHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Called once, whether the body came whole or not, and also when there was no answer at all. */
 type OnEnd = (failure?: { error: unknown }) => void;

@@ -1,6 +1,6 @@
 /** Making a bucket or a container: that one is there already is told alike, whatever the store calls it. */
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
-import type { HttpAnswer } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 const conflict = 409;
 

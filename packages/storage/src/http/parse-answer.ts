@@ -1,6 +1,6 @@
 /** Reading what a store has sent: whatever that fails with, it is the answer that is wrong. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
-import type { HttpAnswer } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
   try {

@@ -1,6 +1,6 @@
 /** Ranges of HTTP: how they are asked for, and what an answer really holds. */
 import type { Content, Entry, ReadCall } from "../backend.ts";
-import type { HttpAnswer } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 /** No header where everything is wanted. An empty range cannot be asked for: one byte is, and is dropped. */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {

@@ -1,6 +1,6 @@
 /** Where a server sends us on to, and what goes along: both are the word of somebody who may not be trusted. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
-import type { HttpAnswer } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 const redirects = [301, 302, 303, 307, 308];
 

@@ -1,7 +1,7 @@
 /** The connections that requests take: pools of our own, straight to a server or through a proxy. */
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import type { HttpSettings } from "./client.ts";
 import { DirectHttp } from "./direct-http.ts";
+import type { HttpSettings } from "./messages.ts";
 
 interface Route {
   readonly agent: Dispatcher;

@@ -1,6 +1,7 @@
 /** What an answer over HTTP means that is no success: by the store's own word where it has one, else by its status. */
 import { describePlace, type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "./client.ts";
+import { parseRetryAfter } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 const statuses: Readonly<Record<number, ErrorCode>> = {
   304: "precondition",

@@ -1,7 +1,7 @@
 /** What the head of an answer tells of an object. */
 import type { Entry } from "../backend.ts";
 import { checkedSize } from "../check-count.ts";
-import type { HttpAnswer } from "./client.ts";
+import type { HttpAnswer } from "./messages.ts";
 
 export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry {
   const modified = answer.header("last-modified");

@@ -6,7 +6,8 @@
 import type { Entry, ListCall } from "../backend.ts";
 import { Channel } from "../waiting/channel.ts";
 import { compareKeys } from "./key-order.ts";
-import { defaultConcurrency, type FetchPage, listInOrder, type PageCall } from "./listing.ts";
+import { defaultConcurrency, listInOrder } from "./listing.ts";
+import type { FetchPage, PageCall } from "./pages.ts";
 
 /** The `list` of a backend, made from pages that cannot begin in the middle. */
 export function listByFolders(fetch: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {

@@ -1,6 +1,6 @@
 /** Where a range of keys can be cut in two: between folders where there are any, else between letters. */
 import { commonStart, compareKeys } from "./key-order.ts";
-import type { FetchPage, PageCall } from "./listing.ts";
+import type { FetchPage, PageCall } from "./pages.ts";
 
 interface Bounds {
   readonly after: string;

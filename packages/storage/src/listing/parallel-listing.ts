@@ -5,9 +5,9 @@
 import type { Entry } from "../backend.ts";
 import { Channel } from "../waiting/channel.ts";
 import { compareKeys } from "./key-order.ts";
-import type { FetchPage, Page, PageCall } from "./listing.ts";
 import { findSplit } from "./listing-split.ts";
 import { PagePlaces } from "./page-places.ts";
+import type { FetchPage, Page, PageCall } from "./pages.ts";
 import { type StoppablePages, stoppablePages } from "./stoppable-pages.ts";
 
 /** Keys after `after` up to and including `until`, of which the listing has come as far as `after`. */

@@ -2,7 +2,7 @@
  * Requests for pages that can be stopped together, each by a signal of its own. With one signal for all, a listing of a
  * million keys took a third more memory: it seems that listeners that are gone keep those that came after them.
  */
-import type { FetchPage } from "./listing.ts";
+import type { FetchPage } from "./pages.ts";
 
 export interface StoppablePages {
   readonly fetch: FetchPage;

@@ -1,9 +1,9 @@
 /** From a storage into a file of this machine: bytes go to their places, without a stream in between. */
 import type { FileHandle } from "node:fs/promises";
 import type { Backend } from "../backend.ts";
+import type { DownloadOptions } from "../options.ts";
 import { Beside } from "../schemes/file/beside.ts";
 import { named } from "../schemes/file/errors.ts";
-import type { DownloadOptions } from "../storage.ts";
 import { type Landing, readInto } from "../transfer/download.ts";
 import { checkSize } from "../transfer/upload.ts";
 import { Slots } from "../waiting/slots.ts";

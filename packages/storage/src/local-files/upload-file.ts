@@ -2,9 +2,9 @@
 import type { FileHandle } from "node:fs/promises";
 import type { Backend, Entry, Upload } from "../backend.ts";
 import { StorageError } from "../errors.ts";
+import type { UploadOptions } from "../options.ts";
 import { named } from "../schemes/file/errors.ts";
 import { openRegular } from "../schemes/file/read.ts";
-import type { UploadOptions } from "../storage.ts";
 import { checkSize, inUpload, partSizes, putWhole } from "../transfer/upload.ts";
 import { runAll } from "../waiting/window.ts";
 

@@ -3,7 +3,7 @@ import type { Backend, CallOptions, Entry, VersionCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
 import { checkChoice } from "../configuration/choice.ts";
 import { StorageError } from "../errors.ts";
-import type { Bytes } from "../storage.ts";
+import type { Bytes } from "../options.ts";
 import { readObject } from "../transfer/download.ts";
 import { type CacheType, cacheTypes } from "./cache-types.ts";
 import { createCache } from "./create-cache.ts";

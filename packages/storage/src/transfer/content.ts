@@ -1,7 +1,7 @@
 /** What callers give to be written, as bytes or as a stream of them, and cut into parts. */
 import { Readable } from "node:stream";
 import { StorageError } from "../errors.ts";
-import type { WriteContent } from "../storage.ts";
+import type { WriteContent } from "../options.ts";
 import { abortable } from "../waiting/abortable.ts";
 import { iteratorOf } from "../waiting/iterator-of.ts";
 

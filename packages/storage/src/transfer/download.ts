@@ -2,7 +2,7 @@
 import type { Backend, Content, ReadCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
 import { StorageError } from "../errors.ts";
-import type { ReadOptions } from "../storage.ts";
+import type { ReadOptions } from "../options.ts";
 import { retry } from "../waiting/retry.ts";
 import { mapInOrder, runAll } from "../waiting/window.ts";
 import { abandon, reopen, SteadyBody } from "./steady-body.ts";

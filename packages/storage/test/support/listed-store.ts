@@ -1,7 +1,7 @@
 /** A store that is only an array and answers listings in pages: every split is tried on it, without a server. */
 import type { Entry } from "@millrace/storage";
 import { compareKeys } from "../../src/listing/key-order.ts";
-import type { FetchPage, Page, PageCall } from "../../src/listing/listing.ts";
+import type { FetchPage, Page, PageCall } from "../../src/listing/pages.ts";
 
 const entry = (path: string, type: Entry["type"] = "file"): Entry => ({
   path,

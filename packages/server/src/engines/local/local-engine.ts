@@ -13,28 +13,28 @@ import {
   type StoreView,
   type StrangersPlace,
 } from "../engine.ts";
-import { Ages } from "./ages.ts";
-import { AttemptFolder, metricsFile } from "./attempt-folder.ts";
-import { AttemptProcesses } from "./attempt-processes.ts";
-import { Cgroups, type Group, type Usage } from "./cgroups.ts";
-import { CompileEnvironments, compileMark } from "./compile-environments.ts";
-import { buildSettings } from "./environments.ts";
-import { type Interpreter, Interpreters } from "./interpreters.ts";
-import type { Isolation } from "./isolation.ts";
-import { libraryVariables, readPlugin, storeRecord, withPlugin, writePlugin } from "./library.ts";
-import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./limits.ts";
-import { listingVariables, readListings, writeListings } from "./listings.ts";
-import { LogFile } from "./log-file.ts";
-import { LogMarks } from "./log-marks.ts";
-import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./open-isolation.ts";
+import { Ages } from "./attempt/ages.ts";
+import { AttemptFolder, metricsFile } from "./attempt/attempt-folder.ts";
+import { AttemptProcesses } from "./attempt/attempt-processes.ts";
+import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./attempt/limits.ts";
+import { LogFile } from "./attempt/log-file.ts";
+import { LogMarks } from "./attempt/log-marks.ts";
+import { appendSample, isDue, readSamples } from "./attempt/usage.ts";
+import { CompileEnvironments, compileMark } from "./environments/compile-environments.ts";
+import { buildSettings } from "./environments/environments.ts";
+import { type Interpreter, Interpreters } from "./environments/interpreters.ts";
+import type { Toolbox } from "./environments/plan-input.ts";
+import { TeamEnvironments } from "./environments/team-environments.ts";
+import type { Isolation } from "./isolation/isolation.ts";
+import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./isolation/open-isolation.ts";
+import { findProgram, findPrograms } from "./isolation/programs.ts";
+import { libraryVariables, readPlugin, storeRecord, withPlugin, writePlugin } from "./library/library.ts";
+import { listingVariables, readListings, writeListings } from "./library/listings.ts";
 import { confine, insideScripts, queryFile, scriptComesLast, writeEnv, writePlan } from "./plan.ts";
-import type { Toolbox } from "./plan-input.ts";
-import { variablesRoom, whyNotGiven } from "./process-room.ts";
-import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes.ts";
-import { findProgram, findPrograms } from "./programs.ts";
-import { Starter } from "./starter.ts";
-import { TeamEnvironments } from "./team-environments.ts";
-import { appendSample, isDue, readSamples } from "./usage.ts";
+import { Cgroups, type Group, type Usage } from "./processes/cgroups.ts";
+import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
+import { ageOf, bytesInMemory, isAlive, keyVariable, signalAll, usageOf } from "./processes/processes.ts";
+import { Starter } from "./processes/starter.ts";
 
 /** What builds environments: uv, ours where the machine has none; only the machine's; or pip. */
 const uvChoices = ["auto", "machine", "never"] as const;

@@ -1,10 +1,10 @@
 /** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
 import type { JobSpec } from "../engine.ts";
-import { type Phase, phases } from "./attempt-folder.ts";
-import { environmentFunctions, environmentPhase } from "./environments.ts";
-import { pluginModule } from "./library.ts";
-import type { PlanInput } from "./plan-input.ts";
-import { quote, words } from "./shell.ts";
+import { type Phase, phases } from "./attempt/attempt-folder.ts";
+import { environmentFunctions, environmentPhase } from "./environments/environments.ts";
+import type { PlanInput } from "./environments/plan-input.ts";
+import { pluginModule } from "./library/library.ts";
+import { quote, words } from "./processes/shell.ts";
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
 export const insideScripts = [

@@ -1,10 +1,10 @@
 /** One's own account in a browser: names, e-mail address, password. */
 import { ApiError, routes, shortestPassword, type WhoAmI } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { actorOf } from "../../domain/audit.ts";
-import type { Principal } from "../../domain/principals.ts";
-import { changePassword, changeProfile, describePrincipal } from "../../domain/profile.ts";
-import type { HttpContext } from "../context.ts";
+import { actorOf } from "../../domain/access/audit.ts";
+import type { Principal } from "../../domain/access/principals.ts";
+import { changePassword, changeProfile, describePrincipal } from "../../domain/people/profile.ts";
+import type { HttpContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, privatePage } from "./page-routes.ts";
 

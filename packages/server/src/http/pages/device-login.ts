@@ -1,8 +1,8 @@
 /** Answering device logins in a browser. */
 import type { FastifyInstance } from "fastify";
-import { actorOf } from "../../domain/audit.ts";
-import { approveLogin, denyLogin, pendingLogin } from "../../domain/device-logins.ts";
-import type { HttpContext } from "../context.ts";
+import { actorOf } from "../../domain/access/audit.ts";
+import { approveLogin, denyLogin, pendingLogin } from "../../domain/people/device-logins.ts";
+import type { HttpContext } from "../requests/context.ts";
 import { html, type Page } from "./html.ts";
 import { field, privatePage } from "./page-routes.ts";
 

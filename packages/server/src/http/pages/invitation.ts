@@ -1,11 +1,11 @@
 /** Using an invitation in a browser: as the user who is signed in, or as somebody new. */
 import { ApiError, type InvitationOffer, routes, shortestPassword } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { actorOf } from "../../domain/audit.ts";
-import { acceptInvitation, readOffer, signUp } from "../../domain/invitations.ts";
-import type { Principal } from "../../domain/principals.ts";
-import { type Entry, normaliseUsername, openSession } from "../../domain/sessions.ts";
-import type { HttpContext } from "../context.ts";
+import { actorOf } from "../../domain/access/audit.ts";
+import type { Principal } from "../../domain/access/principals.ts";
+import { acceptInvitation, readOffer, signUp } from "../../domain/people/invitations.ts";
+import { type Entry, normaliseUsername, openSession } from "../../domain/people/sessions.ts";
+import type { HttpContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, publicPage, visitor } from "./page-routes.ts";
 import { enter, entranceOf } from "./sign-in.ts";

@@ -1,11 +1,11 @@
 /** The start page and a job's page, until the web UI comes. */
 import { ApiError, isSettled, type Job } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { getTeamJob, listTeamJobs } from "../../domain/jobs.ts";
-import { authorize, type Principal } from "../../domain/principals.ts";
-import { openJobLog } from "../../job-log.ts";
-import type { HttpContext } from "../context.ts";
-import { sendLog } from "../logs.ts";
+import { authorize, type Principal } from "../../domain/access/principals.ts";
+import { getTeamJob, listTeamJobs } from "../../domain/jobs/jobs.ts";
+import { openJobLog } from "../../job-logs/job-log.ts";
+import { sendLog } from "../jobs/logs.ts";
+import type { HttpContext } from "../requests/context.ts";
 import { type Html, html } from "./html.ts";
 import { privatePage } from "./page-routes.ts";
 

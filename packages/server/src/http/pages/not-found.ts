@@ -1,6 +1,6 @@
 /** Addresses that do not exist, asked for by somebody who looks at pages. */
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { nothingThere, setRefusal } from "../errors.ts";
+import { nothingThere, setRefusal } from "../requests/errors.ts";
 import { html, sendPage } from "./html.ts";
 
 /** Browsers ask for text/html by name; programs that take anything do not. What is below /api is for programs. */

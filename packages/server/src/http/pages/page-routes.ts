@@ -3,10 +3,10 @@ import { type Access, ApiError, type Route } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import type { Static, TSchema } from "typebox";
-import { type Principal, principalOfSession } from "../../domain/principals.ts";
-import { sessionCookieOf } from "../authenticate.ts";
-import type { HttpContext } from "../context.ts";
-import { refusalOf, setRefusal, validationError } from "../errors.ts";
+import { type Principal, principalOfSession } from "../../domain/access/principals.ts";
+import { sessionCookieOf } from "../requests/authenticate.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { refusalOf, setRefusal, validationError } from "../requests/errors.ts";
 import { html, type Page, sendPage } from "./html.ts";
 import { signInPage } from "./sign-in-form.ts";
 

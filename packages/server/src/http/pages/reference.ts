@@ -1,7 +1,7 @@
 /** The API reference at /api/docs: the OpenAPI document as a page. */
 import { openapiDocument, type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import type { HttpContext } from "../context.ts";
+import type { HttpContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { publicPage } from "./page-routes.ts";
 

@@ -1,8 +1,7 @@
 /** Signing in by a password or a one-use link, and signing out. */
 import { ApiError } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { browserDays, isKnownBrowser } from "../../domain/browsers.ts";
-import { hashSecret } from "../../domain/secrets.ts";
+import { browserDays, isKnownBrowser } from "../../domain/people/browsers.ts";
 import {
   beginSession,
   type Entrance,
@@ -11,9 +10,10 @@ import {
   normaliseUsername,
   sessionDays,
   signIn,
-} from "../../domain/sessions.ts";
-import { browserCookie, browserCookieOf, sessionCookie, sessionCookieOf } from "../authenticate.ts";
-import type { HttpContext } from "../context.ts";
+} from "../../domain/people/sessions.ts";
+import { hashSecret } from "../../domain/secrets/random-secrets.ts";
+import { browserCookie, browserCookieOf, sessionCookie, sessionCookieOf } from "../requests/authenticate.ts";
+import type { HttpContext } from "../requests/context.ts";
 import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
 import { ownPath, signInPage } from "./sign-in-form.ts";

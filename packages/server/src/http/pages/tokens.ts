@@ -1,10 +1,10 @@
 /** One's own tokens in a browser: listed, made, revoked. */
 import { ApiError, type NewToken, routes, scopeNames, type Token } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { actorOf } from "../../domain/audit.ts";
-import type { Principal } from "../../domain/principals.ts";
-import { createToken, endToken, readTokens } from "../../domain/tokens.ts";
-import type { HttpContext } from "../context.ts";
+import { actorOf } from "../../domain/access/audit.ts";
+import type { Principal } from "../../domain/access/principals.ts";
+import { createToken, endToken, readTokens } from "../../domain/people/tokens.ts";
+import type { HttpContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, privatePage } from "./page-routes.ts";
 

@@ -1,6 +1,6 @@
 /** Migration: long variables of jobs count to the texts of their team, and go with them. */
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../schema/tables.ts";
 
 export async function countedVariables(db: Kysely<Tables>): Promise<void> {
   const statements = [

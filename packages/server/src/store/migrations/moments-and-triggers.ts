@@ -1,6 +1,6 @@
 /** A migration: the moment that a run is for, backfills of past moments, schedules that new versions of a dataset fire. */
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../schema/tables.ts";
 
 export async function momentsAndTriggers(db: Kysely<Tables>, { identity }: { readonly identity: string }) {
   const statements = [

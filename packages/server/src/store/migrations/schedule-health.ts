@@ -4,7 +4,7 @@
  * zone.
  */
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../schema/tables.ts";
 
 export async function scheduleHealth(db: Kysely<Tables>, { identity }: { readonly identity: string }): Promise<void> {
   const statements = [

@@ -1,6 +1,6 @@
 /** Migration: time limits and retries of jobs, the attempts that another one followed, and until when a retry waits. */
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../schema/tables.ts";
 
 const statements = [
   `alter table teams add column job_timeout integer`,

@@ -1,6 +1,6 @@
 /** Migration: a row of skips is told once, and once a day while it lasts. What was skipped before counts as told. */
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../schema/tables.ts";
 
 export async function toldSkips(db: Kysely<Tables>): Promise<void> {
   const statements = [

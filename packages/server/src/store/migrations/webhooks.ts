@@ -1,6 +1,6 @@
 /** Migration: who is told what happens, what is still to be told, and what was. */
 import { type Kysely, sql } from "kysely";
-import type { Tables } from "../tables.ts";
+import type { Tables } from "../schema/tables.ts";
 
 export async function webhooks(db: Kysely<Tables>, { identity }: { readonly identity: string }): Promise<void> {
   const statements = [

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type { VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import type { AzClient } from "./client.ts";
 import { versionQuery } from "./read.ts";
 

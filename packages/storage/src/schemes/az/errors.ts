@@ -1,6 +1,6 @@
 /** What an error answer of Azure Blob Storage means. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 import { elementText } from "../../http/xml.ts";
 

@@ -2,7 +2,7 @@
 import type { Entry } from "../../backend.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
 import { compareKeys } from "../../listing/key-order.ts";
-import type { Page, PageCall } from "../../listing/listing.ts";
+import type { Page, PageCall } from "../../listing/pages.ts";
 import type { AzClient } from "./client.ts";
 import { readPage } from "./page-bytes.ts";
 

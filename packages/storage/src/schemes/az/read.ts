@@ -1,7 +1,7 @@
 /** Looking at a blob, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry } from "../../http/told-entry.ts";
 import type { AzClient } from "./client.ts";

@@ -3,7 +3,8 @@ import { randomUUID } from "node:crypto";
 import type { ErrorPlace } from "../../errors.ts";
 import { StorageError } from "../../errors.ts";
 import { mostDiscarded, startOf, TooLongError, textOf } from "../../http/bounds.ts";
-import type { HttpAnswer, HttpClient, HttpRequest } from "../../http/client.ts";
+import type { HttpClient } from "../../http/client.ts";
+import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 
 interface SessionAnswer {
   readonly status: number;

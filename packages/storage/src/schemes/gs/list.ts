@@ -1,7 +1,7 @@
 /** Pages of objects and of their generations. */
 import { directoryEntry } from "../../entry.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
-import type { Page, PageCall } from "../../listing/listing.ts";
+import type { Page, PageCall } from "../../listing/pages.ts";
 import type { GsClient } from "./client.ts";
 import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
 

@@ -5,7 +5,7 @@
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { parseJson } from "../../http/parse-answer.ts";
 import { givenAddress } from "../../http/redirect.ts";
 import { retry } from "../../waiting/retry.ts";

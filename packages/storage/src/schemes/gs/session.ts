@@ -1,8 +1,8 @@
 /** The HTTP session that `session_kwargs` describes: its connections, and what goes with every request. */
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
-import type { HttpSettings } from "../../http/client.ts";
 import { headerTextRule, isHeaderText } from "../../http/header-text.ts";
+import type { HttpSettings } from "../../http/messages.ts";
 import { isProxy, proxiesOfEnvironment, urlOf } from "../../http/proxies.ts";
 import type { parameters } from "./parameters.ts";
 

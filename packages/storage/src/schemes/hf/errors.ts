@@ -1,6 +1,7 @@
 /** What an error answer of the hub means. */
 import type { ErrorCode, ErrorPlace, StorageError } from "../../errors.ts";
-import { type HttpAnswer, parseRetryAfter } from "../../http/client.ts";
+import { parseRetryAfter } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
 /** Codes of its header, which say more than the status: a repository that one may not see is answered with 401. */

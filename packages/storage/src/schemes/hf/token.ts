@@ -2,10 +2,8 @@
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
-import type { Configuration } from "../../configuration/configuration.ts";
 import type { Environment, FoundValue } from "../../configuration/parameters.ts";
 import { StorageError } from "../../errors.ts";
-import type { parameters } from "./parameters.ts";
 
 const variables = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 const trueWords = ["1", "ON", "YES", "TRUE"];
@@ -26,8 +24,14 @@ function savedToken(environment: Environment): FoundValue | undefined {
   return value ? { value, source: `file ${file}` } : undefined;
 }
 
+interface Asked {
+  /** True: the saved one must be there; false or null: none is sent. */
+  readonly values: { readonly token: string | boolean | null };
+  readonly environment: Environment;
+}
+
 /** The token to send, or none. */
-export function tokenOf({ values, environment }: Configuration<typeof parameters>): string | undefined {
+export function tokenOf({ values, environment }: Asked): string | undefined {
   if (values.token === false || values.token === null) return undefined;
   if (values.token !== true) return values.token;
   const saved = savedToken(environment);

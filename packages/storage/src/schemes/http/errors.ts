@@ -1,6 +1,6 @@
 /** What an error answer of a web server means. */
 import type { ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
 export const toStorageError = (answer: HttpAnswer, place: ErrorPlace): StorageError =>

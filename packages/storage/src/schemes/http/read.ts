@@ -2,7 +2,8 @@
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import type { HttpAnswer, HttpClient } from "../../http/client.ts";
+import type { HttpClient } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { harmlessHeaders, redirectOf } from "../../http/redirect.ts";
 import { toldEntry, toldSize } from "../../http/told-entry.ts";

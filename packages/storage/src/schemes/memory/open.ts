@@ -1,14 +1,8 @@
 /** The backend of `memory://`. */
-import type { Backend, Entry } from "../../backend.ts";
+import type { Backend } from "../../backend.ts";
+import type { MemoryObjects } from "./objects.ts";
 import { copyObject, listObjects, readObject, statObject } from "./read.ts";
 import { beginUpload, putObject } from "./write.ts";
-
-export interface MemoryObject {
-  readonly bytes: Uint8Array;
-  readonly entry: Entry;
-}
-
-export type MemoryObjects = Map<string, MemoryObject>;
 
 /** Of this process, like a disk is of a machine. */
 const objects: MemoryObjects = new Map();

@@ -3,7 +3,7 @@ import type { Content, Entry, ListCall, ReadCall } from "../../backend.ts";
 import { directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
 import { compareKeys } from "../../listing/key-order.ts";
-import type { MemoryObject, MemoryObjects } from "./open.ts";
+import type { MemoryObject, MemoryObjects } from "./objects.ts";
 
 function find(objects: MemoryObjects, key: string): MemoryObject {
   const object = objects.get(key);

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
-import type { MemoryObjects } from "./open.ts";
+import type { MemoryObjects } from "./objects.ts";
 
 export function putObject(objects: MemoryObjects, key: string, bytes: Uint8Array, call: WriteCall): Entry {
   call.signal?.throwIfAborted();

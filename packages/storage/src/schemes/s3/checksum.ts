@@ -3,7 +3,7 @@ import { createHash, type Hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Content, ReadCall } from "../../backend.ts";
 import { describePlace, type ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import type { S3Client } from "./client.ts";
 
 export const writesChecksums = ({ configuration }: S3Client) =>

@@ -1,6 +1,6 @@
 /** Pages of keys and of versions. */
 import { parseAnswer } from "../../http/parse-answer.ts";
-import type { Page, PageCall } from "../../listing/listing.ts";
+import type { Page, PageCall } from "../../listing/pages.ts";
 import type { S3Client } from "./client.ts";
 import { decodeKey, readPage } from "./page-bytes.ts";
 

@@ -1,6 +1,6 @@
 /** What an error answer of a WebDAV server means. */
 import type { ErrorPlace, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, type Said } from "../../http/status-errors.ts";
 
 /** The parent of what is to be written is missing. */

@@ -2,7 +2,7 @@
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import type { HttpAnswer } from "../../http/client.ts";
+import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { toldEntry } from "../../http/told-entry.ts";
 import type { DavClient } from "./client.ts";

@@ -1,0 +1,165 @@
+/**
+ * Takes a backup, with the server up or down: the rows of one moment, then the dataset stores and the files that they
+ * name. What the rows say is there before they are written, so that what is copied after them has it all.
+ */
+import { execFile } from "node:child_process";
+import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { iso } from "../../domain/time/clock.ts";
+import type { StoreLocation } from "../../store/opening/open-store.ts";
+import { keptTables, openSnapshot, type Row, type Snapshot } from "../../store/opening/snapshot.ts";
+import type { BackupStores } from "../../team-stores/backup-stores.ts";
+import { copyPlain, readLines, writeLines } from "./archive-files.ts";
+import { copyStores } from "./copy-stores.ts";
+import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
+import { readRegistered } from "./registered.ts";
+
+export interface BackupOptions {
+  /** The file of the keys that encrypt values; undefined: it stays out. */
+  readonly keyFile: string | undefined;
+  readonly stores: BackupStores;
+  readonly onProgress: (text: string) => void;
+  readonly now: () => number;
+}
+
+/** Written under another name until it is whole, so that half a backup is never taken for one. */
+export async function takeBackup(location: StoreLocation, folder: string, options: BackupOptions): Promise<Manifest> {
+  await refuseExisting(folder);
+  const part = `${folder}.part`;
+  await mkdir(dirname(folder), { recursive: true });
+  await mkdir(part, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+    throw new Error(`${part} is there: another backup is writing it, or one was cut short. Remove it in that case.`);
+  });
+  try {
+    const manifest = await fill(location, part, options);
+    await rename(part, folder);
+    await sync(dirname(folder));
+    return manifest;
+  } catch (error) {
+    await rm(part, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function refuseExisting(folder: string): Promise<void> {
+  const found = await stat(folder).catch(() => undefined);
+  if (found)
+    throw new Error(`${folder} is there already: a backup is made in a folder of its own. Choose another name.`);
+}
+
+async function fill(location: StoreLocation, part: string, options: BackupOptions): Promise<Manifest> {
+  const startedAt = iso(options.now());
+  const snapshot = await openSnapshot(location);
+  try {
+    await requireSpace(part, snapshot.size);
+    const rows = await writeRows(snapshot, part, options);
+    // The rows are all written: from here on the store need not remember that moment.
+    await snapshot.close();
+    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfStores(part, options)));
+    const copied = await copyFiles(location, part, options);
+    const manifest = newManifest({
+      schemaVersion: snapshot.schemaVersion,
+      startedAt,
+      finishedAt: iso(options.now()),
+      store: location.databaseUrl ? "postgres" : "sqlite",
+      withKey: copied.withKey,
+      rows: rows.counts,
+      stores: copied.stores,
+      files: copied.files,
+      bytes: copied.bytes,
+      sha256: { rows: rows.sha256, digests: copied.sha256 },
+    });
+    await writeFile(join(part, names.manifest), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flush: true });
+    await syncAll(part);
+    return manifest;
+  } finally {
+    await snapshot.close().catch(() => {});
+  }
+}
+
+async function requireSpace(folder: string, needed: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize >= needed) return;
+  const gibibytes = (bytes: number) => (bytes / 1024 ** 3).toFixed(1);
+  throw new Error(
+    `The backup takes about ${gibibytes(needed)} GiB, and ${dirname(folder)} has ${gibibytes(bavail * bsize)} GiB left. Free some space, or choose another place.`,
+  );
+}
+
+async function writeRows(snapshot: Snapshot, part: string, { onProgress }: BackupOptions) {
+  const lines = writeLines(join(part, names.rows));
+  const counts: Record<string, number> = {};
+  for (const table of keptTables) {
+    let count = 0;
+    for await (const row of snapshot.rows(table)) {
+      await lines.write([table, row]);
+      if (++count % 1000 === 0) onProgress(`${table}: ${count} rows`);
+    }
+    counts[table] = count;
+  }
+  return { counts, sha256: await lines.end() };
+}
+
+interface Wanted {
+  readonly from: string;
+  /** In the backup. */
+  readonly path: string;
+}
+
+/** What the rows name, read from the backup's own list: the memory that this takes does not grow with the store. */
+async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerator<Wanted> {
+  const wanted = (path: string): Wanted => ({ from: join(dataDir, path), path });
+  for await (const line of readLines(join(part, names.rows))) {
+    const [table, row] = line as [string, Row];
+    if (table === "files") yield wanted(join("files", String(row["blob"]).slice(0, 2), String(row["blob"])));
+    if (table !== "jobs" || row["log_removed_at"]) continue;
+    for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
+      for (const name of attemptFiles) yield wanted(join("jobs", `${row["id"]}.${attempt}`, name));
+  }
+}
+
+const sizeOfStores = async (part: string, { stores }: BackupOptions): Promise<number> =>
+  (await readRegistered(part)).reduce((sum, { teamId }) => sum + stores.bytes(teamId), 0);
+
+/** On disk. */
+async function sizeOfFiles(location: StoreLocation, part: string): Promise<number> {
+  let bytes = 0;
+  for await (const { from } of filesOf(location, part)) {
+    const found = await lstat(from).catch(() => undefined);
+    // Holes stay holes. Where a file system compresses, this is too little: then the copying finds out.
+    bytes += Math.min(found?.size ?? 0, (found?.blocks ?? 0) * 512);
+  }
+  return bytes;
+}
+
+async function copyFiles(location: StoreLocation, part: string, options: BackupOptions) {
+  const { keyFile, onProgress } = options;
+  const lines = writeLines(join(part, names.digests));
+  let files = 0;
+  let bytes = 0;
+  // What is not there was removed since: an upload that nobody used, a log that got too old.
+  const copy = async (from: string, path: string) => {
+    const copied = await copyPlain(from, join(part, path));
+    if (!copied) return false;
+    await lines.write({ path, ...copied });
+    bytes += copied.size;
+    if (++files % 100 === 0) onProgress(`${files} files, ${Math.round(bytes / 1024 ** 2)} MiB`);
+    return true;
+  };
+  const stores = await copyStores(part, { ...options, copy });
+  for await (const { from, path } of filesOf(location, part)) await copy(from, path);
+  const withKey = keyFile !== undefined && (await copy(keyFile, names.key));
+  return { withKey, stores, files, bytes, sha256: await lines.end() };
+}
+
+/** One call for the whole file system; where it is not to be had, the lists and the manifest are on disk at least. */
+async function syncAll(folder: string): Promise<void> {
+  await promisify(execFile)("sync", ["-f", folder]).catch(() => {});
+}
+
+async function sync(folder: string): Promise<void> {
+  const handle = await open(folder, "r");
+  await handle.sync().finally(() => handle.close());
+}

@@ -1,0 +1,135 @@
+/** Puts the rows of a backup into an empty store. */
+import { join } from "node:path";
+import { audit, operator } from "../../domain/access/audit.ts";
+import { recordCollected } from "../../domain/datasets/record-versions.ts";
+import { endJob } from "../../domain/lifecycle/end-job.ts";
+import { iso } from "../../domain/time/clock.ts";
+import type { Db } from "../../store/drivers/store.ts";
+import { migrate } from "../../store/migrations/migrations.ts";
+import { openStore, type StoreLocation } from "../../store/opening/open-store.ts";
+import { countOnFromRows, insertRows, type KeptTable, keptTables, type Row } from "../../store/opening/snapshot.ts";
+import { markRemoved } from "../../store/queries/datasets/dataset-versions.ts";
+import { forgetCopies } from "../../store/queries/datasets/team-stores.ts";
+import { allAttempts, closeAttempt } from "../../store/queries/jobs/attempts.ts";
+import { moveJob, statesBefore } from "../../store/queries/jobs/jobs.ts";
+import { allWaiting, dequeue } from "../../store/queries/jobs/queue.ts";
+import { readLines } from "./archive-files.ts";
+import { type Manifest, names, uuidPattern } from "./format.ts";
+import type { RunningJobs } from "./place-stores.ts";
+
+export interface FillOptions {
+  /** Jobs that waited are cancelled instead of run. */
+  readonly cancelQueued: boolean;
+  readonly onProgress: (text: string) => void;
+  readonly now: () => number;
+}
+
+/** What became of jobs that had not ended. */
+export interface Settled {
+  readonly failed: number;
+  readonly queued: number;
+  readonly canceled: number;
+}
+
+/** What is there for the rows to name. */
+export interface Present {
+  /** Names of uploads. */
+  readonly blobs: ReadonlySet<string>;
+  /** Uuids of versions without their rows, by team. */
+  readonly lost: ReadonlyMap<number, readonly string[]>;
+  readonly running: RunningJobs;
+}
+
+/** One transaction: the schema as it was, the rows, the schema as it is, and what ran is settled. All of it or nothing. */
+export async function fillStore(
+  location: StoreLocation,
+  folder: string,
+  manifest: Manifest,
+  { blobs, lost, running }: Present,
+  options: FillOptions,
+): Promise<Settled> {
+  let settled = { failed: 0, queued: 0, canceled: 0 };
+  const store = await openStore(location, async (db, dialect) => {
+    await migrate(db, dialect, manifest.schemaVersion);
+    await insertAll(db, folder, blobs, options);
+    await migrate(db, dialect);
+    await countOnFromRows(db);
+    settled = await settleJobs(db, manifest, options);
+    for (const [jobId, collected] of running) await recordCollected(db, jobId, collected, iso(options.now()));
+    for (const [teamId, uuids] of lost) await markRemoved(db, teamId, uuids, iso(options.now()));
+    await forgetCopies(db);
+    const target = `the backup of ${manifest.startedAt}`;
+    await audit(db, operator, { action: "store.restore", target }, options.now());
+  });
+  await store.close();
+  return settled;
+}
+
+/** Rows and characters put in with one statement. */
+const batchRows = 200;
+const batchSize = 4 * 1024 * 1024;
+
+async function insertAll(db: Db, folder: string, blobs: ReadonlySet<string>, options: FillOptions): Promise<void> {
+  let table: KeptTable = "users";
+  let rows: Row[] = [];
+  let size = 0;
+  let total = 0;
+  const flush = async () => {
+    if (rows.length > 0) await insertRows(db, table, rows);
+    total += rows.length;
+    options.onProgress(`${total} rows`);
+    rows = [];
+    size = 0;
+  };
+  for await (const line of readLines(join(folder, names.rows))) {
+    const [next, row] = checkRow(line);
+    // Its bytes were removed while the backup was taken.
+    if (next === "files" && !blobs.has(String(row["blob"]))) continue;
+    if (next !== table || rows.length >= batchRows || size >= batchSize) await flush();
+    table = next;
+    rows.push(row);
+    for (const value of Object.values(row)) size += typeof value === "string" ? value.length : 8;
+  }
+  await flush();
+}
+
+/** Every attempt has files of its own, and a backup looks for all of them. */
+const mostAttempts = 100_000;
+const isAttempt = (value: unknown) =>
+  Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) <= mostAttempts;
+
+/** What becomes a name of a file is checked: a backup may come from a stranger. */
+function checkRow(line: unknown): [KeptTable, Row] {
+  const [table, row] = line as [KeptTable, Row];
+  const plain = (value: unknown) => value === null || typeof value === "string" || typeof value === "number";
+  const names = { files: "blob", jobs: "id" } as Partial<Record<KeptTable, string>>;
+  const name = names[table];
+  const good =
+    keptTables.includes(table) &&
+    Object.values(row).every(plain) &&
+    (row["attempt"] === undefined || isAttempt(row["attempt"])) &&
+    (name === undefined || uuidPattern.test(String(row[name])));
+  if (!good) throw new Error(`The backup has a row that no store has: ${JSON.stringify(line).slice(0, 200)}`);
+  return [table, row];
+}
+
+/** What ran is gone with its machine, and is never run again by itself. What waited waits, unless it is not wanted. */
+async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }: FillOptions) {
+  const attempts = await allAttempts(db);
+  for (const { job_id: id, attempt, status, signalled_at } of attempts) {
+    await closeAttempt(db, id, attempt);
+    const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
+    const error_message = `The job was running when the backup of ${startedAt} was made; it was not run again.`;
+    const changes = { finished_at: startedAt, error_message: to === "FAILED" ? error_message : null };
+    await endJob(db, { id, from: statesBefore(to), to, changes }, now());
+  }
+  const waiting = await allWaiting(db);
+  for (const id of cancelQueued ? waiting : []) {
+    await dequeue(db, id);
+    await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
+    const changes = { finished_at: iso(now()) };
+    await endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes }, now());
+  }
+  const canceled = cancelQueued ? waiting.length : 0;
+  return { failed: attempts.length, queued: waiting.length - canceled, canceled };
+}

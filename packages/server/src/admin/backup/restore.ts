@@ -1,0 +1,95 @@
+/** Restores a backup into an empty data folder, and an empty database where that is the store. */
+import { mkdir, readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { lockDataFolder, lockFile } from "../../machine/lock.ts";
+import { lockDatabase, type StoreLocation } from "../../store/opening/open-store.ts";
+import { isEmptyDatabase } from "../../store/opening/snapshot.ts";
+import type { BackupStores } from "../../team-stores/backup-stores.ts";
+import { copyPlain } from "./archive-files.ts";
+import { checkDigests, damaged, entriesOf, same } from "./check-digests.ts";
+import { type FillOptions, fillStore, type Settled } from "./fill-store.ts";
+import { type Manifest, readManifest, storesFolder } from "./format.ts";
+import { lostVersions, type PlacedStore, placeStores } from "./place-stores.ts";
+import { markUnfinished, refuseUnfinished, unfinishedRestore } from "./unfinished-restore.ts";
+
+export interface RestoreOptions extends FillOptions {
+  /** Opened once the data folder is ours. */
+  readonly openStores: () => Promise<BackupStores>;
+}
+
+export interface Restored extends Settled {
+  readonly manifest: Manifest;
+  readonly stores: readonly PlacedStore[];
+}
+
+export async function restoreBackup(
+  location: StoreLocation,
+  folder: string,
+  options: RestoreOptions,
+): Promise<Restored> {
+  const manifest = await readManifest(folder);
+  await requireEmptyFolder(location.dataDir);
+  await checkDigests(folder, manifest, options.onProgress);
+  await mkdir(location.dataDir, { recursive: true, mode: 0o700 });
+  const unlock = await lockAll(location);
+  try {
+    // Another restore may have filled it while we read the backup.
+    await requireEmptyFolder(location.dataDir, lockFile);
+    await markUnfinished(location.dataDir);
+    const blobs = await copyFiles(folder, location.dataDir, options);
+    const places = { onProgress: options.onProgress, moment: manifest.startedAt };
+    const { stores, running } = await placeStores(folder, await options.openStores(), places);
+    const present = { blobs, lost: lostVersions(stores), running };
+    const settled = await fillStore(location, folder, manifest, present, options);
+    await rm(unfinishedRestore(location.dataDir));
+    return { manifest, stores, ...settled };
+  } finally {
+    await unlock();
+  }
+}
+
+/** But for the lock, where we have it. */
+async function requireEmptyFolder(dataDir: string, own?: string): Promise<void> {
+  await refuseUnfinished(dataDir);
+  const entries = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  if (entries.every((entry) => own !== undefined && entry.startsWith(own))) return;
+  throw new Error(
+    `${dataDir} is not empty: a backup is restored into an empty data folder. Choose another with --data-dir, or remove it.`,
+  );
+}
+
+/** No server begins here meanwhile. */
+async function lockAll(location: StoreLocation): Promise<() => Promise<void>> {
+  const { dataDir, databaseUrl } = location;
+  const folder = lockDataFolder(dataDir);
+  try {
+    if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
+      throw new Error("The database is not empty: a backup is restored into an empty one. Make a new database for it.");
+    const database = await lockDatabase(location, { onRival: () => process.exit(1) });
+    return async () => {
+      await database?.release();
+      await folder.release();
+    };
+  } catch (error) {
+    await folder.release();
+    // Nothing was put in: the folder is as empty as it was.
+    await rm(join(dataDir, "server.lock"), { force: true });
+    throw error;
+  }
+}
+
+/** Returns the names of the uploads that are there. */
+async function copyFiles(folder: string, dataDir: string, { onProgress }: RestoreOptions): Promise<Set<string>> {
+  const blobs = new Set<string>();
+  let copied = 0;
+  for await (const entry of entriesOf(folder)) {
+    if (entry.path.startsWith(`${storesFolder}/`)) continue;
+    if (!same(await copyPlain(join(folder, entry.path), join(dataDir, entry.path)), entry)) throw damaged(entry.path);
+    if (entry.path.startsWith("files/")) blobs.add(entry.path.slice("files/ab/".length));
+    if (++copied % 100 === 0) onProgress(`${copied} files`);
+  }
+  return blobs;
+}

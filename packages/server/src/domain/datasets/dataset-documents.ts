@@ -1,0 +1,86 @@
+/** Datasets as the API shows them. Written as text: schemas and rows pass through without being read into numbers. */
+import {
+  type ListedVersionRow,
+  mostVersions,
+  type SizedVersionRow,
+  type VersionSchemas,
+  type VersionTexts,
+} from "../../store/queries/datasets/dataset-versions.ts";
+import type { PlacedDataset } from "../../store/queries/datasets/datasets.ts";
+import { beginningOf } from "../../store/queries/short-texts.ts";
+import { arrayText, objectText } from "./json-texts.ts";
+
+const members = (fields: Readonly<Record<string, unknown>>) => JSON.stringify(fields).slice(1, -1);
+
+function datasetMembers({ id, uuid, name, description, attrs, created_at, project, namespace }: PlacedDataset): string {
+  const place = (at: PlacedDataset["project"] | PlacedDataset["namespace"]) => ({
+    id: at.id,
+    uuid: at.uuid,
+    name: at.name,
+    descr: at.description,
+    created_at: at.created_at,
+  });
+  const shown = { ...place(project), namespace: place(namespace) };
+  const fixed = members({ id, uuid, name, description, created_at, project: shown });
+  return `${fixed},"attrs":${arrayText(attrs) ?? "[]"}`;
+}
+
+const versionMembers = (row: ListedVersionRow) =>
+  members({
+    id: row.id,
+    uuid: row.uuid,
+    dataset_id: row.dataset_id,
+    version: row.version,
+    status: row.status,
+    created_at: row.created_at,
+    finished_at: row.finished_at,
+    error_message: row.error_message,
+    error_stack: row.error_stack,
+    num_objects: row.num_objects,
+    size: row.size,
+    job_id: row.job_id,
+    removed_at: row.removed_at,
+  });
+
+export function listedDatasetText(dataset: PlacedDataset, versions: readonly ListedVersionRow[]): string {
+  const { description } = dataset;
+  const shown = { ...dataset, description: description && beginningOf(description) };
+  const cut = [
+    ...(description !== shown.description ? ["description"] : []),
+    ...(dataset.attrs === null ? ["attrs"] : []),
+    ...(versions.length >= mostVersions ? ["versions"] : []),
+  ];
+  const told = cut.length === 0 ? "" : `,"cut":${JSON.stringify(cut)}`;
+  return `{${datasetMembers(shown)},"versions":[${versions.map((row) => `{${versionMembers(row)}}`).join(",")}]${told}}`;
+}
+
+/** The text of a version, and its schemas as they stand in it. */
+export interface VersionText {
+  readonly text: string;
+  readonly schemas: string;
+}
+
+/** The newest version comes last. */
+export function datasetText(dataset: PlacedDataset, versions: readonly VersionText[]): string {
+  const schemas = versions.at(-1)?.schemas ?? schemaMembers(undefined);
+  const shown = versions.map(({ text }) => text).join(",");
+  return `{${datasetMembers(dataset)},${schemas},"versions":[${shown}],"_versions_loaded":true}`;
+}
+
+const schemaMembers = (schemas: VersionSchemas | undefined) =>
+  `"schema":${objectText(schemas?.schema ?? null)},"feature_schema":${objectText(schemas?.feature_schema ?? null)}`;
+
+/** What is large is undefined where it does not fit into the answer. */
+export function versionText(
+  row: SizedVersionRow,
+  large: VersionSchemas | undefined,
+  texts: VersionTexts | undefined,
+): VersionText {
+  const { preview, ...scripts } = texts ?? { preview: null, sources: "", query_script: "", script_output: "" };
+  const { sources, query_script, script_output } = scripts;
+  const { content_hash } = row;
+  const rest = members({ sources, query_script, script_output, content_hash, pending_metadata_drop: false });
+  const rows = `"preview":${arrayText(preview) ?? "null"},"_preview_loaded":${texts !== undefined}`;
+  const schemas = schemaMembers(large);
+  return { text: `{${versionMembers(row)},${rest},${schemas},${rows}}`, schemas };
+}

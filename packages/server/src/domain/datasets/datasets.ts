@@ -1,0 +1,289 @@
+/** Datasets: the rules for finding, listing, changing and removing them. */
+import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import {
+  countVersions,
+  type ListedVersionRow,
+  listedVersionsOf,
+  listVersions,
+  markVersionsRemoved,
+  mostVersions,
+  setRowsTable,
+  sizedVersionsOf,
+  versionsOfJob,
+} from "../../store/queries/datasets/dataset-versions.ts";
+import {
+  type DatasetRow,
+  type FullName,
+  findDataset,
+  listDatasets,
+  type PlacedDataset,
+  placedDataset,
+  placeOf,
+  updateDataset,
+} from "../../store/queries/datasets/datasets.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import type { Team } from "../access/principals.ts";
+import { iso } from "../time/clock.ts";
+import { BoundedList } from "../turns/bounded-list.ts";
+import { nextStretch } from "../turns/large-answers.ts";
+import { datasetText, listedDatasetText } from "./dataset-documents.ts";
+import {
+  canBeKept,
+  fullName,
+  homeOf,
+  type Reference,
+  readReference,
+  readVersion,
+  type Version,
+  writeVersion,
+} from "./dataset-names.ts";
+import { namesakes } from "./dataset-namesakes.ts";
+import { versionTexts } from "./version-texts.ts";
+
+/** As requests name a dataset: in parts, as the client does, or all in `name`, as people type it. */
+interface Named {
+  readonly name: string;
+  readonly namespace?: string | null;
+  readonly project?: string | null;
+  readonly version?: string | null;
+}
+
+/** The client says `local.local` of a name that was typed short. */
+export function readNamed({ name, namespace, project, version }: Named, username: string): Reference {
+  const typed = version ? readVersionOf(version) : undefined;
+  if (!namespace && !project) {
+    const reference = readReference(name.replace(/^ds:\/\//, ""), username, "name");
+    return { ...reference, version: typed ?? reference.version };
+  }
+  const isShort = namespace === "local" && project === "local";
+  const place = isShort ? {} : { ...(namespace ? { namespace } : {}), ...(project ? { project } : {}) };
+  return { ...homeOf(username), ...place, name, version: typed };
+}
+
+function readVersionOf(text: string): Version {
+  const version = readVersion(text);
+  if (!version) throw invalid("version", "three numbers such as 1.0.2", text);
+  return version;
+}
+
+/** Listings of storage and what a session leaves behind are the library's own. */
+const isInternal = ({ namespace, name }: Pick<FullName, "namespace" | "name">) =>
+  name.startsWith("session_") || (namespace === "system" && name.startsWith("lst__"));
+
+const isLive = ({ status }: { readonly status: number }) => status === versionStatus.complete;
+
+async function getDataset(db: Db, team: Team, reference: FullName): Promise<DatasetRow> {
+  const dataset = await findDataset(db, team.id, reference);
+  if (dataset) return dataset;
+  const hint = (await namesakes(db, team.id, reference.name)) || "List its datasets with `millrace dataset ls`.";
+  throw new ApiError("not_found", `There is no ${fullName(reference)} in the team ${team.name}. ${hint}`);
+}
+
+const sameNumber = (version: Version) => (row: Version) =>
+  row.major === version.major && row.minor === version.minor && row.patch === version.patch;
+
+/** The version that a reference names, or the newest; one that was removed is not there any more. */
+export async function getLiveVersion(db: Db, team: Team, reference: Reference): Promise<ListedVersionRow> {
+  const versions = await listedVersionsOf(db, (await getDataset(db, team, reference)).id);
+  const { version } = reference;
+  const found = version ? versions.find(sameNumber(version)) : versions.findLast(isLive);
+  if (found && isLive(found)) return found;
+  const name = fullName(reference);
+  if (found)
+    throw new ApiError(
+      "not_found",
+      `There is no ${name}@${found.version} any more: it was removed ${found.removed_at}.`,
+    );
+  const numbers = versions.filter(isLive).map((row) => row.version);
+  const wanted = version ? `${name}@${writeVersion(version)}` : `version of ${name}`;
+  const others = numbers.length > 0 ? `There are ${numbers.slice(-10).join(", ")}.` : "All were removed.";
+  throw new ApiError("not_found", `There is no ${wanted} in the team ${team.name}. ${others}`);
+}
+
+type ListQuery = RouteInput<typeof routes.listDatasets>["query"];
+
+/** Datasets read at a time. */
+const listPart = 200;
+
+interface DatasetTexts {
+  readonly datasets: readonly string[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: number | undefined;
+}
+
+/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
+export async function listTeamDatasets(db: Db, team: Team, query: ListQuery): Promise<DatasetTexts> {
+  const { prefix = "", include_removed = false, limit = Number.MAX_SAFE_INTEGER } = query;
+  if (query.cursor !== undefined && !(await placeOf(db, team.id, query.cursor)))
+    throw invalid("cursor", "the x-next-cursor of the page before", query.cursor);
+  const list = new BoundedList();
+  for (let after = query.cursor; ; ) {
+    await nextStretch();
+    const datasets = await listDatasets(db, team.id, after, listPart);
+    for (const part of await smallParts(db, datasets.filter(isWanted(prefix)), include_removed)) {
+      const versions = Map.groupBy(
+        await listVersions(
+          db,
+          part.map(({ id }) => id),
+          include_removed,
+        ),
+        ({ dataset_id }) => dataset_id,
+      );
+      for (const dataset of part) {
+        const text = () => listedDatasetText(dataset, versions.get(dataset.id) ?? []);
+        if (list.length >= limit || !(await list.add(text()))) return { datasets: list.texts, next: after };
+        after = dataset.id;
+      }
+    }
+    if (datasets.length < listPart) return { datasets: list.texts, next: undefined };
+    after = datasets.at(-1)?.id;
+  }
+}
+
+const isWanted = (prefix: string) => (dataset: PlacedDataset) => {
+  const { name } = dataset;
+  const full = { namespace: dataset.namespace.name, project: dataset.project.name, name };
+  return !isInternal(full) && (name.startsWith(prefix) || fullName(full).startsWith(prefix));
+};
+
+/** In runs whose versions one statement reads. Those without versions are left out. */
+async function smallParts(db: Db, datasets: readonly PlacedDataset[], includeRemoved: boolean) {
+  const counts = await countVersions(
+    db,
+    datasets.map(({ id }) => id),
+    includeRemoved,
+  );
+  const found: PlacedDataset[][] = [];
+  let size = mostVersions;
+  for (const dataset of datasets) {
+    const count = counts.get(dataset.id) ?? 0;
+    if (count === 0) continue;
+    size += count;
+    if (size > mostVersions) {
+      found.push([]);
+      size = count;
+    }
+    found.at(-1)?.push(dataset);
+  }
+  return found;
+}
+
+/** The text of a dataset with all its versions; what is large of them as far as it fits, of the named one always. */
+export async function showDataset(db: Db, team: Team, reference: Reference, includeRemoved: boolean): Promise<string> {
+  const { id } = await getDataset(db, team, reference);
+  const versions = await sizedVersionsOf(db, id, includeRemoved);
+  const dataset = await placedDataset(db, id);
+  if (dataset && versions.length > 0) {
+    const isNamed = reference.version ? sameNumber(reference.version) : () => false;
+    return datasetText(dataset, await versionTexts(db, versions, isNamed));
+  }
+  throw new ApiError("not_found", `There is no version of ${fullName(reference)} any more: all were removed.`);
+}
+
+export async function listJobVersions(db: Db, team: Team, jobId: string) {
+  const versions = (await versionsOfJob(db, team.id, jobId)).filter((row) => !isInternal(row));
+  return versions.map((row) => ({ dataset_name: fullName(row), version: row.version }));
+}
+
+interface Changes {
+  readonly new_name?: string | null;
+  readonly description?: string | null;
+  readonly attrs?: readonly string[] | null;
+}
+
+/** What is to be changed. */
+export interface Edit {
+  readonly reference: FullName;
+  readonly dataset: DatasetRow;
+  readonly name?: string;
+  readonly description?: string;
+  readonly attrs?: readonly string[];
+  /** The uuid of a version by which the team's store knows it; undefined: it has no rows there. */
+  readonly stored: string | undefined;
+}
+
+/** Null means unchanged, and so does an empty name. */
+export async function planEdit(db: Db, team: Team, reference: FullName, changes: Changes): Promise<Edit> {
+  const dataset = await getDataset(db, team, reference);
+  const { new_name, description, attrs } = changes;
+  const name = new_name && new_name !== dataset.name ? checkName("new_name", new_name) : undefined;
+  const withRows = (await listedVersionsOf(db, dataset.id)).filter(({ rows_table }) => rows_table !== null);
+  const stored = (withRows.findLast(isLive) ?? withRows.at(-1))?.uuid;
+  const edit = {
+    reference,
+    dataset,
+    ...(name === undefined ? {} : { name }),
+    ...(typeof description === "string" ? { description } : {}),
+    ...(attrs ? { attrs } : {}),
+    stored,
+  };
+  await requireFree(db, team, edit);
+  return edit;
+}
+
+/** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
+export function checkName(field: string, name: string): string {
+  const isFree = !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name);
+  if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
+  throw invalid(
+    field,
+    "a name without dots, slashes, spaces and @, not beginning with lst__, session_ or ds_query_",
+    name,
+  );
+}
+
+async function requireFree(db: Db, team: Team, { reference, name }: Edit): Promise<void> {
+  if (name === undefined || !(await findDataset(db, team.id, { ...reference, name }))) return;
+  throw new ApiError("wrong_state", `${fullName({ ...reference, name })} is there already. Choose another name.`);
+}
+
+/** Runs inside the write, after the team's store has changed. `tableOf` says where rows lie under the new name. */
+export async function applyEdit(
+  db: Db,
+  { team, actor, edit, now }: { team: Team; actor: Actor; edit: Edit; now: number },
+  tableOf: (version: FullName & { version: string }) => string,
+): Promise<void> {
+  const { reference, dataset, name, description, attrs } = edit;
+  await requireFree(db, team, edit);
+  const changes = {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(attrs === undefined ? {} : { attrs: JSON.stringify(attrs) }),
+  };
+  if (Object.keys(changes).length === 0) return;
+  await updateDataset(db, dataset.id, changes);
+  if (name !== undefined) {
+    for (const row of (await listedVersionsOf(db, dataset.id)).filter(({ rows_table }) => rows_table !== null))
+      await setRowsTable(db, row.id, tableOf({ ...reference, name, version: row.version }));
+  }
+  const detail = Object.keys(changes).join(", ") + (name === undefined ? "" : `: ${name}`);
+  await audit(db, actor, { action: "dataset.edit", team, target: fullName(reference), detail }, now);
+}
+
+export interface Removal {
+  readonly reference: FullName;
+  readonly versions: readonly ListedVersionRow[];
+}
+
+/** One version, or all where that is asked for with force. */
+export async function planRemoval(db: Db, team: Team, reference: Reference, force: boolean): Promise<Removal> {
+  if (reference.version) return { reference, versions: [await getLiveVersion(db, team, reference)] };
+  const name = fullName(reference);
+  if (!force)
+    throw new ApiError(
+      "bad_request",
+      `version: expected a version of ${name}, as in ${name}@1.0.0, or force to remove all of them`,
+    );
+  const versions = (await listedVersionsOf(db, (await getDataset(db, team, reference)).id)).filter(isLive);
+  if (versions.length > 0) return { reference, versions };
+  throw new ApiError("not_found", `There is no version of ${name} any more: all were removed.`);
+}
+
+/** Runs inside the write, after the rows are gone from the team's store. Rows of the registry stay: numbers stay taken. */
+export async function applyRemoval(db: Db, team: Team, actor: Actor, removal: Removal, now: number): Promise<void> {
+  const ids = removal.versions.map(({ id }) => id);
+  await markVersionsRemoved(db, ids, iso(now));
+  const detail = removal.versions.map(({ version }) => version).join(", ");
+  await audit(db, actor, { action: "dataset.remove", team, target: fullName(removal.reference), detail }, now);
+}

@@ -1,0 +1,132 @@
+/** Exports: when one is begun, when an earlier one will do, and the URLs by which its files are fetched without a token. */
+import { createHmac, randomUUID, timingSafeEqual } from "node:crypto";
+import { ApiError } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { getVersion, type ListedVersionRow } from "../../store/queries/datasets/dataset-versions.ts";
+import type { FullName } from "../../store/queries/datasets/datasets.ts";
+import { type ExportRow, findExport, findUsableExport, insertExport } from "../../store/queries/datasets/exports.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import type { Team } from "../access/principals.ts";
+import { type DiskQuotas, whyNoExports } from "../access/quotas.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { fullName } from "./dataset-names.ts";
+import { arrayText } from "./json-texts.ts";
+
+export interface ExportRules {
+  /** At most; wide rows go into more and smaller files. */
+  readonly rowsPerFile: number;
+  /** Milliseconds after which the files are removed. */
+  readonly life: number;
+}
+
+interface ExportWish {
+  readonly team: Team;
+  readonly actor: Actor;
+  readonly dataset: FullName;
+  readonly version: ListedVersionRow;
+}
+
+/** Runs inside a write. One that will live for a while yet serves everybody who asks. */
+export async function wantExport(
+  db: Db,
+  wish: ExportWish,
+  rules: ExportRules,
+  quotas: DiskQuotas,
+  now: number,
+): Promise<ExportRow> {
+  const { team, actor, version } = wish;
+  const target = `${fullName(wish.dataset)}@${version.version}`;
+  if (version.rows_table === null)
+    throw new ApiError(
+      "wrong_state",
+      `The rows of ${target} do not lie on this server: it was registered by its maker.`,
+    );
+  if (version.num_objects === null)
+    throw new ApiError(
+      "wrong_state",
+      `How many rows ${target} has cannot be read from the team's store. Save it anew, as another version.`,
+    );
+  const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
+  if (usable) return usable;
+  const why = await whyNoExports(db, team.id, quotas);
+  if (why !== undefined) throw new ApiError("wrong_state", why);
+  const files = countFiles(version.num_objects, (await getVersion(db, version.id))?.preview ?? null, rules);
+  if (files > mostFiles)
+    throw new ApiError(
+      "wrong_state",
+      `The ${version.num_objects} rows of ${target} are more than ${mostFiles} files hold. Its operator can put more into a file (MILLRACE_EXPORT_ROWS).`,
+    );
+  const row: ExportRow = {
+    id: randomUUID(),
+    team_id: team.id,
+    version_id: version.id,
+    status: files === 0 ? "complete" : "pending",
+    num_files: files,
+    files_done: 0,
+    bytes: 0,
+    error: null,
+    created_at: iso(now),
+  };
+  await insertExport(db, row);
+  await audit(db, actor, { action: "dataset.export", team, target }, now);
+  return row;
+}
+
+/** URLs that one answer holds. */
+const mostFiles = 10_000;
+/** What a file should take before it is compressed: as much as a small process can hold several times over. */
+const fileBytes = 64 * 1024 ** 2;
+
+/** How wide rows are is told by the first ones. */
+function countFiles(rows: number, preview: string | null, { rowsPerFile }: ExportRules): number {
+  const text = arrayText(preview) ?? "[]";
+  const shown = (JSON.parse(text) as unknown[]).length;
+  const fitting = shown === 0 ? rowsPerFile : Math.max(1, Math.floor(fileBytes / (text.length / shown)));
+  return Math.max(0, Math.ceil(rows / Math.min(rowsPerFile, fitting)));
+}
+
+/** The rows of one file. From what is stored of the export, so that it goes on as it began whatever the settings are now. */
+export function rowsOfFile({ num_files, files_done }: ExportRow, rows: number): { from: number; limit: number } {
+  const limit = Math.ceil(rows / num_files);
+  return { from: files_done * limit, limit };
+}
+
+export async function getExport(db: Db, team: Team, id: string): Promise<ExportRow> {
+  const row = await findExport(db, id);
+  if (row?.team_id === team.id) return row;
+  throw new ApiError("not_found", `There is no export ${id} in the team ${team.name}. Ask for a new one.`);
+}
+
+const label = "export url";
+
+const sign = (key: Buffer, id: string, file: number, expires: number) =>
+  createHmac("sha256", key).update(`${id} ${file} ${expires}`).digest("base64url");
+
+/** They work as long as the files are kept. */
+export function exportUrls(keys: KeyRing, publicUrl: string, row: ExportRow, { life }: ExportRules): string[] {
+  const expires = Math.floor((Date.parse(row.created_at) + life) / 1000);
+  const [key = Buffer.alloc(0)] = keys.derive(label);
+  return Array.from({ length: row.num_files }, (_, file) => {
+    const query = new URLSearchParams({ expires: String(expires), signature: sign(key, row.id, file, expires) });
+    return `${publicUrl}/api/datachain/datasets/export-files/${row.id}/${file}?${query}`;
+  });
+}
+
+interface SignedFile {
+  readonly id: string;
+  readonly file: number;
+  readonly expires: number;
+  readonly signature: string;
+}
+
+/** As any key of the ring signs: keys are exchanged while exports live. */
+export function checkSignature(keys: KeyRing, { id, file, expires, signature }: SignedFile, now: number): void {
+  const given = Buffer.from(signature);
+  const isOurs = keys.derive(label).some((key) => {
+    const own = Buffer.from(sign(key, id, file, expires));
+    return own.length === given.length && timingSafeEqual(own, given);
+  });
+  if (!isOurs) throw new ApiError("forbidden", "The signature of this URL is not one of this server.");
+  if (expires * 1000 <= now) throw new ApiError("forbidden", "The URL has expired. Ask for a new export.");
+}

@@ -1,0 +1,85 @@
+/** Lineage: a walk from one version over what it was made from and what was made from it, step by step and bounded. */
+import { type Lineage, type LineageNode, versionStatus } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { type LineageStep, lineageVersions, stepsFrom } from "../../store/queries/datasets/lineage.ts";
+import type { Team } from "../access/principals.ts";
+import { fullName } from "./dataset-names.ts";
+
+/** Steps that one answer holds. */
+const most = 5000;
+
+interface Walk {
+  readonly directions: readonly ("upstream" | "downstream")[];
+  readonly depth: number;
+}
+
+interface Walked {
+  readonly steps: readonly LineageStep[];
+  readonly truncated: boolean;
+}
+
+export async function readLineage(db: Db, team: Team, rootId: number, walk: Walk): Promise<Lineage> {
+  const parts: Walked[] = [];
+  for (const direction of walk.directions) parts.push(await walkFrom(db, rootId, direction, walk.depth));
+  const steps = parts.flatMap((part) => part.steps);
+  const ids = new Set([rootId, ...steps.flatMap(idsOf)]);
+  const versions = await lineageVersions(db, team.id, [...ids]);
+  const uuids = new Map(versions.map(({ id, uuid }) => [id, uuid]));
+  const uris = [...new Set(steps.flatMap(({ needs_uri }) => needs_uri ?? []))];
+  const made = versions.flatMap(({ job_id, job_name, uuid }) => (job_id ? [{ job_id, job_name, uuid }] : []));
+  return {
+    root: uuids.get(rootId) ?? "",
+    nodes: [...versions.map(versionNode), ...uris.map(storageNode), ...jobNodes(made)],
+    edges: [
+      ...steps.flatMap((step) => inputEdge(step, uuids)),
+      ...made.map(({ job_id, uuid }) => ({ from: job_id, to: uuid, kind: "made" as const })),
+    ],
+    truncated: parts.some((part) => part.truncated),
+  };
+}
+
+const idsOf = ({ version_id, needs_version_id }: LineageStep) =>
+  needs_version_id === null ? [version_id] : [version_id, needs_version_id];
+
+/** Each version is walked from once, whichever way leads there first. */
+async function walkFrom(db: Db, rootId: number, direction: "upstream" | "downstream", depth: number): Promise<Walked> {
+  const seen = new Set([rootId]);
+  const steps: LineageStep[] = [];
+  let border = [rootId];
+  for (let level = 0; level < depth && border.length > 0; level++) {
+    const found = await stepsFrom(db, border, direction, most - steps.length + 1);
+    steps.push(...found);
+    if (steps.length > most) return { steps: steps.slice(0, most), truncated: true };
+    border = [...new Set(found.flatMap(idsOf))].filter((id) => !seen.has(id));
+    for (const id of border) seen.add(id);
+  }
+  const more = border.length > 0 && (await stepsFrom(db, border, direction, 1)).length > 0;
+  return { steps, truncated: more };
+}
+
+type VersionRow = Awaited<ReturnType<typeof lineageVersions>>[number];
+
+const versionNode = (row: VersionRow): LineageNode => ({
+  id: row.uuid,
+  kind: "dataset",
+  name: fullName(row),
+  version: row.version,
+  removed: row.status === versionStatus.removed,
+  num_objects: row.num_objects,
+  created_at: row.created_at,
+});
+
+const storageNode = (uri: string): LineageNode => ({ id: uri, kind: "storage", name: uri });
+
+const jobNodes = (made: readonly { job_id: string; job_name: string | null }[]): LineageNode[] =>
+  [...new Map(made.map(({ job_id, job_name }) => [job_id, job_name]))].map(([id, name]) => ({
+    id,
+    kind: "job",
+    name: name ?? "",
+  }));
+
+function inputEdge(step: LineageStep, uuids: ReadonlyMap<number, string>): Lineage["edges"] {
+  const to = uuids.get(step.version_id);
+  const from = step.needs_uri ?? uuids.get(step.needs_version_id ?? 0);
+  return from && to ? [{ from, to, kind: "input" }] : [];
+}

@@ -1,0 +1,208 @@
+/** A version that its maker registers: its rows lie elsewhere, what it was made from is known here. */
+import { randomUUID } from "node:crypto";
+import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import {
+  getVersion,
+  insertVersion,
+  type ListedVersionRow,
+  linkJob,
+  listedVersionsOf,
+  type Need,
+  putDependencies,
+  textBytesOf,
+  versionIdOf,
+} from "../../store/queries/datasets/dataset-versions.ts";
+import {
+  ensureNamespace,
+  ensureProject,
+  findDataset,
+  placedDataset,
+  putDataset,
+} from "../../store/queries/datasets/datasets.ts";
+import { findLiveVersions } from "../../store/queries/datasets/live-versions.ts";
+import { findJob } from "../../store/queries/jobs/jobs.ts";
+import { usernameOf } from "../../store/queries/people/users.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import type { Principal, Team } from "../access/principals.ts";
+import { type DiskQuotas, requireRoomForTexts } from "../access/quotas.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
+import { iso } from "../time/clock.ts";
+import { canBeKept, fullName, type Reference, readReference, type Version, writeVersion } from "./dataset-names.ts";
+import { checkName, getLiveVersion, readNamed } from "./datasets.ts";
+import { noticeVersions } from "./version-notices.ts";
+
+type Input = RouteInput<typeof routes.registerVersion>["body"];
+
+export interface Registration {
+  readonly team: Team;
+  readonly principal: Principal;
+  readonly actor: Actor;
+  readonly input: Input;
+  /** The body as it came: numbers of the first rows may be larger than the parsed ones can be. */
+  readonly text: string;
+}
+
+/** What it was made from is looked up before the write: others need not wait for that. */
+export async function registerVersion(store: Store, registration: Registration, quotas: DiskQuotas, now: number) {
+  checkPlace(readNamed(registration.input, registration.principal.username));
+  // Sent again, it is answered as before, whatever has become of what it needed.
+  const needs = (await knownVersion(store.db, registration)) ? [] : await readNeeds(store.db, registration);
+  return store.write((db) => register(db, registration, needs, quotas, now));
+}
+
+const knownVersion = async (db: Db, { team, input }: Registration) =>
+  input.uuid ? versionIdOf(db, team.id, input.uuid.toLowerCase()) : undefined;
+
+async function register(db: Db, registration: Registration, needs: readonly Need[], quotas: DiskQuotas, now: number) {
+  const { team, principal, actor, input } = registration;
+  const reference = readNamed(input, principal.username);
+  const known = await knownVersion(db, registration);
+  if (known !== undefined) return answerOf(db, known, reference);
+  const job = await jobOf(db, registration);
+  const datasetId = await datasetOf(db, registration, reference, now);
+  const numbers = chooseVersion(await listedVersionsOf(db, datasetId), reference);
+  const row = {
+    ...rowOf(registration, numbers, now),
+    dataset_id: datasetId,
+    query_script: input.query_script ?? job?.query ?? "",
+    job_id: job?.id ?? null,
+  };
+  const id = await insertVersion(db, row);
+  await requireRoomForTexts(db, team, textBytesOf(row), quotas);
+  await putDependencies(db, id, needs);
+  if (job) await linkJob(db, job.id, id, true);
+  const name = `${fullName(reference)}@${writeVersion(numbers)}`;
+  await noticeVersions(db, [{ datasetId, name }], job?.id ?? null, now);
+  await audit(db, actor, { action: "dataset.register", team, target: name }, now);
+  return answerOf(db, id, reference);
+}
+
+/** A request that is sent again gets the same answer; the same uuid for something else is a mistake. */
+async function answerOf(db: Db, id: number, reference: Reference) {
+  const row = await getVersion(db, id);
+  const dataset = row && (await placedDataset(db, row.dataset_id));
+  const named = dataset && { namespace: dataset.namespace.name, project: dataset.project.name, name: dataset.name };
+  if (!row || !named || fullName(named) !== fullName(reference))
+    throw new ApiError("wrong_state", "uuid: another version has it already. Leave it out, or choose a new one.");
+  return { dataset_name: fullName(named), version: row.version, uuid: row.uuid };
+}
+
+/** Listings are the library's own, and clients never ask a server for what is local. */
+function checkPlace({ namespace, project, name }: Reference): void {
+  checkName("name", name);
+  checkName("name", project);
+  checkName("name", namespace.replace(/^@/, ""));
+  if (["system", "local"].includes(namespace))
+    throw invalid("name", "a namespace other than system and local", namespace);
+}
+
+/** A pipeline runs the maker of a version again, as its creator: so nobody says that a stranger's job was it. */
+async function jobOf(db: Db, { team, principal: { userId, via }, input }: Registration) {
+  const given = input.job_id?.toLowerCase();
+  const own = via.kind === "job" ? via.jobId : undefined;
+  if (own && given && own !== given)
+    throw new ApiError("forbidden", `job_id: a job's own token registers for its own job, which is ${own}.`);
+  const id = own ?? given;
+  if (id === undefined) return undefined;
+  const job = await findJob(db, team.id, id);
+  if (!job) throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+  if (job.user_id !== userId && team.role !== "admin")
+    throw new ApiError(
+      "forbidden",
+      `job_id: the job ${id} is ${await usernameOf(db, job.user_id)}'s. Only they, the job itself and admins of the team may say that it made a version.`,
+    );
+  const isWhole = !job.cut.includes('"query"');
+  return { id, query: isWhole ? readSpec(job).query : "" };
+}
+
+async function readNeeds(db: Db, { team, principal, input }: Registration): Promise<Need[]> {
+  const texts = [...new Set(input.dependencies ?? [])];
+  const uris = texts.filter(isUri);
+  const unfit = uris.find((text) => !canBeKept(text));
+  if (unfit !== undefined) throw invalid("dependencies", "URIs of at most 1000 bytes, in well-formed Unicode", unfit);
+  const references = texts
+    .filter((text) => !isUri(text))
+    .map((text) => readReference(text.replace(/^ds:\/\//, ""), principal.username, "dependencies"));
+  const found = await findLiveVersions(db, team.id, references);
+  const needs: Need[] = uris.map((needs_uri) => ({ needs_uri }));
+  // Asked for once more by itself, one that is not there says why.
+  for (const [index, reference] of references.entries())
+    needs.push({ needs_version_id: (found[index] ?? (await getLiveVersion(db, team, reference))).id });
+  return needs;
+}
+
+const isUri = (text: string) => /^[a-z][a-z0-9+.-]*:\/\//i.test(text) && !text.startsWith("ds://");
+
+/** What is said of the dataset is kept where nothing new is said. */
+async function datasetOf(db: Db, { team, input }: Registration, reference: Reference, now: number): Promise<number> {
+  const known = await findDataset(db, team.id, reference);
+  const described = {
+    description: input.description ?? known?.description ?? null,
+    attrs: input.attrs ? JSON.stringify(input.attrs) : (known?.attrs ?? "[]"),
+  };
+  const made = () => ({ uuid: randomUUID(), description: null, created_at: iso(now) });
+  const namespaceId = await ensureNamespace(db, team.id, reference.namespace, made());
+  const projectId = await ensureProject(db, namespaceId, reference.project, made());
+  const uuid = known?.uuid ?? randomUUID();
+  const { name } = reference;
+  return putDataset(db, { team_id: team.id, project_id: projectId, uuid, name, created_at: iso(now), ...described });
+}
+
+/** Removed ones count: their numbers stay taken. */
+function chooseVersion(versions: readonly ListedVersionRow[], reference: Reference): Version {
+  const name = fullName(reference);
+  if (versions.some(({ rows_table }) => rows_table !== null))
+    throw new ApiError(
+      "wrong_state",
+      `The versions of ${name} are made by jobs with the library. Choose another name.`,
+    );
+  const { version } = reference;
+  const newest = versions.at(-1);
+  if (!version) return newest ? next(newest) : { major: 1, minor: 0, patch: 0 };
+  const taken = versions.find((row) => row.version === writeVersion(version));
+  if (!taken) return version;
+  const why = taken.removed_at ? "was removed, and its number stays taken" : "is there already";
+  throw new ApiError("wrong_state", `${name}@${taken.version} ${why}. Leave the version out to take the next one.`);
+}
+
+function next({ major, minor, patch }: Version): Version {
+  if (patch < 2_147_483_647) return { major, minor, patch: patch + 1 };
+  throw new ApiError("wrong_state", "version: there is no next one. Choose a number.");
+}
+
+/** Every version of a dataset is shown with these. */
+const mostBytes = 256 * 1024;
+
+function limited(field: string, json: string): string {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= mostBytes) return json;
+  throw new ApiError("invalid", `${field}: expected at most ${mostBytes} bytes of JSON, got ${bytes}`);
+}
+
+function rowOf({ team, input, text }: Registration, numbers: Version, now: number) {
+  const exact = parseExactly(text) as { preview?: unknown; schema?: unknown };
+  const schema = limited("schema", JSON.stringify(exact.schema ?? {}));
+  const preview = exact.preview ? limited("preview", JSON.stringify(exact.preview)) : null;
+  return {
+    ...numbers,
+    team_id: team.id,
+    uuid: input.uuid?.toLowerCase() ?? randomUUID(),
+    version: writeVersion(numbers),
+    status: versionStatus.complete,
+    rows_table: null,
+    num_objects: input.num_objects ?? null,
+    size: input.size ?? null,
+    feature_schema: "{}",
+    schema,
+    preview,
+    sources: "",
+    script_output: "",
+    error_message: "",
+    error_stack: "",
+    content_hash: null,
+    created_at: iso(now),
+    finished_at: iso(now),
+    removed_at: null,
+  };
+}

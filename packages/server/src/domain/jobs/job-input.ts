@@ -1,0 +1,230 @@
+/** What a job is made of, from what was asked for. */
+import { basename, normalize } from "node:path";
+import { ApiError, invalid, type JobInput } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import type { ClusterRow } from "../../store/queries/jobs/clusters.ts";
+import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import type { Actor } from "../access/audit.ts";
+import { type Principal, requirePerson, type Team } from "../access/principals.ts";
+import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
+import { newJobId } from "../lifecycle/job-ids.ts";
+import { readEnvironment } from "../secrets/environment-text.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { checkCron, readTime } from "../time/ticks.ts";
+import { checkTimezone } from "../time/time-zones.ts";
+import { resolveCluster } from "./clusters.ts";
+import { readFileIds } from "./files.ts";
+import { resolveCredentials } from "./job-credentials.ts";
+import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
+import { checkLibrary } from "./library.ts";
+import { readScriptMetadata, type ScriptMetadata } from "./script-metadata.ts";
+
+export interface JobInputContext {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  /** In which a start_after without an offset is read. */
+  readonly timezone: string;
+  /** Host folders that jobs may use: file:// repositories lie below one. */
+  readonly jobPaths: readonly string[];
+}
+
+export interface Creation {
+  readonly principal: Principal;
+  readonly actor: Actor;
+  readonly team: Team;
+  readonly input: JobInput;
+  readonly idempotencyKey: string | undefined;
+}
+
+/** A job as it is asked for, checked and completed. */
+export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
+  if (input.query_type === "TYPESCRIPT") {
+    throw invalid(
+      "query_type",
+      "PYTHON or SHELL: no engine runs TYPESCRIPT yet (a script whose name ends with .ts)",
+      input.query_type,
+    );
+  }
+  const script = checkScript(input);
+  const query = input.query ?? "";
+  const found = input.query_type === "PYTHON" ? readScriptMetadata(query) : {};
+  const workers = Math.max(1, input.workers ?? found.workers ?? 1);
+  const cluster = await resolveCluster(context.store.db, input, workers);
+  const { startAfter, cron, timezone } = readTimes(input, context.timezone);
+  if (startAfter || cron)
+    requirePerson(principal, "create a job that begins later or repeats: it would outlive this job");
+  const id = newJobId(now);
+  const holder = { team_id: team.id, user_id: principal.userId };
+  const spec: JobSpecFields = {
+    tags: [...new Set(input.tags ?? [])],
+    id,
+    name: input.query_name || (script && basename(script)) || null,
+    created_at: iso(now),
+    query,
+    query_type: input.query_type,
+    workers,
+    python_version: checkVersion(input.python_version?.trim() || found.pythonVersion),
+    requirements: checkLibrary(checkRequirements(input.requirements?.trim() || found.requirements || null)),
+    repository: checkRepository(input.repository, context.jobPaths),
+    ...(script === null ? {} : { script }),
+    files: readFileIds(input.files ?? []).map(String),
+    priority: input.priority ?? 5,
+    compute_cluster_id: cluster.id,
+    ...(await resolveCredentials(context.store.db, holder, input)),
+    start_after: startAfter,
+    cron_expression: cron,
+    ...(timezone && (startAfter || cron) ? { timezone } : {}),
+    reset: input.reset ?? false,
+    ...ownRules(input, found),
+    params: checkParams({ ...found.params, ...input.params }),
+    parent_job_id: null,
+    ...(await rerunOf(context.store.db, team, input, id)),
+  };
+  return { spec, row: newRow({ team, principal, cluster, spec }), environment: checkedEnvironment(input.environment) };
+}
+
+/** Only what somebody said: the rest is for the team to choose, when an attempt begins or ends. */
+function ownRules(input: JobInput, found: ScriptMetadata): Pick<JobSpecFields, "timeout" | "retries" | "retry_delay"> {
+  const rules = {
+    timeout: input.timeout ?? found.timeout,
+    retries: input.retries ?? found.retries,
+    retry_delay: input.retry_delay ?? found.retryDelay,
+  };
+  return Object.fromEntries(Object.entries(rules).filter(([, value]) => value !== undefined));
+}
+
+/** In clear, to be encrypted by the write that stores it. Comments without a variable are nothing worth keeping. */
+export function checkedEnvironment(text: string | null | undefined): string {
+  if (!text) return "";
+  const values = checkTogether(readEnvironment(text), "environment", environmentRoom);
+  return Object.keys(values).length > 0 ? text : "";
+}
+
+interface NewJob {
+  readonly team: Team;
+  readonly principal: Principal;
+  readonly cluster: ClusterRow;
+  readonly spec: JobSpecFields;
+}
+
+const newRow = ({ team, principal, cluster, spec }: NewJob): JobRow => ({
+  id: spec.id,
+  team_id: team.id,
+  user_id: principal.userId,
+  cluster_id: cluster.id,
+  name: spec.name,
+  status: spec.start_after || spec.cron_expression ? "TASK" : "CREATED",
+  attempt: 0,
+  retried: 0,
+  spec: JSON.stringify(spec),
+  environment: "",
+  secrets: "",
+  scopes: JSON.stringify(principal.scopes),
+  metrics: "{}",
+  exit_code: null,
+  error_message: null,
+  error_stack: null,
+  steps: null,
+  parent_job_id: spec.parent_job_id,
+  pipeline_id: null,
+  origin_id: null,
+  created_at: spec.created_at,
+  started_at: null,
+  finished_at: null,
+  log_removed_at: null,
+  log_bytes: null,
+});
+
+function readTimes(input: JobInput, serverTimezone: string) {
+  const timezone = input.timezone?.trim() ? checkTimezone(input.timezone) : undefined;
+  const startAfter = input.start_after ? readTime(input.start_after, timezone ?? serverTimezone, "start_after") : null;
+  const cron = input.cron_expression?.trim() ? checkCron(input.cron_expression) : null;
+  return { startAfter, cron, timezone };
+}
+
+/** The client sends the last job of the same script, of whatever server: an id that is not ours says nothing. */
+async function rerunOf(db: Db, team: Team, input: JobInput, ownId: string) {
+  const sourceId = input.rerun_from_job_id;
+  const source = sourceId ? await getShortJob(db, sourceId) : undefined;
+  if (!source || source.team_id !== team.id) return { rerun_from_job_id: null, run_group_id: ownId };
+  requireWhole(source, input);
+  return { rerun_from_job_id: source.id, run_group_id: readSpec(source).run_group_id };
+}
+
+/** Whoever sends what a job shows gets the same job: not one with the beginning of a script that is not there any more. */
+function requireWhole(source: ShortJob, input: JobInput): void {
+  const spec = readSpec(source) as unknown as Record<string, unknown>;
+  const given = input as unknown as Record<string, unknown>;
+  const isShown = (name: string) =>
+    name === "environment" ? !input.environment?.trim() : JSON.stringify(spec[name]) === JSON.stringify(given[name]);
+  const field = fieldsGivenBack(source).find(isShown);
+  if (field === undefined) return;
+  if (field === "environment")
+    throw new ApiError(
+      "wrong_state",
+      `environment: the variables of the job ${source.id} were removed long after its end. Send them again.`,
+    );
+  throw new ApiError(
+    "wrong_state",
+    `${field}: only its beginning is left of the job ${source.id}, the rest was removed long after its end. Send the whole ${field}.`,
+  );
+}
+
+/** A path that cannot lead out of the repository by itself; where links lead is looked at when it is there. */
+function checkScript({ script: given, query, repository }: JobInput): string | null {
+  const script = given?.trim();
+  if (!script) {
+    if (query === undefined)
+      throw invalid("query", "a value, got none. `script` and `repository` name a script in its place");
+    return null;
+  }
+  if (query) throw invalid("script", "no `query` beside it: the script is read in the repository");
+  if (!repository?.trim()) throw invalid("script", "a `repository` that it lies in", script);
+  const strange = (part: string) => ["", ".", ".."].includes(part) || part.toLowerCase() === ".git";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is refused
+  if (script.split("/").some(strange) || /[\x00-\x1f\x7f]/.test(script))
+    throw invalid("script", "a path below the repository's root such as etl/report.py, without . and .. in it", script);
+  return script;
+}
+
+/** `3.12`, `3.12.1`, or conditions such as `>=3.10,<3.13`. Whether the machine has one is for the engine to say. */
+export function checkVersion(text: string | undefined): string | null {
+  if (!text) return null;
+  const condition = /^([<>]=?|[=!~]=)? ?v?\d+(\.\d+)*(\.\*)?$/;
+  if (text.split(",").every((part) => condition.test(part.trim()))) return text;
+  throw invalid("python_version", "a version such as 3.12, or conditions such as >=3.10,<3.13", text);
+}
+
+/** As git reads it: with %2e for a dot. */
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    throw invalid("repository", "a URL with valid percent-encoding", path);
+  }
+}
+
+/** A URL or scp-like address that git understands, and nothing that it would take for an option. */
+export function checkRepository(text: string | null | undefined, jobPaths: readonly string[]): string | null {
+  const repository = text?.trim();
+  if (!repository) return null;
+  const known = /^(https?|ssh|git|file):\/\/[^\s]+$/i.test(repository) || /^[\w.-]+@[\w.-]+:[^\s]+$/.test(repository);
+  if (!known)
+    throw invalid(
+      "repository",
+      "a git URL (https, ssh, git, file) or git@host:path, optionally with @revision",
+      repository,
+    );
+  if (/@-[^/]*$/.test(repository))
+    throw invalid("repository", "a revision that does not begin with a hyphen", repository);
+  const local = /^file:\/\/[^/]*(\/.*)$/i.exec(repository)?.[1];
+  if (local && !jobPaths.some((path) => normalize(decoded(local)).startsWith(`${path}/`))) {
+    throw invalid(
+      "repository",
+      "a file:// URL below a folder that the operator lists in MILLRACE_JOB_PATHS",
+      repository,
+    );
+  }
+  return repository;
+}

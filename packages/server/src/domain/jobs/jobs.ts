@@ -1,0 +1,287 @@
+/** Jobs: the rules for creating, listing, cancelling and firing them. */
+
+import {
+  ApiError,
+  allows,
+  invalid,
+  type Job,
+  type JobStatus,
+  jobActions,
+  jobStatuses,
+  type ListJobsQuery,
+  roleIncludes,
+  statusGroups,
+} from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { chainOfJob, insertJobChain } from "../../store/queries/jobs/chains.ts";
+import { findByKey, takeKey } from "../../store/queries/jobs/idempotency-keys.ts";
+import { type JobFilter, listJobs } from "../../store/queries/jobs/job-lists.ts";
+import { insertTags } from "../../store/queries/jobs/job-tags.ts";
+import {
+  findJob,
+  getJob,
+  getJobState,
+  insertJob,
+  type JobRow,
+  moveJob,
+  type ShortJob,
+} from "../../store/queries/jobs/jobs.ts";
+import { dequeue, enqueue } from "../../store/queries/jobs/queue.ts";
+import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import type { Team } from "../access/principals.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForTexts,
+  requireRoomInQueue,
+} from "../access/quotas.ts";
+import { endJob } from "../lifecycle/end-job.ts";
+import { type Frame, type JobSpecFields, jobTexts, readSpec } from "../lifecycle/job-documents.ts";
+import { jobIdAt, newJobId } from "../lifecycle/job-ids.ts";
+import { queueRow } from "../lifecycle/job-queue.ts";
+import { type Moment, withMoment } from "../lifecycle/scheduled-moments.ts";
+import { decryptEnvironment, encryptEnvironment } from "../secrets/encryption.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { nextTick, readTime } from "../time/ticks.ts";
+import { BoundedList } from "../turns/bounded-list.ts";
+import { nextLook, nextStretch } from "../turns/large-answers.ts";
+import type { Signals } from "../turns/signals.ts";
+import { findCluster } from "./clusters.ts";
+import { attachFiles, readFileIds } from "./files.ts";
+import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
+import { usesLibrary } from "./library.ts";
+import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
+
+/** Jobs read at a time. */
+const listPart = 100;
+
+export interface JobsContext extends JobInputContext {
+  readonly signals: Signals;
+  readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
+  /** Without a slash at the end. */
+  readonly publicUrl: () => string;
+}
+
+/** Returns the text of the job. */
+export async function createJob(context: JobsContext, creation: Creation, now: number): Promise<string> {
+  const { store, signals, keys } = context;
+  const { principal, team } = creation;
+  const key = creation.idempotencyKey && { team_id: team.id, user_id: principal.userId, key: creation.idempotencyKey };
+  const { row, spec, environment } = await newJob(context, creation, now);
+  const firstRun = row.status === "TASK" ? firstFiring(spec, now) : undefined;
+  const text = await store.write(async (db) => {
+    // The answer is read inside the write: one that failed after the commit would make the client create it again.
+    if (key && !(await takeKey(db, key, row.id))) {
+      const first = await findByKey(db, key);
+      return jobText(db, context, team, first?.job_id ?? row.id);
+    }
+    if (firstRun) await requireRoomForTask(db, team, context.quotas);
+    else await requireRoomInQueue(db, team, context.quotas);
+    if (usesLibrary(spec)) await requireRoomForDatasets(db, team, context.quotas);
+    await attachFiles(db, team.id, readFileIds(spec.files), iso(now));
+    const encrypted = await encryptEnvironment(db, keys, row.id, environment);
+    const added = await insertJob(db, { ...row, environment: encrypted });
+    await requireRoomForTexts(db, team, added, context.quotas);
+    await insertTags(db, team.id, row.id, spec.tags);
+    const chain = principal.via.kind === "job" ? await chainOfJob(db, principal.via.jobId) : null;
+    if (chain !== null) await insertJobChain(db, row.id, chain);
+    if (firstRun) await insertTask(db, row, firstRun);
+    else await enqueue(db, queueRow(row, spec));
+    await audit(db, creation.actor, { action: "job.create", team, target: row.id, detail: row.name ?? "" }, now);
+    return jobText(db, context, team, row.id);
+  });
+  (firstRun ? signals.tasks : signals.dispatch).wake();
+  return text ?? "null";
+}
+
+async function jobText(db: Db, context: JobsContext, team: Team, id: string): Promise<string | undefined> {
+  const row = await findJob(db, team.id, id);
+  return (await jobTexts(db, row ? [row] : [], frameOf(context, team)))[0];
+}
+
+const frameOf = (context: JobsContext, team: Team, includeSteps = false, many = false): Frame => ({
+  publicUrl: context.publicUrl(),
+  team: team.name,
+  includeSteps,
+  many,
+  keys: context.keys,
+  showsValues: roleIncludes(team.role, "editor"),
+});
+
+/** A cron task first fires at a tick, not before start_after; a task without cron fires once, at start_after. */
+function firstFiring(spec: JobSpecFields, now: number): string {
+  const start = spec.start_after ? Date.parse(spec.start_after) : now;
+  if (!spec.cron_expression) return iso(start);
+  return iso(nextTick(spec.cron_expression, spec.timezone ?? "UTC", Math.max(start - 1, now)) ?? start);
+}
+
+/** A tick of a task: a job like it, its child, with the same long texts. Runs inside the write that moves the task on. */
+export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Moment, now: number): Promise<void> {
+  const id = newJobId(now);
+  const { timezone: _, ...same } = readSpec(task);
+  const spec: JobSpecFields = {
+    ...withMoment(same, moment),
+    id,
+    created_at: iso(now),
+    start_after: null,
+    cron_expression: null,
+    parent_job_id: task.id,
+    rerun_from_job_id: null,
+    run_group_id: id,
+  };
+  const { created_at, parent_job_id } = spec;
+  // Encrypted anew: a value is bound to its row.
+  const environment = await encryptEnvironment(db, keys, id, decryptEnvironment(keys, task.id, task.environment));
+  const fixed = { spec: JSON.stringify(spec), environment, created_at, parent_job_id };
+  const child: ShortJob = { ...task, id, origin_id: task.id, status: "CREATED", ...fixed };
+  await insertJob(db, child);
+  await insertTags(db, child.team_id, id, spec.tags);
+  await enqueue(db, queueRow(child, spec));
+}
+
+const noJob = (team: Team, id: string) =>
+  new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+
+export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
+  const text = await jobText(context.store.db, context, team, id);
+  if (!text) throw noJob(team, id);
+  return JSON.parse(text) as Job;
+}
+
+/** For whoever wants something of a job, and not the job itself, which may be large. */
+export async function requireTeamJob({ store }: Pick<JobsContext, "store">, team: Team, id: string): Promise<void> {
+  const job = await getJobState(store.db, id);
+  if (job?.team_id !== team.id) throw noJob(team, id);
+}
+
+interface JobTexts {
+  readonly jobs: string[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: string | undefined;
+}
+
+/** The texts of jobs, newest first, with where to go on when more may follow. One that is asked for by its id is whole. */
+export async function searchTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
+  const { db } = context.store;
+  if (query.job_id === undefined) return listTeamJobs(context, team, query);
+  const row = await findJob(db, team.id, query.job_id.toLowerCase());
+  const frame = frameOf(context, team, query.include_steps);
+  return { jobs: await jobTexts(db, row ? [row] : [], frame), next: undefined };
+}
+
+/** As many as are shown to whoever does not say how many. */
+const shortList = 20;
+
+/** A long list is read in parts, and ends early when it grows beyond what one answer should hold: then page on. */
+export async function listTeamJobs(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobTexts> {
+  const { db } = context.store;
+  const filter = await readFilter(context, team, query);
+  const frame = frameOf(context, team, query.include_steps, true);
+  const jobs = new BoundedList();
+  for (let { before } = filter; ; ) {
+    const limit = Math.min(filter.limit - jobs.length, listPart);
+    // What is read for it takes memory, too.
+    if (limit > shortList) await nextStretch();
+    const { rows, next } = await listJobs(db, { ...filter, before, limit }, nextLook);
+    for (const [index, text] of (await jobTexts(db, rows, frame)).entries())
+      if (!(await jobs.add(text))) return { jobs: jobs.texts, next: index === 0 ? before : rows[index - 1]?.id };
+    before = next;
+    const cutShort = rows.length < limit;
+    if (before === undefined || cutShort || jobs.length >= filter.limit) return { jobs: jobs.texts, next: before };
+  }
+}
+
+async function readFilter(context: JobsContext, team: Team, query: ListJobsQuery): Promise<JobFilter> {
+  const time = (field: "created_after" | "created_before") => {
+    const text = query[field];
+    return text === undefined ? undefined : jobIdAt(Date.parse(readTime(text, context.timezone, field)));
+  };
+  const bounds = [query.cursor?.toLowerCase(), time("created_before")].filter((id) => id !== undefined);
+  return {
+    teamId: team.id,
+    limit: query.limit ?? shortList,
+    statuses: query.status && readStatuses(query.status),
+    name: query.name,
+    username: query.created_by,
+    text: query.search,
+    tags: query.tag,
+    parentId: query.parent_job_id?.toLowerCase(),
+    clusterId: query.cluster === undefined ? undefined : (await findCluster(context.store.db, query.cluster)).id,
+    from: time("created_after"),
+    before: bounds.sort()[0],
+  };
+}
+
+/** States and groups of states, in any letter case, repeated or comma-separated. */
+function readStatuses(texts: readonly string[]): JobStatus[] {
+  const names = texts.flatMap((text) => text.split(",")).map((name) => name.trim().toUpperCase());
+  const found = names.flatMap((name) => {
+    const group = statusGroups[name] ?? jobStatuses.filter((status) => status === name);
+    if (group.length === 0) throw invalid("status", `ACTIVE, INACTIVE or one of ${jobStatuses.join(", ")}`, name);
+    return group;
+  });
+  return [...new Set(found)];
+}
+
+/** Cancels, and says what happened. */
+export async function cancelJob(
+  context: JobsContext,
+  actor: Actor,
+  team: Team,
+  id: string,
+  now: number,
+): Promise<string> {
+  const { store, signals } = context;
+  const status = await store.write(async (db) => {
+    const reached = await cancel(db, team, id, now);
+    await audit(db, actor, { action: "job.cancel", team, target: id }, now);
+    return reached;
+  });
+  signals.observe.wake();
+  signals.jobChanged(id);
+  return status === "CANCELED" ? `Job ${id} is canceled.` : `Job ${id} is being canceled.`;
+}
+
+/** Another server's transaction may move the job between our look and our move: then we look again. */
+async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobStatus> {
+  for (let tries = 1; ; tries++) {
+    const job = await getJob(db, id);
+    if (!job || job.team_id !== team.id) {
+      throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`);
+    }
+    const status = await cancelFrom(db, job, now);
+    if (status) return status;
+    if (!allows("cancel", job.status) || tries === 3) {
+      const allowed = jobActions.cancel.join(", ");
+      const draft =
+        job.status === "PENDING" ? " A draft is taken out of its paused pipeline with `pipeline remove-job`." : "";
+      throw new ApiError(
+        "wrong_state",
+        `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.${draft}`,
+      );
+    }
+  }
+}
+
+/** Undefined: the job is not, or no longer, where it could be cancelled. */
+async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<JobStatus | undefined> {
+  const finished = { finished_at: iso(now) };
+  if (status === "CANCELING" || status === "CANCELING_SCHEDULED") return status;
+  if (status === "TASK") {
+    if (!(await deleteTask(db, id))) return undefined;
+    await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: finished }, now);
+    return "CANCELED";
+  }
+  // Off the queue first: whoever takes that row decides whether a process will ever exist.
+  if (await dequeue(db, id)) {
+    await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
+    await endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: finished }, now);
+    return "CANCELED";
+  }
+  return (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" }))
+    ? "CANCELING"
+    : undefined;
+}

@@ -1,0 +1,84 @@
+/** One schedule, pipeline or task is handed over: from then on all that it runs is the new owner's. */
+import { ApiError } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { getShortJob } from "../../store/queries/jobs/jobs.ts";
+import { lockPipeline, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
+import { type ScheduleRow, updateSchedule } from "../../store/queries/schedules/schedules.ts";
+import { setTaskRunAs } from "../../store/queries/schedules/tasks.ts";
+import { audit } from "../access/audit.ts";
+import { existingUser } from "../access/existing-user.ts";
+import type { JobsContext } from "../jobs/jobs.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
+import { type Call, changePipeline } from "../pipelines/pipelines.ts";
+import { runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
+import { allAs, requireNewOwner, requireSets, setRunAs } from "./new-owner.ts";
+import { credentialsOf, namesIn } from "./work.ts";
+
+/** To whom. */
+export interface Wish {
+  readonly owner: string;
+  /** Also where the new owner lacks credentials. */
+  readonly force: boolean;
+}
+
+/** Inside a write that holds the schedule. Pipelines that it has started stay whose they are. */
+export async function giveSchedule(
+  db: Db,
+  { principal, actor, team }: Call,
+  row: ScheduleRow,
+  { owner, force }: Wish,
+  now: number,
+): Promise<void> {
+  const to = await existingUser(db, owner);
+  await requireNewOwner(db, team, principal, to);
+  const template = await lockPipeline(db, row.pipeline_id);
+  const names = credentialsOf(template, await runsWithOriginals(db, template));
+  await requireSets(db, to, ofTeam(team.id, names), force);
+  await setRunAs(db, template, allAs(principal, to), now);
+  await updatePipeline(db, template.id, { user_id: to.id });
+  await updateSchedule(db, row.id, { user_id: to.id, created_by: row.created_by ?? row.user_id });
+  await audit(db, actor, { action: "schedule.hand-over", team, target: row.name, detail: `to ${owner}` }, now);
+}
+
+const ofTeam = (teamId: number, names: readonly string[]) => names.map((name) => ({ teamId, name }));
+
+/** What runs goes on as it is. */
+export const givePipeline = (
+  context: JobsContext,
+  call: Call,
+  { owner, force, ...input }: Wish & { readonly name?: string | null; readonly pipeline_id?: string | null },
+  now: number,
+) =>
+  changePipeline(context, "hand-over", call, input, now, async (db, pipeline) => {
+    const to = await existingUser(db, owner);
+    await requireNewOwner(db, call.team, call.principal, to);
+    const names = credentialsOf(pipeline, await runsWithOriginals(db, pipeline));
+    await requireSets(db, to, ofTeam(call.team.id, names), force);
+    await setRunAs(db, pipeline, allAs(call.principal, to), now);
+    return `to ${owner}`;
+  });
+
+/** Jobs that it has fired stay whose they are. */
+export async function giveTask(
+  { store, signals }: JobsContext,
+  { principal, actor, team }: Call,
+  id: string,
+  { owner, force }: Wish,
+  now: number,
+): Promise<void> {
+  await store.write(async (db) => {
+    const task = await getShortJob(db, id);
+    if (task?.team_id !== team.id)
+      throw new ApiError(
+        "not_found",
+        `There is no job ${id} in the team ${team.name}. List tasks with \`job ls --status task\`.`,
+      );
+    const to = await existingUser(db, owner);
+    await requireNewOwner(db, team, principal, to);
+    await requireSets(db, to, ofTeam(team.id, namesIn(readSpec(task))), force);
+    if (!(await setTaskRunAs(db, id, JSON.stringify(allAs(principal, to)))))
+      throw new ApiError("wrong_state", `The job ${id} is ${task.status}; only a task that waits can be handed over.`);
+    await audit(db, actor, { action: "task.hand-over", team, target: task.name ?? id, detail: `to ${owner}` }, now);
+  });
+  signals.jobChanged(id);
+}

@@ -1,0 +1,184 @@
+/** What runs in somebody's name, and which credentials it needs: looked at before they leave, and handed over then. */
+import type { Work } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { findOwned } from "../../store/queries/jobs/credentials.ts";
+import { teamNameOf } from "../../store/queries/people/teams.ts";
+import { listTokens } from "../../store/queries/people/tokens.ts";
+import {
+  hasNotBegun,
+  pipelinesOf,
+  runningJobsOf,
+  schedulesOf,
+  tasksOf,
+  type Whose,
+  waitingJobsOf,
+} from "../../store/queries/people/work.ts";
+import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
+import { getPipeline } from "../../store/queries/pipelines/pipelines.ts";
+import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
+import { ofTeam, ofUser } from "../jobs/credentials.ts";
+import { type JobSpecFields, readSpec } from "../lifecycle/job-documents.ts";
+import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
+import { readSettings, withSettings } from "../pipelines/pipeline-settings.ts";
+import { type Repeated, runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
+import { iso } from "../time/clock.ts";
+
+type TaskRow = Awaited<ReturnType<typeof tasksOf>>[number];
+
+interface Need {
+  /** Names of the sets of credentials. */
+  readonly credentials: readonly string[];
+}
+
+/** What can be handed over. */
+export interface FoundWork {
+  readonly tasks: readonly (TaskRow & Need)[];
+  /** With how many of its runs are this person's; none: the person only owns it. */
+  readonly schedules: readonly {
+    readonly row: ScheduleRow;
+    readonly runs: number;
+    readonly credentials: Need["credentials"];
+  }[];
+  readonly pipelines: readonly {
+    readonly row: PipelineRow;
+    readonly runs: number;
+    readonly credentials: Need["credentials"];
+  }[];
+}
+
+export async function findWork(db: Db, whose: Whose): Promise<FoundWork> {
+  const { userId } = whose;
+  const tasks = (await tasksOf(db, whose))
+    .filter((task) => runsAs(readRunAs(task), task.user_id) === userId)
+    .map((task) => ({ ...task, credentials: namesIn(readSpec(task)) }));
+  const schedules = [];
+  for (const row of await schedulesOf(db, whose)) {
+    const template = await getPipeline(db, row.pipeline_id);
+    const found = template ? await runsOfUser(db, template, userId) : { runs: 0, credentials: [] };
+    if (found.runs > 0 || row.user_id === userId) schedules.push({ row, ...found });
+  }
+  const pipelines = [];
+  for (const row of await pipelinesOf(db, whose))
+    pipelines.push({ row, ...(await runsOfUser(db, row, userId, ({ run }) => hasNotBegun(run.status))) });
+  return { tasks, schedules, pipelines };
+}
+
+/** Of the sets of credentials that a job names. */
+export const namesIn = ({ credentials_name: name, credentials_names: names }: JobSpecFields): readonly string[] =>
+  names ?? (name === null || name === undefined ? [] : [name]);
+
+/** How many runs of a pipeline are this user's, and the credentials that they name. */
+async function runsOfUser(
+  db: Db,
+  pipeline: PipelineRow,
+  userId: number,
+  counts: (repeated: Repeated) => boolean = () => true,
+) {
+  const all = await runsWithOriginals(db, pipeline);
+  const own = all.filter((repeated) => repeated.original.user_id === userId && counts(repeated));
+  return { runs: own.length, credentials: credentialsOf(pipeline, own) };
+}
+
+/** That these runs name, each once. */
+export function credentialsOf(pipeline: PipelineRow, runs: readonly Repeated[]): string[] {
+  const settings = readSettings(pipeline);
+  return [...new Set(runs.flatMap(({ original }) => namesIn(withSettings(readSpec(original), settings))))];
+}
+
+/** Credentials that something in a team names. */
+export interface NamedCredentials {
+  readonly teamId: number;
+  readonly name: string;
+}
+
+export function namedBy({ tasks, schedules, pipelines }: FoundWork): NamedCredentials[] {
+  const found = new Map<string, NamedCredentials>();
+  const all = [
+    ...tasks.map(({ team_id, credentials }) => ({ teamId: team_id, credentials })),
+    ...[...schedules, ...pipelines].map(({ row, credentials }) => ({ teamId: row.team_id, credentials })),
+  ];
+  for (const { teamId, credentials } of all)
+    for (const name of credentials) found.set(`${teamId} ${name}`, { teamId, name });
+  return [...found.values()];
+}
+
+export type Replacement = NonNullable<Work["credentials"][number]["replaced_by"]>;
+
+/** What a user has by this name in this team: their own set wins over the team's. */
+export async function replacementFor(db: Db, userId: number, { teamId, name }: NamedCredentials): Promise<Replacement> {
+  if (await findOwned(db, ofUser(userId), name)) return "own";
+  return (await findOwned(db, ofTeam({ id: teamId }), name)) ? "team" : "missing";
+}
+
+/** Shown at most: of jobs, pipelines and tokens; of tasks and schedules. */
+const mostShown = 100;
+const mostListed = 1000;
+
+/** For people to read, with what a new owner would have and lack. */
+export async function describeWork(
+  db: Db,
+  whose: Whose,
+  found: FoundWork,
+  newOwner: number | undefined,
+  now: number,
+): Promise<Omit<Work, "transfer_refused">> {
+  const names = new Map<number, string>();
+  const teamOf = async (id: number) => {
+    const name = names.get(id) ?? (await teamNameOf(db, id));
+    names.set(id, name);
+    return name;
+  };
+  const each = <T, U>(rows: readonly T[], show: (row: T) => Promise<U>) => Promise.all(rows.map(show));
+  const under = [...(await runningJobsOf(db, whose, mostShown)), ...(await waitingJobsOf(db, whose, mostShown))];
+  // Somebody's tokens are shown to administrators of the server, not to admins of one of their teams.
+  const tokens =
+    whose.teamId === undefined
+      ? await listTokens(db, whose.userId, iso(now), { before: undefined, limit: mostShown })
+      : [];
+  return {
+    jobs: await each(under.slice(0, mostShown), async ({ team_id, ...job }) => ({
+      team: await teamOf(team_id),
+      ...job,
+    })),
+    tasks: await each(found.tasks.slice(0, mostListed), async (task) => ({
+      team: await teamOf(task.team_id),
+      id: task.job_id,
+      name: task.name,
+      cron_expression: readSpec(task).cron_expression ?? null,
+      next_run: task.next_run,
+    })),
+    schedules: await each(found.schedules.slice(0, mostListed), async ({ row, runs }) => ({
+      team: await teamOf(row.team_id),
+      id: row.id,
+      name: row.name,
+      next_run: row.next_run,
+      is_owner: row.user_id === whose.userId,
+      runs,
+    })),
+    pipelines: await each(found.pipelines.slice(0, mostShown), async ({ row, runs }) => ({
+      team: await teamOf(row.team_id),
+      id: row.id,
+      name: row.name,
+      status: row.status,
+      runs,
+    })),
+    credentials: await ownCredentials(db, whose.userId, found, newOwner, teamOf),
+    tokens: tokens.map(({ id, name, last_used_at }) => ({ id, name, last_used_at })),
+  };
+}
+
+async function ownCredentials(
+  db: Db,
+  userId: number,
+  found: FoundWork,
+  newOwner: number | undefined,
+  teamOf: (id: number) => Promise<string>,
+): Promise<Work["credentials"]> {
+  const own: Work["credentials"] = [];
+  for (const named of namedBy(found)) {
+    if ((await replacementFor(db, userId, named)) !== "own") continue;
+    const replaced_by = newOwner === undefined ? null : await replacementFor(db, newOwner, named);
+    own.push({ team: await teamOf(named.teamId), name: named.name, replaced_by });
+  }
+  return own;
+}

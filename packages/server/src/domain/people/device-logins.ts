@@ -1,0 +1,183 @@
+/** Device login: a program asks, a person confirms in a browser or on another signed-in machine. */
+import { randomInt } from "node:crypto";
+import { ApiError, allScopes, clientScopes, permits, type Scope } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import {
+  type Answer,
+  answerDeviceLogin,
+  findDeviceLogin,
+  findPendingLogin,
+  insertDeviceLogin,
+  useDeviceLogin,
+} from "../../store/queries/people/device-logins.ts";
+import { findToken } from "../../store/queries/people/tokens.ts";
+import { getUser } from "../../store/queries/people/users.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import { type Principal, refuseServiceAccount } from "../access/principals.ts";
+import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
+import { day, iso } from "../time/clock.ts";
+import { mintToken, readScopes, teamsWithin } from "./tokens.ts";
+
+export const loginMinutes = 15;
+
+export interface LoginRequest {
+  readonly clientName: string;
+  readonly tokenName: string | undefined;
+  readonly scopes: readonly string[] | undefined;
+  readonly teamNames: readonly string[] | undefined;
+  readonly expiresInDays: number;
+}
+
+export async function startDeviceLogin(store: Store, request: LoginRequest, now: number) {
+  const deviceCode = newSecret();
+  const userCode = newUserCode();
+  const tokenName = request.tokenName ?? `${request.clientName} ${iso(now).slice(0, 16)}Z`;
+  // A login that cannot run a job would be of no use, and the client can ask for few names: see parseScope.
+  const scopes = request.scopes?.length ? [...new Set([...readScopes(request.scopes), ...clientScopes])] : allScopes;
+  await store.write((db) =>
+    insertDeviceLogin(db, {
+      device_hash: hashSecret(deviceCode),
+      user_code: userCode,
+      client_name: request.clientName,
+      token_name: tokenName,
+      scopes: JSON.stringify(scopes),
+      team_names: request.teamNames?.length ? JSON.stringify(request.teamNames) : null,
+      expires_in_days: request.expiresInDays,
+      status: "pending",
+      user_id: null,
+      granted_scopes: null,
+      granted_team_ids: null,
+      granted_until: null,
+      granted_by: null,
+      expires_at: iso(now + loginMinutes * 60_000),
+    }),
+  );
+  return { deviceCode, userCode, tokenName };
+}
+
+/** Letters and digits that nobody confuses, in two groups. */
+function newUserCode(): string {
+  const alphabet = "BCDFGHJKLMNPQRSTVWXZ23456789";
+  const code = Array.from({ length: 8 }, () => alphabet[randomInt(alphabet.length)]).join("");
+  return `${code.slice(0, 4)}-${code.slice(4)}`;
+}
+
+/** As people type it: any case, with or without the hyphen. */
+const normaliseCode = (text: string) =>
+  text
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, "")
+    .replace(/^(.{4})(.{4})$/, "$1-$2");
+
+export async function pendingLogin(store: Store, userCode: string, now: number) {
+  const login = await findPendingLogin(store.db, normaliseCode(userCode), iso(now));
+  if (!login) throw unknownCode(userCode);
+  return { ...login, scopes: JSON.parse(login.scopes) as Scope[], teamNames: readNames(login.team_names) };
+}
+
+const readNames = (json: string | null) => (json === null ? undefined : (JSON.parse(json) as string[]));
+
+const unknownCode = (userCode: string) =>
+  new ApiError(
+    "not_found",
+    `No login waits for the code ${userCode}. It may have expired (after ${loginMinutes} minutes) or been answered: start the login again.`,
+  );
+
+/** The new token reaches as far as was asked, and never further than the rights of the one who approves. */
+export async function approveLogin(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  userCode: string,
+  now: number,
+): Promise<void> {
+  await refuseServiceAccount(store.db, principal, "approve logins");
+  const login = await pendingLogin(store, userCode, now);
+  const { via } = principal;
+  const elsewhere = login.teamNames?.find((name) => !principal.teams.some((team) => team.name === name));
+  if (elsewhere) throw new ApiError("forbidden", `The login asks for the team ${elsewhere}, and you are not in it.`);
+  const reach = teamsWithin(principal, login.teamNames ?? []);
+  await answer(store, actor, login.user_code, now, {
+    status: "approved",
+    user_id: principal.userId,
+    granted_scopes: JSON.stringify(login.scopes.filter((scope) => permits(principal.scopes, scope))),
+    granted_team_ids: reach && JSON.stringify(reach),
+    granted_until: via.kind === "token" ? via.expiresAt : null,
+    granted_by: via.kind === "token" ? via.id : null,
+  });
+}
+
+export async function denyLogin(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  userCode: string,
+  now: number,
+): Promise<void> {
+  await answer(store, actor, normaliseCode(userCode), now, {
+    status: "denied",
+    user_id: principal.userId,
+    granted_scopes: null,
+    granted_team_ids: null,
+    granted_until: null,
+    granted_by: null,
+  });
+}
+
+async function answer(store: Store, actor: Actor, userCode: string, now: number, given: Answer): Promise<void> {
+  await store.write(async (db) => {
+    if (!(await answerDeviceLogin(db, userCode, iso(now), given))) throw unknownCode(userCode);
+    const action = given.status === "approved" ? "device-login.approve" : "device-login.deny";
+    await audit(db, actor, { action, target: userCode }, now);
+  });
+}
+
+/** Whether we gave this code out, and it is not long past. */
+export const isDeviceCode = async (db: Db, deviceCode: string) =>
+  (await findDeviceLogin(db, hashSecret(deviceCode))) !== undefined;
+
+/** The token, once; otherwise says why not. */
+export async function collectToken(store: Store, deviceCode: string, address: string, now: number): Promise<string> {
+  const hash = hashSecret(deviceCode);
+  const token = await giveToken(store, hash, address, now);
+  if (token) return token;
+  throw whyNoToken(await findDeviceLogin(store.db, hash), now);
+}
+
+/** Undefined: it is not approved. Most questions come before that, and cost no write. */
+async function giveToken(store: Store, hash: string, address: string, now: number): Promise<string | undefined> {
+  if ((await findDeviceLogin(store.db, hash))?.status !== "approved") return undefined;
+  return store.write(async (db) => {
+    const login = await useDeviceLogin(db, hash, iso(now));
+    const user = login && (await approverOf(db, login, now));
+    if (!login || !user) return undefined;
+    const asked = iso(now + login.expires_in_days * day);
+    const grant = {
+      userId: user.id,
+      username: user.username,
+      name: login.token_name,
+      scopes: JSON.parse(login.granted_scopes ?? "[]") as Scope[],
+      teamIds: login.granted_team_ids === null ? null : (JSON.parse(login.granted_team_ids) as number[]),
+      expiresAt: login.granted_until !== null && login.granted_until < asked ? login.granted_until : asked,
+    };
+    const actor: Actor = { userId: user.id, username: user.username, via: "device login", address };
+    return (await mintToken(db, actor, grant, now)).secret;
+  });
+}
+
+/** What the client reads: it compares the text. An approval that came after the token was looked for is given next time. */
+function whyNoToken(login: { status: string; expires_at: string } | undefined, now: number): ApiError {
+  if (login?.status === "denied") return new ApiError("authorization_denied", "authorization_denied");
+  const waits = login?.status === "pending" || login?.status === "approved";
+  if (!waits || login.expires_at <= iso(now)) return new ApiError("authorization_expired", "authorization_expired");
+  return new ApiError("authorization_pending", "authorization_pending");
+}
+
+type Approval = NonNullable<Awaited<ReturnType<typeof useDeviceLogin>>>;
+
+/** Who approved, if the rights that were given on still exist: the user is enabled, and the approving token works. */
+async function approverOf(db: Db, { user_id, granted_by }: Approval, now: number) {
+  if (granted_by !== null && !(await findToken(db, granted_by, iso(now)))) return undefined;
+  const user = user_id === null ? undefined : await getUser(db, user_id);
+  return user && !user.disabled_at ? user : undefined;
+}

@@ -1,0 +1,139 @@
+/** Invitations: an admin of a team makes one, whoever has its link uses it, once. */
+import {
+  ApiError,
+  type Invitation,
+  type InvitationOffer,
+  type NewInvitation,
+  type RouteInput,
+  type routes,
+} from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import {
+  findOpenInvitation,
+  insertInvitation,
+  openInvitations,
+  revokeInvitation,
+  useInvitation,
+} from "../../store/queries/people/invitations.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import type { Principal, Team } from "../access/principals.ts";
+import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
+import { day, iso } from "../time/clock.ts";
+import { join } from "./memberships.ts";
+import { hashPassword } from "./passwords.ts";
+import { addUser } from "./users.ts";
+
+const defaultDays = 7;
+
+type Wishes = RouteInput<typeof routes.createInvitation>["body"];
+type Account = RouteInput<typeof routes.signUp>["body"];
+type InvitationRow = Awaited<ReturnType<typeof openInvitations>>[number];
+
+const describe = ({ id, role, email, username, created_at, expires_at }: InvitationRow): Invitation => ({
+  id,
+  role,
+  email,
+  created_by: username,
+  created_at,
+  expires_at,
+});
+
+export const readInvitations = async (db: Db, team: Team, now: number): Promise<Invitation[]> =>
+  (await openInvitations(db, team.id, iso(now))).map(describe);
+
+export interface Inviter {
+  readonly principal: Principal;
+  readonly actor: Actor;
+  readonly team: Team;
+  readonly publicUrl: string;
+}
+
+export async function createInvitation(
+  store: Store,
+  { principal, actor, team, publicUrl }: Inviter,
+  { role, email, expires_in_days }: Wishes,
+  now: number,
+): Promise<NewInvitation> {
+  const code = newSecret();
+  const row = {
+    team_id: team.id,
+    role,
+    email: email ?? "",
+    created_at: iso(now),
+    expires_at: iso(now + (expires_in_days ?? defaultDays) * day),
+  };
+  const id = await store.write(async (db) => {
+    const id = await insertInvitation(db, { ...row, hash: hashSecret(code), created_by: principal.userId });
+    const detail = [role, row.email].filter(Boolean).join(" for ");
+    await audit(db, actor, { action: "invitation.create", team, target: String(id), detail }, now);
+    return id;
+  });
+  const url = `${publicUrl}/auth/invitation?code=${code}`;
+  return { ...describe({ ...row, id, username: principal.username, team_name: team.name }), url };
+}
+
+export async function endInvitation(store: Store, actor: Actor, team: Team, id: number, now: number): Promise<void> {
+  await store.write(async (db) => {
+    if (!(await revokeInvitation(db, team.id, id, iso(now))))
+      throw new ApiError("not_found", `There is no open invitation ${id} in the team ${team.name}.`);
+    await audit(db, actor, { action: "invitation.revoke", team, target: String(id) }, now);
+  });
+}
+
+async function openInvitation(db: Db, code: string, now: number): Promise<InvitationRow> {
+  const row = await findOpenInvitation(db, hashSecret(code), iso(now));
+  if (!row)
+    throw new ApiError(
+      "not_found",
+      "This invitation was used or revoked, has expired, or was never made. Ask whoever invited you for a new one.",
+    );
+  return row;
+}
+
+export async function readOffer(db: Db, code: string, now: number): Promise<InvitationOffer> {
+  const { team_name, role, username, expires_at } = await openInvitation(db, code, now);
+  return { team_name, role, invited_by: username, expires_at };
+}
+
+/** As somebody who has an account. Returns the name of the team. */
+export async function acceptInvitation(
+  store: Store,
+  principal: Principal,
+  actor: Actor,
+  code: string,
+  now: number,
+): Promise<string> {
+  return store.write(async (db) => {
+    const invitation = await openInvitation(db, code, now);
+    await use(db, actor, invitation, { id: principal.userId, username: principal.username }, now);
+    return invitation.team_name;
+  });
+}
+
+/** As somebody new. Returns the id of the user and the name of the team. */
+export async function signUp(store: Store, account: Account, address: string, now: number) {
+  // Before the password is hashed: a stranger without an invitation costs nothing.
+  await openInvitation(store.db, account.code, now);
+  const passwordHash = await hashPassword(account.password, account);
+  const actor: Actor = { userId: null, username: account.username, via: "invitation", address };
+  return store.write(async (db) => {
+    const invitation = await openInvitation(db, account.code, now);
+    const userId = await addUser(db, actor, { ...account, is_admin: false, passwordHash }, now);
+    await use(db, { ...actor, userId }, invitation, { id: userId, username: account.username }, now);
+    return { userId, teamName: invitation.team_name };
+  });
+}
+
+async function use(
+  db: Db,
+  actor: Actor,
+  { id, team_id, team_name, role }: InvitationRow,
+  user: { readonly id: number; readonly username: string },
+  now: number,
+): Promise<void> {
+  const team = { id: team_id, name: team_name };
+  await join(db, actor, team, user, role, now);
+  if (!(await useInvitation(db, id, user.id, iso(now))))
+    throw new ApiError("not_found", "This invitation was used by somebody else a moment ago.");
+  await audit(db, actor, { action: "invitation.accept", team, target: String(id), detail: user.username }, now);
+}

@@ -1,0 +1,137 @@
+/** Memberships: who is in a team. Roles are read at every request, so a change holds at once. */
+import { ApiError, type Member, type Role, roleIncludes } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import {
+  deleteMembership,
+  findMember,
+  hasOtherAdmin,
+  insertMembership,
+  membersOf,
+  setRole,
+} from "../../store/queries/people/memberships.ts";
+import { getUser } from "../../store/queries/people/users.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import { existingUser } from "../access/existing-user.ts";
+import type { Team } from "../access/principals.ts";
+import { type Handover, handOverWork } from "../ownership/succession.ts";
+
+type MemberRow = Awaited<ReturnType<typeof membersOf>>[number];
+
+const describe = ({ username, first_name, last_name, role, disabled_at, service_team_id }: MemberRow): Member => ({
+  username,
+  first_name,
+  last_name,
+  role,
+  disabled: disabled_at !== null,
+  service_account: service_team_id !== null,
+});
+
+export const readMembers = async (db: Db, team: Team): Promise<Member[]> =>
+  (await membersOf(db, team.id)).map(describe);
+
+export const readMember = async (db: Db, team: Team, username: string): Promise<Member> =>
+  describe(await memberInTeam(db, team, username));
+
+export async function memberInTeam(db: Db, team: Team, username: string): Promise<MemberRow> {
+  const row = await findMember(db, team.id, username);
+  if (!row)
+    throw new ApiError(
+      "not_found",
+      `There is no ${username} in the team ${team.name}. List its members with \`millrace team members\`.`,
+    );
+  return row;
+}
+
+export async function addMember(
+  store: Store,
+  actor: Actor,
+  team: Team,
+  { username, role }: { username: string; role: Role },
+  now: number,
+): Promise<Member> {
+  return store.write(async (db) => {
+    const user = await existingUser(db, username);
+    await join(db, actor, team, user, role, now);
+    return describe(await memberInTeam(db, team, username));
+  });
+}
+
+/** Inside a write. */
+export async function join(
+  db: Db,
+  actor: Actor,
+  team: Pick<Team, "id" | "name">,
+  user: { readonly id: number; readonly username: string },
+  role: Role,
+  now: number,
+): Promise<void> {
+  await checkServiceAccount(db, team, user, role);
+  if (!(await insertMembership(db, team.id, user.id, role)))
+    throw new ApiError(
+      "wrong_state",
+      `${user.username} is in the team ${team.name} already. An admin of the team changes the role with \`millrace team set-role\`.`,
+    );
+  await audit(db, actor, { action: "member.add", team, target: user.username, detail: role }, now);
+}
+
+/** It belongs to one team for good, and administers nothing. */
+async function checkServiceAccount(
+  db: Db,
+  team: Pick<Team, "id" | "name">,
+  { id, username }: { readonly id: number; readonly username: string },
+  role: Role,
+): Promise<void> {
+  const home = (await getUser(db, id))?.service_team_id ?? null;
+  if (home === null) return;
+  if (home !== team.id)
+    throw new ApiError(
+      "wrong_state",
+      `${username} is the service account of another team. The team ${team.name} has one of its own: \`millrace team add-service-account\`.`,
+    );
+  if (role === "admin")
+    throw new ApiError("wrong_state", `${username} is a service account, and can be viewer or editor of its team.`);
+}
+
+export async function changeRole(
+  store: Store,
+  actor: Actor,
+  team: Team,
+  username: string,
+  role: Role,
+  now: number,
+): Promise<Member> {
+  return store.write(async (db) => {
+    const member = await memberInTeam(db, team, username);
+    await checkServiceAccount(db, team, member, role);
+    if (!roleIncludes(role, "admin")) await keepAnAdmin(db, team, member);
+    await setRole(db, team.id, member.id, role);
+    await audit(db, actor, { action: "member.update", team, target: username, detail: role }, now);
+    return describe({ ...member, role });
+  });
+}
+
+/** With a handover: all that runs in their name in the team changes hands in the same write. */
+export async function removeMember(
+  store: Store,
+  actor: Actor,
+  team: Team,
+  username: string,
+  now: number,
+  handover?: Handover,
+): Promise<void> {
+  await store.write(async (db) => {
+    const member = await memberInTeam(db, team, username);
+    await keepAnAdmin(db, team, member);
+    if (handover) await handOverWork(db, handover, member, team.id, now);
+    await deleteMembership(db, team.id, member.id);
+    await audit(db, actor, { action: "member.remove", team, target: username, detail: member.role }, now);
+  });
+}
+
+async function keepAnAdmin(db: Db, team: Team, { id, username, role }: MemberRow): Promise<void> {
+  if (role !== "admin" || (await hasOtherAdmin(db, team.id, id))) return;
+  throw new ApiError(
+    "wrong_state",
+    `${username} is the only admin of the team ${team.name}. Make another first: \`millrace team set-role NAME admin\`.`,
+  );
+}

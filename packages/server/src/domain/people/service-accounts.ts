@@ -1,0 +1,111 @@
+/** Service accounts: a team's user that is no person. Nobody signs in as it; the team's admins make its tokens. */
+import { ApiError, type Member, type NewToken, type RouteInput, type routes, type Token } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import { findToken, listTokens, revokeToken } from "../../store/queries/people/tokens.ts";
+import { insertUser, serviceAccountOf, type UserRow } from "../../store/queries/people/users.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import { checkName } from "../access/names.ts";
+import type { Principal, Team } from "../access/principals.ts";
+import { iso } from "../time/clock.ts";
+import { join, readMember } from "./memberships.ts";
+import { describeTokens, endWithin, mintToken, scopesWithin } from "./tokens.ts";
+
+type Wishes = RouteInput<typeof routes.createServiceAccount>["body"];
+type TokenWishes = RouteInput<typeof routes.createServiceToken>["body"];
+
+/** Who asks for what in which team. */
+interface Call {
+  readonly principal: Principal;
+  readonly actor: Actor;
+  readonly team: Team;
+}
+
+export async function createServiceAccount(
+  store: Store,
+  { actor, team }: Omit<Call, "principal">,
+  { account_name, role }: Wishes,
+  now: number,
+): Promise<Member> {
+  const username = checkName("account_name", account_name ?? `${team.name}-service`.slice(-39));
+  return store.write(async (db) => {
+    const names = { username, first_name: "", last_name: "", email: null };
+    const rights = { password_hash: null, is_admin: 0, service_team_id: team.id };
+    const id = await insertUser(db, { ...names, ...rights, created_at: iso(now), disabled_at: null });
+    if (id === undefined) throw await whyNoAccount(db, team, username);
+    await audit(db, actor, { action: "service-account.create", team, target: username }, now);
+    await join(db, actor, team, { id, username }, role ?? "editor", now);
+    return readMember(db, team, username);
+  });
+}
+
+async function whyNoAccount(db: Db, team: Team, username: string): Promise<ApiError> {
+  const there = await serviceAccountOf(db, team.id);
+  return new ApiError(
+    "wrong_state",
+    there
+      ? `The team ${team.name} has the service account ${there.username} already. Where it was removed from the team, \`millrace team add-member ${there.username}\` puts it back.`
+      : `There is a user ${username} already. Choose another name: \`account_name\`.`,
+  );
+}
+
+async function requireAccount(db: Db, team: Team): Promise<UserRow> {
+  const row = await serviceAccountOf(db, team.id);
+  if (row) return row;
+  throw new ApiError(
+    "not_found",
+    `The team ${team.name} has no service account. Make it with \`millrace team add-service-account\`.`,
+  );
+}
+
+/** The newest of one answer. */
+const listPart = 1000;
+
+export async function readServiceTokens(store: Store, { principal, team }: Call, now: number): Promise<Token[]> {
+  const { db } = store;
+  const { id } = await requireAccount(db, team);
+  return describeTokens(db, await listTokens(db, id, iso(now), { before: undefined, limit: listPart }), principal);
+}
+
+/** It reaches no further than the one that makes it, and administers nothing. */
+export async function createServiceToken(
+  store: Store,
+  { principal, actor, team }: Call,
+  { token_name: name, scopes: asked, expires_in_days }: TokenWishes,
+  now: number,
+): Promise<NewToken> {
+  const scopes = scopesWithin(principal, asked ?? []).filter((scope) => !scope.startsWith("ADMIN:"));
+  if (scopes.length === 0)
+    throw new ApiError(
+      "forbidden",
+      "A service account's token has other scopes than ADMIN, and yours has none of them.",
+    );
+  const expiresAt = endWithin(principal, expires_in_days ?? undefined, now);
+  return store.write(async (db) => {
+    const { id: userId, username } = await requireAccount(db, team);
+    const grant = { userId, username, name, scopes, teamIds: [team.id], expiresAt };
+    const { id, secret } = await mintToken(db, actor, grant, now, team);
+    const row = await findToken(db, id, iso(now));
+    const [token] = row ? await describeTokens(db, [row], principal) : [];
+    if (!token) throw new ApiError("unauthorized", "The token that you use has just ended.");
+    return { ...token, access_token: secret };
+  });
+}
+
+export async function revokeServiceToken(
+  store: Store,
+  { actor, team }: Omit<Call, "principal">,
+  tokenId: number,
+  now: number,
+): Promise<void> {
+  await store.write(async (db) => {
+    const account = await requireAccount(db, team);
+    const row = await findToken(db, tokenId, iso(now));
+    if (row?.user_id !== account.id || !(await revokeToken(db, tokenId, iso(now))))
+      throw new ApiError(
+        "not_found",
+        `${account.username} has no token ${tokenId} that works. List them with \`millrace team service-tokens\`.`,
+      );
+    const detail = `of ${account.username}`;
+    await audit(db, actor, { action: "token.revoke", team, target: `${tokenId} ${row.name}`, detail }, now);
+  });
+}

@@ -1,0 +1,130 @@
+/** Browser sessions, begun by a one-use link or by a password. */
+import { ApiError } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import {
+  deleteSession,
+  findSession,
+  insertSession,
+  insertSignInLink,
+  isSignInLink,
+  useSignInLink,
+} from "../../store/queries/people/sessions.ts";
+import { findUser, getUser, type UserRow, updateUser } from "../../store/queries/people/users.ts";
+import { type Actor, audit, operator } from "../access/audit.ts";
+import { hashSecret, newSecret } from "../secrets/random-secrets.ts";
+import { day, iso } from "../time/clock.ts";
+import { rememberBrowser } from "./browsers.ts";
+import type { Hasher } from "./password-turns.ts";
+import { hashAgain, isOutdated, verifyPassword } from "./passwords.ts";
+
+/** What a browser is given when somebody signs in: the cookie of the session, and the one by which it is known again. */
+export interface Entry {
+  readonly session: string;
+  readonly browser: string;
+}
+
+/** From where somebody signs in. */
+export interface Entrance {
+  readonly address: string;
+  /** The cookie by which the browser says that it is known. */
+  readonly browser: string | undefined;
+}
+
+const linkHours = 24;
+export const sessionDays = 14;
+
+/** The secret part of a new link for this user; for whoever may open the store itself. */
+export async function createSignInLink(store: Store, username: string, now: number): Promise<string> {
+  const user = await findUser(store.db, username);
+  if (!user) throw new Error(`There is no user ${username}.`);
+  if (user.disabled_at) throw new Error(`The user ${username} is disabled.`);
+  if (user.service_team_id !== null) throw new Error(`${username} is a service account: nobody signs in as it.`);
+  const secret = newSecret();
+  await store.write(async (db) => {
+    await insertSignInLink(db, hashSecret(secret), user.id, iso(now + linkHours * 3_600_000));
+    await audit(db, operator, { action: "link.create", target: username }, now);
+  });
+  return secret;
+}
+
+/** Uses the link up. One that is no good costs no write: strangers make them up. */
+export async function beginSession(store: Store, linkSecret: string, entrance: Entrance, now: number): Promise<Entry> {
+  const hash = hashSecret(linkSecret);
+  if (!(await isSignInLink(store.db, hash, iso(now)))) throw badLink();
+  return store.write(async (db) => {
+    const link = await useSignInLink(db, hash, iso(now));
+    const user = link && (await getUser(db, link.user_id));
+    if (!user || user.disabled_at || user.service_team_id !== null) throw badLink();
+    return openSession(db, user, { via: "sign-in link", ...entrance }, now);
+  });
+}
+
+const badLink = () =>
+  new ApiError(
+    "unauthorized",
+    "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
+  );
+
+type Origin = Pick<Actor, "via" | "address">;
+
+/** Inside a write. */
+export async function openSession(
+  db: Db,
+  user: Pick<UserRow, "id" | "username">,
+  { via, address, browser }: Origin & Entrance,
+  now: number,
+): Promise<Entry> {
+  const session = newSecret();
+  await insertSession(db, hashSecret(session), user.id, iso(now), iso(now + sessionDays * day));
+  const actor: Actor = { userId: user.id, username: user.username, via, address };
+  await audit(db, actor, { action: "session.create", target: user.username }, now);
+  return { session, browser: await rememberBrowser(db, user.id, browser, now) };
+}
+
+export interface PasswordSignIn extends Entrance, Hasher {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** As people type it. */
+export const normaliseUsername = (text: string) => text.trim().toLowerCase();
+
+/** Nobody learns from a refusal whether the user exists. */
+export async function signIn(store: Store, attempt: PasswordSignIn, now: number): Promise<Entry> {
+  const origin: Origin = { via: "password", address: attempt.address };
+  const user = await findUser(store.db, normaliseUsername(attempt.username));
+  const right = await verifyPassword(attempt.password, user?.password_hash, attempt);
+  const fresh =
+    right && user?.password_hash && isOutdated(user.password_hash) ? await hashAgain(attempt.password) : undefined;
+  const entry = await store.write(async (db) => {
+    // Read again: whoever was disabled, or got another password, while this one was checked does not come in.
+    const present = right && user ? await getUser(db, user.id) : undefined;
+    if (present && !present.disabled_at && present.password_hash === user?.password_hash) {
+      if (fresh) await updateUser(db, present.id, { password_hash: fresh });
+      return openSession(db, present, { ...origin, browser: attempt.browser }, now);
+    }
+    const username = triedName(attempt.username);
+    await audit(db, { userId: null, username, ...origin }, { action: "session.refuse", target: username }, now);
+    return undefined;
+  });
+  if (entry) return entry;
+  throw new ApiError("unauthorized", "The username or the password is not right.");
+}
+
+/** What was typed as a username may be a password: only what could be a name is written down. */
+const triedName = (text: string) => {
+  const name = normaliseUsername(text);
+  return /^[a-z0-9][a-z0-9_-]{0,38}$/.test(name) ? name : "(no username)";
+};
+
+export async function endSession(store: Store, cookie: string, address: string, now: number): Promise<void> {
+  const hash = hashSecret(cookie);
+  await store.write(async (db) => {
+    const session = await findSession(db, hash, iso(now));
+    await deleteSession(db, hash);
+    if (!session) return;
+    const { user_id: userId, username } = session;
+    const actor: Actor = { userId, username, via: "browser session", address };
+    await audit(db, actor, { action: "session.end", target: username }, now);
+  });
+}

@@ -1,0 +1,180 @@
+/** Users: made, changed, disabled; never deleted, since what they did stays. */
+import { ApiError, type RouteInput, type routes, type User } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import { teamsOfUsers } from "../../store/queries/people/memberships.ts";
+import { deleteSessionsOf } from "../../store/queries/people/sessions.ts";
+import {
+  hasOtherAdministrator,
+  insertUser,
+  listUsers,
+  type UserRow,
+  updateUser,
+} from "../../store/queries/people/users.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import { existingUser } from "../access/existing-user.ts";
+import { checkName } from "../access/names.ts";
+import { type Handover, handOverWork } from "../ownership/succession.ts";
+import { iso } from "../time/clock.ts";
+import { checkTimezone } from "../time/time-zones.ts";
+import { hashPassword } from "./passwords.ts";
+
+type NewUser = RouteInput<typeof routes.createUser>["body"];
+type UserChanges = RouteInput<typeof routes.updateUser>["body"];
+type Person = Pick<NewUser, "first_name" | "last_name" | "email" | "timezone">;
+
+export async function readUsers(db: Db, after = "", limit = 100): Promise<User[]> {
+  return describe(db, await listUsers(db, after, limit));
+}
+
+export async function readUser(db: Db, username: string): Promise<User> {
+  const [user] = await describe(db, [await existingUser(db, username)]);
+  return user as User;
+}
+
+async function describe(db: Db, rows: readonly UserRow[]): Promise<User[]> {
+  if (rows.length === 0) return [];
+  const ids = rows.map(({ id }) => id);
+  const teams = await teamsOfUsers(db, ids);
+  return rows.map((row) => ({
+    username: row.username,
+    first_name: row.first_name,
+    last_name: row.last_name,
+    email: row.email,
+    timezone: row.timezone,
+    is_admin: row.is_admin === 1,
+    has_password: row.password_hash !== null,
+    created_at: row.created_at,
+    disabled_at: row.disabled_at,
+    service_account: row.service_team_id !== null,
+    teams: teams.filter(({ user_id }) => user_id === row.id).map(({ name, role }) => ({ name, role })),
+  }));
+}
+
+/** What was given of a person's own fields; an empty e-mail address or time zone is none. */
+export function personChanges({ first_name, last_name, email, timezone }: Person) {
+  return {
+    ...(typeof first_name === "string" ? { first_name: first_name.trim() } : {}),
+    ...(typeof last_name === "string" ? { last_name: last_name.trim() } : {}),
+    ...(typeof email === "string" ? { email: email || null } : {}),
+    ...(typeof timezone === "string" ? { timezone: timezone.trim() === "" ? null : checkTimezone(timezone) } : {}),
+  };
+}
+
+export async function createUser(store: Store, actor: Actor, input: NewUser, now: number): Promise<User> {
+  const passwordHash = input.password ? await hashPassword(input.password, input) : null;
+  return store.write(async (db) => {
+    await addUser(db, actor, { ...input, passwordHash }, now);
+    return readUser(db, input.username);
+  });
+}
+
+interface Addition extends Person {
+  readonly username: string;
+  readonly is_admin?: boolean | null | undefined;
+  readonly passwordHash: string | null;
+}
+
+/** Inside a write; the password was hashed before it. Returns the user's id. */
+export async function addUser(db: Db, actor: Actor, user: Addition, now: number): Promise<number> {
+  const username = checkName("username", user.username);
+  const id = await insertUser(db, {
+    username,
+    first_name: "",
+    last_name: "",
+    ...personChanges(user),
+    password_hash: user.passwordHash,
+    is_admin: user.is_admin ? 1 : 0,
+    created_at: iso(now),
+  });
+  if (id === undefined)
+    throw new ApiError("wrong_state", `There is a user ${username} already. Choose another username.`);
+  // Whoever makes an account for themselves is the user of the entry.
+  const by = actor.userId === null && actor.username === username ? { ...actor, userId: id } : actor;
+  const detail = user.is_admin ? "administrator of the server" : "";
+  await audit(db, by, { action: "user.create", target: username, detail }, now);
+  return id;
+}
+
+/** With a handover: all that runs in their name changes hands in the same write. */
+export async function changeUser(
+  store: Store,
+  { actor, principal }: Omit<Handover, "to" | "force">,
+  username: string,
+  input: UserChanges,
+  now: number,
+): Promise<User> {
+  const owner = async () => ({ ...(await existingUser(store.db, username)), ...personChanges(input) });
+  const passwordHash = input.password ? await hashPassword(input.password, await owner()) : undefined;
+  return store.write(async (db) => {
+    const row = await existingUser(db, username);
+    if (row.service_team_id !== null) refusePerson(row, input);
+    if (typeof input.transfer_to === "string")
+      await handOverWork(
+        db,
+        { actor, principal, to: input.transfer_to, force: input.force === true },
+        row,
+        undefined,
+        now,
+      );
+    if (input.is_admin === false || input.disabled === true) await keepAnAdministrator(db, row);
+    await changeFields(db, actor, row, input, now);
+    if (input.disabled !== undefined && input.disabled !== null) await setDisabled(db, actor, row, input.disabled, now);
+    if (passwordHash) await setPassword(db, actor, row, passwordHash, now);
+    return readUser(db, username);
+  });
+}
+
+/** Nobody signs in as a service account, so it administers nothing. */
+function refusePerson({ username }: UserRow, { is_admin, password }: UserChanges): void {
+  if (is_admin || password)
+    throw new ApiError("wrong_state", `${username} is a service account: it has no password, and administers nothing.`);
+}
+
+async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at }: UserRow): Promise<void> {
+  if (is_admin !== 1 || disabled_at !== null || (await hasOtherAdministrator(db, id))) return;
+  throw new ApiError(
+    "wrong_state",
+    `${username} is the only administrator of the server. Make another first: \`millrace user set NAME --admin\`.`,
+  );
+}
+
+async function changeFields(db: Db, actor: Actor, row: UserRow, input: UserChanges, now: number): Promise<void> {
+  const isAdmin = typeof input.is_admin === "boolean" ? { is_admin: input.is_admin ? 1 : 0 } : {};
+  const changes = { ...personChanges(input), ...isAdmin };
+  if (Object.keys(changes).length === 0) return;
+  await updateUser(db, row.id, changes);
+  const detail = Object.entries(changes)
+    .map(([name, value]) => `${name}=${value ?? ""}`)
+    .join(", ");
+  await audit(db, actor, { action: "user.update", target: row.username, detail }, now);
+}
+
+/** Sessions end for good; tokens and the password work again once the user is enabled again. */
+async function setDisabled(db: Db, actor: Actor, row: UserRow, disabled: boolean, now: number): Promise<void> {
+  if (disabled === (row.disabled_at !== null)) return;
+  await updateUser(db, row.id, { disabled_at: disabled ? iso(now) : null });
+  if (disabled) await deleteSessionsOf(db, row.id);
+  await audit(db, actor, { action: disabled ? "user.disable" : "user.enable", target: row.username }, now);
+}
+
+/** Ends the sessions that the old password began, but the one that is given. */
+export async function setPassword(
+  db: Db,
+  actor: Actor,
+  { id, username }: UserRow,
+  passwordHash: string,
+  now: number,
+  keptSession?: string,
+): Promise<void> {
+  await updateUser(db, id, { password_hash: passwordHash });
+  await deleteSessionsOf(db, id, keptSession);
+  await audit(db, actor, { action: "user.password", target: username }, now);
+}
+
+/** For whoever may open the store itself. */
+export async function setAdminPassword(store: Store, actor: Actor, username: string, password: string, now: number) {
+  const user = await existingUser(store.db, username);
+  refusePerson(user, user.service_team_id === null ? {} : { password });
+  const passwordHash = await hashPassword(password, user);
+  await store.write(async (db) => setPassword(db, actor, await existingUser(db, username), passwordHash, now));
+}

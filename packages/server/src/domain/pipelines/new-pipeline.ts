@@ -1,0 +1,159 @@
+/** Pipelines come into being: triggered from lineage, copied as a schedule's template, fired from one. */
+
+import type { Db } from "../../store/drivers/store.ts";
+import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { insertPipeline, insertRuns, type PipelineRow, runsOf } from "../../store/queries/pipelines/pipelines.ts";
+import { newJobId } from "../lifecycle/job-ids.ts";
+import { beginDrafts, failPipeline, settle } from "../lifecycle/pipeline-progress.ts";
+import { allInNameOf } from "../lifecycle/run-as.ts";
+import { type Moment, momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
+import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { parentsOf } from "./pipeline-documents.ts";
+import { type DraftFrame, insertDrafts } from "./pipeline-drafts.ts";
+import type { GraphNode } from "./pipeline-graph.ts";
+import { pipelineName } from "./pipeline-names.ts";
+import { readSettings, readVariables } from "./pipeline-settings.ts";
+import { whyNot } from "./pipeline-sources.ts";
+
+type Named = Omit<PipelineRow, "name" | "run_as"> & Partial<Pick<PipelineRow, "run_as">>;
+
+/** With a name that nobody in the team has. */
+export async function insertNamed(db: Db, row: Named): Promise<PipelineRow> {
+  for (let tries = 0; ; tries++) {
+    const named = { run_as: "", ...row, name: pipelineName(tries) };
+    if (await insertPipeline(db, named)) return named;
+  }
+}
+
+/** What a pipeline gives to all its drafts. */
+export const draftFrame = (keys: KeyRing, pipeline: PipelineRow): DraftFrame => ({
+  pipelineId: pipeline.id,
+  settings: readSettings(pipeline),
+  variables: readVariables(keys, pipeline),
+  moment: momentOfPipeline(pipeline),
+});
+
+interface NewRuns {
+  /** The drafts that wait for nothing. */
+  readonly ready: readonly string[];
+  /** Bytes of long texts that the store did not have yet. */
+  readonly added: number;
+}
+
+/** The runs of a pipeline, each with a draft; `jobs` are the originals. */
+export async function insertRunsWithDrafts(
+  db: Db,
+  keys: KeyRing,
+  pipeline: PipelineRow,
+  nodes: readonly GraphNode[],
+  jobs: ReadonlyMap<string, ShortJob>,
+  now: number,
+): Promise<NewRuns> {
+  const { ids: drafts, added } = await insertDrafts(db, keys, jobs.values(), draftFrame(keys, pipeline), now);
+  await insertGraph(db, pipeline.id, nodes, (jobId) => ({
+    created_job_id: drafts.get(jobId) ?? null,
+    name: jobs.get(jobId)?.name ?? jobId,
+  }));
+  const ready = nodes.flatMap(({ jobId, parents }) => (parents.length === 0 ? (drafts.get(jobId) ?? []) : []));
+  return { ready, added };
+}
+
+type RunOf = (jobId: string) => { readonly created_job_id: string | null; readonly name: string };
+
+/** A graph as the store has it. */
+export const graphRows = (pipeline_id: string, nodes: readonly GraphNode[], runOf: RunOf) => ({
+  runs: nodes.map(({ jobId, parents }, position) => ({
+    pipeline_id,
+    position,
+    job_id: jobId,
+    waits_for: parents.length,
+    ...runOf(jobId),
+  })),
+  edges: nodes.flatMap(({ jobId, parents }) =>
+    parents.map((parent_job_id) => ({ pipeline_id, job_id: jobId, parent_job_id })),
+  ),
+});
+
+function insertGraph(db: Db, pipelineId: string, nodes: readonly GraphNode[], runOf: RunOf): Promise<void> {
+  const { runs, edges } = graphRows(pipelineId, nodes, runOf);
+  return insertRuns(db, runs, edges);
+}
+
+/** A copy of a pipeline that never runs itself: what a schedule or a backfill runs. Returns the template's id. */
+export async function makeTemplate(
+  db: Db,
+  keys: KeyRing,
+  source: PipelineRow,
+  scheduleId: number | null,
+  now: number,
+): Promise<string> {
+  const copy = await copyOf(db, keys, source, now);
+  const template = { ...copy, status: "PENDING", is_template: 1, schedule_id: scheduleId, open_runs: 0 } as const;
+  await insertNamed(db, template);
+  const names = new Map((await runsOf(db, source.id)).map(({ job_id, name }) => [job_id, name]));
+  await insertGraph(db, template.id, await nodesOf(db, source.id), (jobId) => ({
+    created_job_id: null,
+    name: names.get(jobId) ?? jobId,
+  }));
+  return template.id;
+}
+
+/** The moment that a pipeline is for, and what led to it. */
+type Occasion = Partial<Moment & Pick<PipelineRow, "chain">>;
+
+/**
+ * A pipeline like its template, with drafts of its own, that begins at once. What can no longer be repeated makes it
+ * fail where a person triggering it would be refused, but for the quota of texts: ask for that after it.
+ */
+export async function runTemplate(
+  db: Db,
+  keys: KeyRing,
+  template: PipelineRow,
+  now: number,
+  occasion: Occasion = {},
+): Promise<{ readonly pipelineId: string; readonly added: number }> {
+  const nodes = await nodesOf(db, template.id);
+  const copy = { ...(await copyOf(db, keys, template, now)), ...occasion };
+  const pipeline = await insertNamed(db, { ...copy, status: "RUNNING", is_template: 0, open_runs: nodes.length });
+  const originals = await getShortJobs(
+    db,
+    nodes.map(({ jobId }) => jobId),
+  );
+  const found = await allInNameOf(db, template, originals);
+  const jobs = new Map(found.map((job) => [job.id, job]));
+  const { ready, added } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+  const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
+  if (why !== undefined) await failPipeline(db, pipeline, `It could not begin: ${why}`, null, now);
+  else await beginDrafts(db, ready);
+  // All runs of the template may have been removed.
+  await settle(db, pipeline, now);
+  return { pipelineId: pipeline.id, added };
+}
+
+/** The settings come along; their environment is encrypted anew, since it is bound to its row. */
+async function copyOf(db: Db, keys: KeyRing, source: PipelineRow, now: number): Promise<Named> {
+  const { name: _, ...rest } = source;
+  const id = newJobId(now);
+  const text = decryptPipelineEnvironment(keys, source.id, source.environment);
+  return {
+    ...rest,
+    id,
+    environment: await encryptPipelineEnvironment(db, keys, id, text),
+    scheduled_at: null,
+    scheduled_timezone: null,
+    chain: null,
+    error_message: null,
+    error_stack: null,
+    created_at: iso(now),
+    updated_at: iso(now),
+    finished_at: null,
+  };
+}
+
+/** Parents before children. */
+async function nodesOf(db: Db, pipelineId: string): Promise<GraphNode[]> {
+  const parents = await parentsOf(db, pipelineId);
+  return (await runsOf(db, pipelineId)).map(({ job_id: jobId }) => ({ jobId, parents: parents.get(jobId) ?? [] }));
+}

@@ -1,0 +1,60 @@
+/** What is set for all runs of a pipeline: a layer over what each original job has, which can be taken off again. */
+import type { Pipeline } from "@millrace/contract";
+import type { PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
+import type { JobSpecFields } from "../lifecycle/job-documents.ts";
+import { decryptPipelineEnvironment } from "../secrets/encryption.ts";
+import { parseEnvironment, writeEnvironment } from "../secrets/environment-text.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+
+type SettingName =
+  | "python_version"
+  | "requirements"
+  | "repository"
+  | "workers"
+  | "priority"
+  | "files"
+  | "credentials_names"
+  | "reuse_listings"
+  | "timeout"
+  | "retries"
+  | "retry_delay";
+
+/** Null: each run has what its original had. */
+export type PipelineSettings = Pick<Pipeline, SettingName>;
+
+export const noSettings: PipelineSettings = {
+  python_version: null,
+  requirements: null,
+  repository: null,
+  workers: null,
+  priority: null,
+  files: null,
+  credentials_names: null,
+  reuse_listings: null,
+  timeout: null,
+  retries: null,
+  retry_delay: null,
+};
+
+export const readSettings = ({ settings }: Pick<PipelineRow, "settings">): PipelineSettings => ({
+  ...noSettings,
+  ...(JSON.parse(settings) as Partial<PipelineSettings>),
+});
+
+/** Variables that every run gets beside its own. */
+export const readVariables = (keys: KeyRing, { id, environment }: Pick<PipelineRow, "id" | "environment">) =>
+  parseEnvironment(decryptPipelineEnvironment(keys, id, environment));
+
+export function withSettings(spec: JobSpecFields, settings: PipelineSettings): JobSpecFields {
+  const { credentials_names, ...rest } = settings;
+  const set = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== null));
+  const credentials =
+    credentials_names === null ? {} : { credentials_name: credentials_names[0] ?? null, credentials_names };
+  return { ...spec, ...set, ...credentials };
+}
+
+/** The pipeline's variables win over the job's own. */
+export function withVariables(environment: string, variables: Readonly<Record<string, string>>): string {
+  if (Object.keys(variables).length === 0) return environment;
+  return writeEnvironment({ ...parseEnvironment(environment), ...variables });
+}

@@ -1,0 +1,182 @@
+/** From datasets as people type them to the jobs that must run again; every reason why that cannot be is told by name. */
+import { ApiError } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { findDataset } from "../../store/queries/datasets/datasets.ts";
+import { findLiveVersions } from "../../store/queries/datasets/live-versions.ts";
+import { newestMade } from "../../store/queries/datasets/newest-made.ts";
+import { filesByIds } from "../../store/queries/jobs/files.ts";
+import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { nameOfVersion } from "../../store/queries/pipelines/pipeline-sources.ts";
+import { absencesIn } from "../access/absence.ts";
+import type { Team } from "../access/principals.ts";
+import { fullName, type Reference, readReference, writeVersion } from "../datasets/dataset-names.ts";
+import { namesakes } from "../datasets/dataset-namesakes.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
+import { allInNameOf, type HandedOver } from "../lifecycle/run-as.ts";
+import { mostDraftText } from "./pipeline-drafts.ts";
+import { type GraphNode, mostNeeds } from "./pipeline-graph.ts";
+import { mostUpstream, type UpstreamTarget, upstreamGraph } from "./pipeline-upstream.ts";
+
+/** Nobody's role matters here: a schedule has none. */
+export type SourceTeam = Pick<Team, "id" | "name">;
+
+/** A version that somebody wants rebuilt. */
+interface Target extends UpstreamTarget {
+  /** Of its dataset, in full. */
+  readonly name: string;
+  readonly version: string;
+}
+
+export interface Sources {
+  /** In full, each with its version. */
+  readonly targets: readonly string[];
+  /** The same as they were asked for, with a version only where one was named; null: no version was named. */
+  readonly asked: readonly string[] | null;
+  readonly nodes: readonly GraphNode[];
+  readonly jobs: ReadonlyMap<string, ShortJob>;
+}
+
+/** More would not fit one answer, nor one write. */
+const mostRuns = 5000;
+const refusal = (why: string) => new ApiError("invalid", `datasets: ${why}`);
+
+export async function findSources(
+  db: Db,
+  team: SourceTeam,
+  username: string,
+  datasets: readonly string[],
+  handedOver: HandedOver = { run_as: "" },
+): Promise<Sources> {
+  const references = datasets.map((text) => readReference(text, username, "datasets"));
+  const targets = await findTargets(db, team, references);
+  const graph = await upstreamGraph(db, targets);
+  if ("tooLarge" in graph)
+    throw refusal(
+      `more than ${mostUpstream.versions} versions, or more than ${mostNeeds} needs between them, lie upstream. Trigger the upstream part separately, or name fewer datasets.`,
+    );
+  if ("unmade" in graph)
+    throw refusal(
+      `${await nameOfVersion(db, graph.unmade)} was made by no job, so there is nothing to run again. Make it with a job first.`,
+    );
+  if ("cycle" in graph) {
+    const circle = await describeCycle(db, graph.cycle);
+    const hint = targets.every(({ isPinned }) => isPinned)
+      ? ""
+      : " Each dataset is made by the newest job that made it: name a version (NAME@1.2.3) to run again what made just that version.";
+    throw refusal(`${circle}${hint}`);
+  }
+  if (graph.nodes.length > mostRuns)
+    throw refusal(`${graph.nodes.length} jobs would have to run again; a pipeline has at most ${mostRuns} runs.`);
+  const jobs = await findJobs(db, team, graph.nodes, handedOver);
+  const withVersion = ({ name, version }: Target) => `${name}@${version}`;
+  return {
+    targets: targets.map(withVersion),
+    asked: targets.some(({ isPinned }) => isPinned)
+      ? targets.map((target) => (target.isPinned ? withVersion(target) : target.name))
+      : null,
+    nodes: graph.nodes,
+    jobs,
+  };
+}
+
+/** Each once. */
+async function findTargets(db: Db, team: SourceTeam, references: readonly Reference[]): Promise<Target[]> {
+  const found = await findLiveVersions(db, team.id, references);
+  const open = found.flatMap((one, at) => (one?.origin_job_id && !references[at]?.version ? one.dataset_id : []));
+  const newest = await newestMade(db, [...new Set(open)]);
+  const targets = new Map<number, Target>();
+  for (const [index, reference] of references.entries()) {
+    const latest = found[index];
+    if (!latest) throw await noTarget(db, team, reference);
+    const isPinned = reference.version !== undefined;
+    const { id, version } = (isPinned ? undefined : latest.origin_job_id && newest.get(latest.dataset_id)) || latest;
+    const { dataset_id } = latest;
+    const before = targets.get(id);
+    targets.set(id, { id, dataset_id, name: fullName(reference), version, isPinned: isPinned || !!before?.isPinned });
+  }
+  return [...targets.values()];
+}
+
+async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise<ApiError> {
+  const name = fullName(reference);
+  if (!(await findDataset(db, team.id, reference))) {
+    const hint = await namesakes(db, team.id, reference.name);
+    return new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}. ${hint}`.trimEnd());
+  }
+  const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
+  return new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
+}
+
+/** Of a long circle the first few. */
+async function describeCycle(db: Db, jobIds: readonly string[]): Promise<string> {
+  const names = await Promise.all(jobIds.slice(0, 5).map(async (id) => nameOfJob(await getJob(db, id), id)));
+  if (jobIds.length > names.length) names.push(`${jobIds.length - names.length} others`);
+  return `the jobs ${names.join(" and ")} need each other's datasets, so none of them can run first.`;
+}
+
+const nameOfJob = (job: JobRow | undefined, id: string) => (job?.name ? `${job.name} (${id})` : id);
+
+async function findJobs(
+  db: Db,
+  team: SourceTeam,
+  nodes: readonly GraphNode[],
+  handedOver: HandedOver,
+): Promise<Map<string, ShortJob>> {
+  const found = await getShortJobs(
+    db,
+    nodes.map(({ jobId }) => jobId),
+  );
+  const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
+  const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
+  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, is gone.`);
+  const text = found.reduce((sum, { spec, environment }) => sum + spec.length + environment.length, 0);
+  if (text > mostDraftText)
+    throw refusal(
+      `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
+    );
+  const why = await whyNot(db, await allInNameOf(db, handedOver, [...jobs.values()]));
+  if (why !== undefined) throw refusal(why);
+  return jobs;
+}
+
+/** Why these jobs of one team cannot be repeated as things are now; undefined: they can. */
+export async function whyNot(db: Db, jobs: readonly ShortJob[]): Promise<string | undefined> {
+  return absentText(jobs) ?? (await absentCreator(db, jobs)) ?? (await absentFile(db, jobs));
+}
+
+/** A job that nothing needed for long, and that was named as the maker of a version after that. */
+function absentText(jobs: readonly ShortJob[]): string | undefined {
+  const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
+  if (!job) return undefined;
+  const what = fieldsGivenBack(job).includes("environment") ? "variables" : "script";
+  return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed for age.`;
+}
+
+/** Runs have the rights of whoever made the original, or took it over: those must still be there. The reason why not. */
+export async function absentCreator(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+  const [first] = jobs;
+  if (!first) return undefined;
+  const absences = await absencesIn(
+    db,
+    first.team_id,
+    jobs.map(({ user_id }) => user_id),
+  );
+  const job = jobs.find(({ user_id }) => absences.has(user_id));
+  const absence = job && absences.get(job.user_id);
+  return absence && `the job ${nameOfJob(job, job.id)} is ${absence.username}'s, who ${absence.why}.`;
+}
+
+/** Files looked up in one statement. */
+const lookedUp = 500;
+
+async function absentFile(db: Db, jobs: readonly JobRow[]): Promise<string | undefined> {
+  const jobOf = new Map(jobs.flatMap((job) => readSpec(job).files.map((id) => [Number(id), job] as const)));
+  const ids = [...jobOf.keys()];
+  for (let at = 0; at < ids.length; at += lookedUp) {
+    const part = ids.slice(at, at + lookedUp);
+    const found = new Set((await filesByIds(db, part)).map(({ id }) => id));
+    const job = jobOf.get(part.find((id) => !found.has(id)) ?? -1);
+    if (job) return `a file that the job ${nameOfJob(job, job.id)} takes along is gone.`;
+  }
+  return undefined;
+}

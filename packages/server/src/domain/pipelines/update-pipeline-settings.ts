@@ -1,0 +1,223 @@
+/** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
+import { ApiError, invalid, type Pipeline, roleIncludes, type UpdatePipelineSettingsInput } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { nextTurn } from "../../store/queries/batches.ts";
+import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { requeueAs } from "../../store/queries/jobs/queue.ts";
+import { serviceAccountOf, usernameOf } from "../../store/queries/people/users.ts";
+import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
+import { requirePerson } from "../access/principals.ts";
+import { requireRoomForTexts } from "../access/quotas.ts";
+import { resolveCluster } from "../jobs/clusters.ts";
+import { attachFiles, readFileIds } from "../jobs/files.ts";
+import { gatherCredentials, requireCredentials } from "../jobs/job-credentials.ts";
+import { checkedEnvironment, checkRepository, checkVersion } from "../jobs/job-input.ts";
+import { checkRequirements, checkTogether, tooLong } from "../jobs/job-limits.ts";
+import type { JobsContext } from "../jobs/jobs.ts";
+import { checkLibrary } from "../jobs/library.ts";
+import { queueRow } from "../lifecycle/job-queue.ts";
+import { isWaiting, waitingStatuses } from "../lifecycle/pipeline-progress.ts";
+import { allInNameOf } from "../lifecycle/run-as.ts";
+import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
+import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
+import { parseEnvironment } from "../secrets/environment-text.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { type DraftFrame, draftContent, mostDraftText } from "./pipeline-drafts.ts";
+import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
+import { type Call, changePipeline } from "./pipelines.ts";
+
+/** Drafts that are rewritten before others have a turn. */
+const atOnce = 20;
+
+/** A run, the job that it repeats, and how it stands. */
+export interface Repeated {
+  readonly run: RunState;
+  readonly original: ShortJob;
+}
+
+export function updateSettings(
+  context: JobsContext,
+  call: Call,
+  input: UpdatePipelineSettingsInput,
+  now: number,
+): Promise<Pipeline> {
+  const { keys } = context;
+  const selector = { name: input.pipeline_name ?? null, pipeline_id: input.pipeline_id ?? null };
+  return changePipeline(context, "settings", call, selector, now, async (db, pipeline) => {
+    if (pipeline.is_template === 1)
+      requirePerson(call.principal, "change what a schedule runs: it would outlive this job");
+    const repeated = await runsWithOriginals(db, pipeline);
+    if (bringsCode(input)) await requireOwnRuns(db, call, repeated);
+    const settings = await readChanges(db, context, call, input, readSettings(pipeline), repeated, now);
+    const environment =
+      input.environment == null
+        ? decryptPipelineEnvironment(keys, pipeline.id, pipeline.environment)
+        : checkedEnvironment(input.environment);
+    if (input.environment != null || input.credentials_names != null)
+      await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
+    requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
+    const variables = parseEnvironment(environment);
+    const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
+    let added = 0;
+    for (const [index, one] of repeated.entries()) {
+      if (index % atOnce === atOnce - 1) await nextTurn();
+      added += await rewriteDraft(db, context, one, frame);
+    }
+    await requireRoomForTexts(db, call.team, added, context.quotas);
+    await updatePipeline(db, pipeline.id, {
+      settings: JSON.stringify(settings),
+      environment: await encryptPipelineEnvironment(db, keys, pipeline.id, environment),
+      updated_at: iso(now),
+    });
+    return changedFields(input).join(", ");
+  });
+}
+
+const changedFields = ({
+  team_name: _team,
+  pipeline_name: _name,
+  pipeline_id: _id,
+  ...settings
+}: UpdatePipelineSettingsInput) =>
+  Object.entries(settings)
+    .filter(([, value]) => value != null)
+    .map(([name]) => name);
+
+/** The originals as they are repeated. */
+export async function runsWithOriginals(db: Db, pipeline: PipelineRow): Promise<Repeated[]> {
+  const runs = await runsOf(db, pipeline.id);
+  const originals = await getShortJobs(
+    db,
+    runs.map(({ job_id }) => job_id),
+  );
+  const repeated = await allInNameOf(db, pipeline, originals);
+  const byId = new Map(repeated.map((original) => [original.id, original]));
+  return runs.flatMap((run) => {
+    const original = byId.get(run.job_id);
+    return original ? { run, original } : [];
+  });
+}
+
+/** Checked as for a job; an empty text or list takes a setting back. */
+async function readChanges(
+  db: Db,
+  { jobPaths }: JobsContext,
+  { team }: Call,
+  input: UpdatePipelineSettingsInput,
+  before: PipelineSettings,
+  repeated: readonly Repeated[],
+  now: number,
+): Promise<PipelineSettings> {
+  const changed = <T>(given: unknown, old: T, read: () => T): T => (given == null ? old : read());
+  const workers = changed(input.workers, before.workers, () => Math.max(1, input.workers ?? 1));
+  const credentials_names = changed(input.credentials_names, before.credentials_names, () =>
+    nonEmpty(input.credentials_names?.map((name) => name.trim()) ?? []),
+  );
+  const files = changed(input.files, before.files, () => nonEmpty(readFileIds(input.files ?? []).map(String)));
+  if (input.workers != null && workers !== null) await checkWidth(db, workers, repeated);
+  if (input.credentials_names != null) await checkCredentials(db, credentials_names ?? [], repeated);
+  if (input.files != null) await attachFiles(db, team.id, (files ?? []).map(Number), iso(now));
+  return {
+    python_version: changed(input.python_version, before.python_version, () =>
+      checkVersion(input.python_version?.trim()),
+    ),
+    requirements: changed(input.requirements, before.requirements, () =>
+      checkLibrary(checkRequirements(input.requirements?.trim() || null)),
+    ),
+    repository: changed(input.repository, before.repository, () => checkRepository(input.repository, jobPaths)),
+    workers,
+    priority: input.priority ?? before.priority,
+    files,
+    credentials_names,
+    reuse_listings: input.reuse_listings ?? before.reuse_listings,
+    timeout: input.timeout ?? before.timeout,
+    retries: input.retries ?? before.retries,
+    retry_delay: input.retry_delay ?? before.retry_delay,
+  };
+}
+
+const nonEmpty = <T>(list: T[]): T[] | null => (list.length === 0 ? null : list);
+
+async function checkWidth(db: Db, workers: number, repeated: readonly Repeated[]): Promise<void> {
+  const clusters = new Set(repeated.map(({ original }) => original.cluster_id));
+  for (const compute_cluster_id of clusters) await resolveCluster(db, { compute_cluster_id }, workers);
+}
+
+/** Every run gets them by the rights of its own creator. */
+async function checkCredentials(db: Db, names: readonly string[], repeated: readonly Repeated[]): Promise<void> {
+  if (names.includes("")) throw invalid("credentials_names", "names; an empty list takes the setting back", "");
+  const holders = new Map(repeated.map(({ original }) => [original.user_id, original]));
+  for (const holder of holders.values()) await requireCredentials(db, holder, names, "credentials_names");
+}
+
+/** All that a run is given, as far as it is known now: credentials are read again when it begins. */
+async function requireRoom(
+  db: Db,
+  keys: KeyRing,
+  repeated: readonly Repeated[],
+  { credentials_names }: PipelineSettings,
+  variables: Readonly<Record<string, string>>,
+): Promise<void> {
+  const given = new Map<number, Readonly<Record<string, string>>>();
+  for (const { original } of repeated) {
+    const { id, user_id, environment } = original;
+    const gather = () => gatherCredentials(db, keys, original, credentials_names ?? []);
+    const known = given.get(user_id) ?? (await gather()).variables;
+    given.set(user_id, known);
+    const own = parseEnvironment(decryptEnvironment(keys, id, environment));
+    checkTogether({ ...known, ...own, ...variables }, "environment and credentials_names");
+  }
+}
+
+/** Every draft is written with what is set for all. */
+function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
+  const own = repeated.reduce((sum, { original }) => sum + original.spec.length + original.environment.length, 0);
+  const text = own + added * repeated.length;
+  if (text <= mostDraftText || added * repeated.length <= own) return;
+  const most = `${mostDraftText} characters with the scripts of all ${repeated.length} runs, each of which gets them`;
+  throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
+}
+
+/** What a run executes or is given beside its script. A version of Python, workers, a priority, limits are numbers: they bring nothing. */
+const bringsCode = (input: UpdatePipelineSettingsInput) =>
+  [input.requirements, input.repository, input.environment, input.files, input.credentials_names].some(
+    (value) => value != null,
+  );
+
+/**
+ * A run has all rights of whoever made its original, or took it over, through the token that it is given: nobody else may
+ * put code beside it. Admins of the team, and no job of theirs, act for its service account.
+ */
+async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: readonly Repeated[]): Promise<void> {
+  const isAdmin = roleIncludes(team.role, "admin") && principal.via.kind !== "job";
+  const service = isAdmin ? await serviceAccountOf(db, team.id) : undefined;
+  const other = repeated.find(
+    ({ original }) => original.user_id !== principal.userId && original.user_id !== service?.id,
+  );
+  if (!other) return;
+  const owner = await usernameOf(db, other.original.user_id);
+  throw new ApiError(
+    "forbidden",
+    `${other.run.name} is ${owner}'s and runs with ${owner}'s rights. Only whoever made all jobs of a pipeline may change its requirements, repository, environment, files or credentials. Remove that run, or let ${owner} trigger a pipeline.`,
+  );
+}
+
+/** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. Returns the bytes of new texts. */
+async function rewriteDraft(
+  db: Db,
+  { keys }: JobsContext,
+  { run, original }: Repeated,
+  frame: DraftFrame,
+): Promise<number> {
+  const { created_job_id: id, status } = run;
+  if (id === null || !(status === "PENDING" || isWaiting(status))) return 0;
+  const draft = await getShortJob(db, id);
+  // One that waits for a retry has begun: what its log must not show stays as it is.
+  if (!draft || draft.retried > 0) return 0;
+  const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
+  const { priority, slots } = queueRow(draft, spec);
+  if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return 0;
+  const content = { spec: JSON.stringify(spec), texts, environment };
+  return (await rewriteJob(db, id, content, ["PENDING", ...waitingStatuses])) ?? 0;
+}

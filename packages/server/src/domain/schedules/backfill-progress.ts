@@ -1,0 +1,74 @@
+/**
+ * How a backfill moves along: one moment at a time, in the write that marks it as begun. Whoever dies before the commit
+ * leaves the moment to the next one, and nobody begins it twice.
+ */
+
+import type { Db } from "../../store/drivers/store.ts";
+import { teamNameOf } from "../../store/queries/people/teams.ts";
+import { getPipeline, type PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
+import {
+  type BackfillRow,
+  countMoments,
+  lockBackfill,
+  nextMoment,
+  takeMoment,
+  updateBackfill,
+} from "../../store/queries/schedules/backfills.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForTexts,
+  requireRoomInQueue,
+} from "../access/quotas.ts";
+import { runTemplate } from "../pipelines/new-pipeline.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+
+export interface BackfillContext {
+  readonly keys: KeyRing;
+  readonly quotas: DefaultQuotas & DiskQuotas;
+}
+
+/** What there is to do: begin a moment, end, or wait for runs that are under way. */
+async function nextOf(db: Db, { id, on_failure, parallel }: BackfillRow): Promise<"begin" | "end" | "wait"> {
+  const { waiting, running, failed } = await countMoments(db, id);
+  const isOver = waiting === 0 || (on_failure === "stop" && failed > 0);
+  if (isOver) return running === 0 ? "end" : "wait";
+  return running < parallel ? "begin" : "wait";
+}
+
+/** True: something happened, and there may be more to do. */
+export async function advanceBackfill(
+  db: Db,
+  { keys, quotas }: BackfillContext,
+  id: number,
+  now: number,
+): Promise<boolean> {
+  const row = await lockBackfill(db, id);
+  if (row?.status !== "RUNNING") return false;
+  const todo = await nextOf(db, row);
+  if (todo === "wait") return false;
+  if (todo === "end") {
+    await end(db, row, now);
+    return true;
+  }
+  const next = await nextMoment(db, id);
+  if (!next) return false;
+  const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
+  await requireRoomInQueue(db, team, quotas);
+  await requireRoomForDatasets(db, team, quotas);
+  const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
+  const moment = { scheduled_at: next.moment, scheduled_timezone: row.timezone };
+  const { pipelineId, added } = await runTemplate(db, keys, template, now, moment);
+  await requireRoomForTexts(db, team, added, quotas);
+  if (!(await takeMoment(db, id, next.position, pipelineId))) throw new Error("the moment was begun by somebody else");
+  await updateBackfill(db, id, { last_error: null, updated_at: iso(now) });
+  return true;
+}
+
+async function end(db: Db, { id, total }: BackfillRow, now: number): Promise<void> {
+  const { completed } = await countMoments(db, id);
+  const status = completed === total ? "COMPLETED" : "FAILED";
+  await updateBackfill(db, id, { status, last_error: null, updated_at: iso(now), finished_at: iso(now) });
+}

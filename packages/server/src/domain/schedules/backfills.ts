@@ -1,0 +1,233 @@
+/** Backfills: the rules for making, reading, cancelling and repeating them. How they move along is in backfill-progress.ts. */
+import {
+  ApiError,
+  type Backfill,
+  type BackfillItem,
+  backfillLimits,
+  type CreateBackfillInput,
+  invalid,
+  isUnfinished,
+} from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import { nextTurn } from "../../store/queries/batches.ts";
+import { lockTeam } from "../../store/queries/people/teams.ts";
+import { lockPipeline } from "../../store/queries/pipelines/pipelines.ts";
+import {
+  type BackfillRow,
+  findBackfill,
+  giveBackMoments,
+  insertBackfill,
+  listBackfills,
+  lockBackfill,
+  type MomentRow,
+  momentsOf,
+  runningBackfillsOf,
+  stateOf,
+  updateBackfill,
+} from "../../store/queries/schedules/backfills.ts";
+import { audit } from "../access/audit.ts";
+import type { Team } from "../access/principals.ts";
+import { cancelRuns } from "../lifecycle/pipeline-progress.ts";
+import { makeTemplate } from "../pipelines/new-pipeline.ts";
+import type { Call } from "../pipelines/pipelines.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { checkCron, firstTicks, readTime } from "../time/ticks.ts";
+import { checkTimezone } from "../time/time-zones.ts";
+import type { Signals } from "../turns/signals.ts";
+import { backfillDocument, backfillItem } from "./backfill-documents.ts";
+import { requirePipeline } from "./schedules.ts";
+
+interface BackfillsContext {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  readonly signals: Signals;
+}
+
+/** As a schedule would have them. */
+const words: Readonly<Record<string, string>> = {
+  hour: "@hourly",
+  day: "@daily",
+  week: "@weekly",
+  month: "@monthly",
+};
+
+/** The moments that were asked for, and what they follow from. */
+function readMoments({ from, to, every, timezone }: CreateBackfillInput, now: number) {
+  const zone = timezone?.trim() ? checkTimezone(timezone) : "UTC";
+  const cron = checkEvery(every?.trim() || "day");
+  const span = { from: Date.parse(readTime(from, zone, "from")), to: Date.parse(readTime(to, zone, "to")) };
+  if (span.to > now) throw invalid("to", "a time that has passed: what is to come is a schedule's", to);
+  if (span.to < span.from) throw invalid("to", `a time that is not before from (${from})`, to);
+  const ticks = firstTicks(cron, zone, span, backfillLimits.moments + 1);
+  if (ticks.length === 0) throw invalid("every", `something that comes between ${from} and ${to} at least once`, every);
+  if (ticks.length > backfillLimits.moments)
+    throw new ApiError(
+      "invalid",
+      `from, to, every: a backfill has at most ${backfillLimits.moments} moments, and these are more: the last that fits is ${iso(ticks.at(-2) ?? 0)}. Make several, one after another.`,
+    );
+  return { cron, zone, moments: ticks.map(iso) };
+}
+
+function checkEvery(every: string): string {
+  const word = words[every.toLowerCase()];
+  if (word !== undefined) return word;
+  try {
+    return checkCron(every);
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw invalid("every", `${Object.keys(words).join(", ")} or a cron expression`, every);
+  }
+}
+
+export async function createTeamBackfill(
+  { store, keys, signals }: BackfillsContext,
+  { principal, actor, team }: Call,
+  input: CreateBackfillInput,
+  now: number,
+): Promise<Backfill> {
+  const { cron, zone, moments } = readMoments(input, now);
+  const row = {
+    team_id: team.id,
+    user_id: principal.userId,
+    cron_expression: cron,
+    timezone: zone,
+    from_moment: moments[0] ?? "",
+    to_moment: moments.at(-1) ?? "",
+    parallel: input.parallel ?? 1,
+    on_failure: input.on_failure ?? "stop",
+    status: "RUNNING",
+    total: moments.length,
+    created_at: iso(now),
+    updated_at: iso(now),
+  } as const;
+  const backfill = await store.write(async (db) => {
+    const source = await requirePipeline(db, team, input.pipeline_name);
+    await requireRoomForBackfill(db, team);
+    const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
+    const pipeline_id = await makeTemplate(db, keys, own, null, now);
+    const id = await insertBackfill(db, { ...row, pipeline_id, source_name: source.name }, moments);
+    const detail = `${moments.length} moments from ${row.from_moment} to ${row.to_moment}`;
+    await audit(db, actor, { action: "backfill.create", team, target: source.name, detail }, now);
+    return backfillDocument(db, await requireBackfill(db, team, id));
+  });
+  signals.backfills.wake();
+  return backfill;
+}
+
+/** Counted one writer after another: on PostgreSQL two would otherwise not see what the other adds. */
+async function requireRoomForBackfill(db: Db, { id, name }: Team): Promise<void> {
+  await lockTeam(db, id);
+  if ((await runningBackfillsOf(db, id)) < backfillLimits.running) return;
+  throw new ApiError(
+    "wrong_state",
+    `The team ${name} has ${backfillLimits.running} backfills under way, as many as it may. Wait for one to end, or cancel one (\`millrace backfill ls\`).`,
+  );
+}
+
+async function requireBackfill(db: Db, team: Team, id: number): Promise<BackfillRow> {
+  const row = await findBackfill(db, team.id, id);
+  if (row) return row;
+  throw new ApiError(
+    "not_found",
+    `There is no backfill ${id} in the team ${team.name}. List them with \`millrace backfill ls\`.`,
+  );
+}
+
+/** Nobody else changes it, and nothing of it begins, until the end of the write. */
+async function holdBackfill(db: Db, team: Team, id: number): Promise<BackfillRow> {
+  await requireBackfill(db, team, id);
+  return (await lockBackfill(db, id)) as BackfillRow;
+}
+
+export async function readTeamBackfill({ store }: BackfillsContext, team: Team, id: number): Promise<Backfill> {
+  return backfillDocument(store.db, await requireBackfill(store.db, team, id));
+}
+
+/** Backfills of one answer. */
+const listPart = 100;
+
+export async function listTeamBackfills({ store: { db } }: BackfillsContext, team: Team, cursor: number | undefined) {
+  const rows = await listBackfills(db, team.id, cursor, listPart);
+  const backfills: BackfillItem[] = [];
+  for (const row of rows) backfills.push(await backfillItem(db, row));
+  return { backfills, next: rows.length < listPart ? undefined : rows.at(-1)?.id };
+}
+
+/** What waits never begins; what runs is ended. */
+export async function cancelTeamBackfill(
+  { store, signals }: BackfillsContext,
+  { actor, team }: Call,
+  id: number,
+  now: number,
+): Promise<Backfill> {
+  const backfill = await store.write(async (db) => {
+    const row = await holdBackfill(db, team, id);
+    if (row.status !== "RUNNING")
+      throw new ApiError(
+        "wrong_state",
+        `The backfill ${id} is ${row.status}; only one that is RUNNING can be canceled.`,
+      );
+    await updateBackfill(db, id, { status: "CANCELED", updated_at: iso(now), finished_at: iso(now) });
+    for (const { pipeline_id: run, status } of await momentsOf(db, id)) {
+      if (!run || !status || !isUnfinished(status)) continue;
+      await cancelRun(db, { actor, team }, run, id, now);
+      await nextTurn();
+    }
+    await audit(db, actor, { action: "backfill.cancel", team, target: row.source_name, detail: `backfill ${id}` }, now);
+    return backfillDocument(db, await requireBackfill(db, team, id));
+  });
+  signals.observe.wake();
+  return backfill;
+}
+
+async function cancelRun(
+  db: Db,
+  { actor, team }: Omit<Call, "principal">,
+  pipelineId: string,
+  backfillId: number,
+  now: number,
+): Promise<void> {
+  // Looked at again: while it was waited for it may have ended.
+  const { name, status } = await lockPipeline(db, pipelineId);
+  if (!isUnfinished(status)) return;
+  await cancelRuns(db, pipelineId, now);
+  const detail = `with the backfill ${backfillId}`;
+  await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
+}
+
+/** What failed or was canceled gets a new run in its turn, and what had none gets one; what is complete stays. */
+export async function retryTeamBackfill(
+  { store, signals }: BackfillsContext,
+  { actor, team }: Call,
+  id: number,
+  now: number,
+): Promise<Backfill> {
+  const backfill = await store.write(async (db) => {
+    const row = await holdBackfill(db, team, id);
+    const moments = await momentsOf(db, id);
+    const failed = moments.filter(({ status, open_runs }) => stateOf(status, open_runs) === "failed");
+    requireSomething(row, moments, failed.length);
+    if (row.status !== "RUNNING") await requireRoomForBackfill(db, team);
+    const positions = failed.map(({ position }) => position);
+    await giveBackMoments(db, id, positions);
+    const changes = { status: "RUNNING", last_error: null, updated_at: iso(now), finished_at: null } as const;
+    await updateBackfill(db, id, changes);
+    const detail = `backfill ${id}: ${positions.length} moments again`;
+    await audit(db, actor, { action: "backfill.retry", team, target: row.source_name, detail }, now);
+    return backfillDocument(db, await requireBackfill(db, team, id));
+  });
+  signals.backfills.wake();
+  return backfill;
+}
+
+function requireSomething({ id, status }: BackfillRow, moments: readonly MomentRow[], failed: number): void {
+  const ending = moments.find((one) => one.status === "CANCELED" && (one.open_runs ?? 0) > 0);
+  if (ending)
+    throw new ApiError(
+      "wrong_state",
+      `The run ${ending.name} for ${ending.moment} is still being canceled. Try again when it has ended.`,
+    );
+  if (failed > 0 || status === "FAILED" || status === "CANCELED") return;
+  throw new ApiError("wrong_state", `The backfill ${id} is ${status}; nothing of it failed or was canceled.`);
+}

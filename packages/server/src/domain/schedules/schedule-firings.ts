@@ -1,0 +1,227 @@
+/**
+ * How a schedule fires. All of it happens in the write that moves the schedule to its next tick: whoever makes that move
+ * has the tick, and whoever dies before the commit leaves it to the next one.
+ */
+import { type FiringOutcome, isUnfinished } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { teamNameOf } from "../../store/queries/people/teams.ts";
+import { usernameOf } from "../../store/queries/people/users.ts";
+import { getPipeline, type PipelineRow } from "../../store/queries/pipelines/pipelines.ts";
+import { type DueNotice, postponeNotice, takeNotice } from "../../store/queries/schedules/schedule-notices.ts";
+import {
+  advanceSchedule,
+  lockSchedule,
+  type ScheduleRow,
+  updateSchedule,
+} from "../../store/queries/schedules/schedules.ts";
+import { type Actor, audit } from "../access/audit.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForTexts,
+  requireRoomInQueue,
+} from "../access/quotas.ts";
+import { readChain, writeChain } from "../datasets/version-notices.ts";
+import {
+  type Meant,
+  recordBegun,
+  recordMissed,
+  recordRefused,
+  recordSkip,
+  recordWait,
+} from "../lifecycle/schedule-record.ts";
+import { noteSchedule } from "../lifecycle/told-events.ts";
+import { runTemplate } from "../pipelines/new-pipeline.ts";
+import type { SourceTeam } from "../pipelines/pipeline-sources.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { missedTicks } from "./missed-ticks.ts";
+import { refreshTemplate } from "./refresh-schedule.ts";
+import { planTick } from "./schedule-times.ts";
+
+export interface FiringContext {
+  readonly keys: KeyRing;
+  readonly quotas: DefaultQuotas & DiskQuotas;
+}
+
+/** What became of a tick. */
+export interface Firing {
+  readonly outcome: FiringOutcome;
+  readonly team: number;
+}
+
+/** What a run is for. */
+interface Occasion {
+  /** Undefined: the tick that waited. */
+  readonly meant: Meant | undefined;
+  /** What the run is told: of several ticks that it stands for, the newest. */
+  readonly moment: string;
+  /** Where a dataset fires it: the schedules that led to its new version. */
+  readonly ledTo?: readonly number[];
+}
+
+/** Undefined: there is no such tick any more, another server took it, or somebody changed the schedule. */
+export async function fireTick(
+  db: Db,
+  context: FiringContext,
+  id: number,
+  tick: string,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, id);
+  if (!row) return undefined;
+  const plan = planTick(row, tick, now);
+  if (!(await advanceSchedule(db, id, tick, plan.next))) return undefined;
+  const { first, ticks, dropped } = missedTicks(row, tick, plan, now);
+  if (dropped > 0) await recordMissed(db, row, { tick, ticks: dropped }, now);
+  if (!plan.isDue) return { outcome: "missed", team: row.team_id };
+  const meant = { tick: first, ticks };
+  const obstacle = row.overlap === "allow" ? undefined : await runUnderWay(db, row);
+  if (row.overlap === "wait" && (row.waiting_since || obstacle))
+    return wait(db, row, { meant, moment: plan.moment }, obstacle, now);
+  if (obstacle) return skip(db, row, meant, `the run ${obstacle.name} is still going (overlap is skip).`, now);
+  return run(db, context, row, { meant, moment: plan.moment }, now);
+}
+
+/** The tick that waited for the newest run, which has ended. */
+export async function fireWaiting(
+  db: Db,
+  context: FiringContext,
+  id: number,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, id);
+  if (!row?.waiting_since || (await runUnderWay(db, row))) return undefined;
+  return run(db, context, row, { meant: undefined, moment: row.waiting_since }, now);
+}
+
+/** Its dataset has been quiet for long enough. While a run is going the notice waits, unless the two may go side by side. */
+export async function fireTrigger(
+  db: Db,
+  context: FiringContext,
+  due: DueNotice,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, due.schedule_id);
+  if (!row || (row.overlap !== "allow" && (await runUnderWay(db, row)))) return undefined;
+  const notice = await takeNotice(db, due);
+  if (!notice) return undefined;
+  const meant = { tick: notice.due_at, ticks: 1 };
+  return run(db, context, row, { meant, moment: notice.due_at, ledTo: readChain(notice.chain) }, now);
+}
+
+async function runUnderWay(db: Db, { latest_pipeline_id: id }: ScheduleRow): Promise<PipelineRow | undefined> {
+  const latest = id === null ? undefined : await getPipeline(db, id);
+  return latest && isUnfinished(latest.status) ? latest : undefined;
+}
+
+async function skip(db: Db, row: ScheduleRow, meant: Meant, reason: string, now: number): Promise<Firing> {
+  await recordSkip(db, row, meant, reason, now);
+  return { outcome: "skipped", team: row.team_id };
+}
+
+/** At most one waits. */
+async function wait(
+  db: Db,
+  row: ScheduleRow,
+  { meant, moment }: Occasion & { readonly meant: Meant },
+  obstacle: PipelineRow | undefined,
+  now: number,
+): Promise<Firing> {
+  const { waiting_since: earlier, id, team_id: team } = row;
+  if (earlier) return skip(db, row, meant, `the tick of ${earlier} waits already (overlap is wait).`, now);
+  await updateSchedule(db, id, { waiting_since: moment });
+  await recordWait(db, row, meant, `the run ${obstacle?.name} is still going (overlap is wait).`, now);
+  return { outcome: "waits", team };
+}
+
+async function run(
+  db: Db,
+  { keys, quotas }: FiringContext,
+  row: ScheduleRow,
+  { meant, moment, ledTo }: Occasion,
+  now: number,
+): Promise<Firing> {
+  const team = { id: row.team_id, name: await teamNameOf(db, row.team_id) };
+  await requireRoomInQueue(db, team, quotas);
+  await requireRoomForDatasets(db, team, quotas);
+  if (row.follow === "latest") await followLatest(db, team, row, now);
+  const template = (await getPipeline(db, row.pipeline_id)) as PipelineRow;
+  const { pipelineId, added } = await runTemplate(db, keys, template, now, {
+    scheduled_at: moment,
+    scheduled_timezone: row.timezone,
+    chain: writeChain([...(ledTo ?? []), row.id]),
+  });
+  await requireRoomForTexts(db, team, added, quotas);
+  const started = await getPipeline(db, pipelineId);
+  const fired = {
+    latest_pipeline_id: pipelineId,
+    fired: row.fired + 1,
+    waiting_since: ledTo ? row.waiting_since : null,
+  };
+  await updateSchedule(db, row.id, { ...fired, last_error: started?.error_message ?? null });
+  const outcome = started?.status === "FAILED" ? "failed" : "fired";
+  await recordBegun(db, row, meant, { outcome, pipelineId, reason: started?.error_message ?? null }, now);
+  return { outcome, team: row.team_id };
+}
+
+/** What cannot be taken fires nothing: old scripts in the place of new ones would go unnoticed. */
+async function followLatest(db: Db, team: SourceTeam, row: ScheduleRow, now: number): Promise<void> {
+  const detail = await refreshTemplate(db, team, row.pipeline_id, now);
+  if (detail === undefined) return;
+  const target = { team: { id: team.id }, target: row.name, detail };
+  await audit(db, await actorOf(db, row), { action: "schedule.refresh", ...target }, now);
+}
+
+/** What runs once, and could not, is tried again after so many milliseconds. */
+const patience = 60_000;
+
+/** What a dataset should have fired, and could not. Undefined as for the firing. */
+export async function recordTriggerFailure(
+  db: Db,
+  notice: DueNotice,
+  why: string,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, notice.schedule_id);
+  if (!row || !(await postponeNotice(db, notice, iso(now + patience)))) return undefined;
+  await updateSchedule(db, row.id, { last_error: why });
+  // It is tried every minute: the same reason is one firing.
+  if (why !== row.last_error) await recordRefused(db, row, { tick: notice.due_at, ticks: 1 }, why, now);
+  await auditFailure(db, row, why, now);
+  return { outcome: "failed", team: row.team_id };
+}
+
+/** A tick, or what waited, that could not be fired. The schedule goes on, and says why; undefined as for the firing. */
+export async function recordFailure(
+  db: Db,
+  id: number,
+  tick: string | undefined,
+  why: string,
+  now: number,
+): Promise<Firing | undefined> {
+  const row = await lockSchedule(db, id);
+  if (!row) return undefined;
+  const next = tick && (row.cron_expression ? planTick(row, tick, now).next : iso(now + patience));
+  if (tick ? !(await advanceSchedule(db, id, tick, next ?? null)) : !row.waiting_since) return undefined;
+  await updateSchedule(db, id, { waiting_since: null, last_error: why });
+  await recordRefused(db, row, tick ? { tick, ticks: 1 } : undefined, why, now);
+  await auditFailure(db, row, why, now);
+  return { outcome: "failed", team: row.team_id };
+}
+
+/** A schedule that fails at every tick says so once. */
+async function auditFailure(db: Db, row: ScheduleRow, why: string, now: number): Promise<void> {
+  if (why === row.last_error) return;
+  await noteSchedule(db, row, "failure", why, now);
+  const event = { action: "schedule.fail", team: { id: row.team_id }, target: row.name, detail: why };
+  await audit(db, await actorOf(db, row), event, now);
+}
+
+const actorOf = async (db: Db, { user_id, name }: ScheduleRow): Promise<Actor> => ({
+  userId: user_id,
+  username: await usernameOf(db, user_id),
+  via: `schedule ${name}`,
+  address: "",
+});

@@ -1,0 +1,67 @@
+/** Whose schedules are, and whether whoever they run as can still run jobs: so that none stops without a word. */
+import type { PipelineScheduleItem } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { nextTurn } from "../../store/queries/batches.ts";
+import { usersByIds } from "../../store/queries/people/users.ts";
+import { makersOfRuns } from "../../store/queries/people/work.ts";
+import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
+import { type Absence, absencesIn } from "../access/absence.ts";
+import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
+
+/** What a schedule says of people. */
+export type Owned = Pick<PipelineScheduleItem, "created_by" | "owner" | "owner_problem">;
+
+/** Of schedules of one team. */
+export async function ownersOf(
+  db: Db,
+  teamId: number,
+  rows: readonly ScheduleRow[],
+): Promise<(row: ScheduleRow) => Owned> {
+  const problems = await problemsOf(db, teamId, rows);
+  const ids = rows.flatMap(({ user_id, created_by }) => [user_id, created_by ?? user_id]);
+  const found = ids.length === 0 ? [] : await usersByIds(db, [...new Set(ids)]);
+  const users = new Map(found.map((user) => [user.id, user]));
+  const nameOf = (id: number) => {
+    const { username = "", first_name = "", last_name = "" } = users.get(id) ?? {};
+    return { username, first_name, last_name };
+  };
+  return ({ id, user_id, created_by }) => ({
+    created_by: nameOf(created_by ?? user_id),
+    owner: { ...nameOf(user_id), service_account: users.get(user_id)?.service_team_id != null },
+    owner_problem: problems.get(id) ?? null,
+  });
+}
+
+/** Templates looked at in one statement: each may have thousands of runs. */
+const lookedUp = 20;
+
+/** Why no run of these schedules can begin, by their ids; those that can are left out. */
+async function problemsOf(
+  db: Db,
+  teamId: number,
+  rows: readonly Pick<ScheduleRow, "id" | "name" | "pipeline_id">[],
+): Promise<Map<number, string>> {
+  const problems = new Map<number, string>();
+  for (let at = 0; at < rows.length; at += lookedUp) {
+    if (at > 0) await nextTurn();
+    const part = rows.slice(at, at + lookedUp);
+    const runs = await makersOfRuns(
+      db,
+      part.map(({ pipeline_id }) => pipeline_id),
+    );
+    const users = runs.map((run) => ({ pipelineId: run.id, userId: runsAs(readRunAs(run), run.user_id) }));
+    const absences = await absencesIn(
+      db,
+      teamId,
+      users.map(({ userId }) => userId),
+    );
+    for (const { id, name, pipeline_id } of part) {
+      const absent = users.find(({ pipelineId, userId }) => pipelineId === pipeline_id && absences.has(userId));
+      if (absent) problems.set(id, problemText(name, absences.get(absent.userId) as Absence));
+    }
+  }
+  return problems;
+}
+
+const problemText = (name: string, { username, why }: Absence) =>
+  `It runs jobs as ${username}, who ${why}: every run will fail. Hand it over: \`millrace schedule update "${name}" --owner USER\`.`;

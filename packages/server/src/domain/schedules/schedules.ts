@@ -1,0 +1,333 @@
+/** Schedules: the rules for making, changing, reading and deleting them. How they fire is in schedule-firings.ts. */
+import {
+  ApiError,
+  type CreatePipelineScheduleInput,
+  invalid,
+  type PipelineSchedule,
+  type PipelineScheduleItem,
+  roleIncludes,
+  type UpdatePipelineScheduleInput,
+} from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import {
+  deleteTemplate,
+  findPipeline,
+  getPipeline,
+  type PipelineRow,
+} from "../../store/queries/pipelines/pipelines.ts";
+import { firingsOf } from "../../store/queries/schedules/firings.ts";
+import { dropNotice } from "../../store/queries/schedules/schedule-notices.ts";
+import {
+  deleteSchedule,
+  findSchedule,
+  findScheduleByName,
+  insertSchedule,
+  listSchedules,
+  lockSchedule,
+  type ScheduleRow,
+  updateSchedule,
+} from "../../store/queries/schedules/schedules.ts";
+import { audit } from "../access/audit.ts";
+import type { Team } from "../access/principals.ts";
+import type { DefaultQuotas, DiskQuotas } from "../access/quotas.ts";
+import { requireRoomForSchedule, type TaskQuotas } from "../jobs/task-quotas.ts";
+import { dropWaiting, firingDocument } from "../lifecycle/schedule-record.ts";
+import { giveSchedule } from "../ownership/hand-over.ts";
+import { makeTemplate } from "../pipelines/new-pipeline.ts";
+import { newerScripts } from "../pipelines/newer-scripts.ts";
+import { pipelineDocument } from "../pipelines/pipeline-documents.ts";
+import type { Call } from "../pipelines/pipelines.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import type { Signals } from "../turns/signals.ts";
+import { refreshTemplate } from "./refresh-schedule.ts";
+import { healthOf } from "./schedule-health.ts";
+import { type Owned, ownersOf } from "./schedule-owners.ts";
+import { setRunsPaused } from "./schedule-pauses.ts";
+import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+import {
+  noTrigger,
+  readTrigger,
+  requireNoCircle,
+  type ShownTrigger,
+  shownTriggers,
+  type Trigger,
+} from "./schedule-triggers.ts";
+
+export interface SchedulesContext {
+  readonly store: Store;
+  readonly keys: KeyRing;
+  readonly signals: Signals;
+  readonly quotas: DefaultQuotas & DiskQuotas & TaskQuotas;
+}
+
+/** How many of the next runs are told. */
+const runsTold = 5;
+
+export async function createTeamSchedule(
+  context: SchedulesContext,
+  call: Call,
+  input: CreatePipelineScheduleInput,
+  now: number,
+): Promise<PipelineSchedule> {
+  const { principal, actor, team } = call;
+  const times = readTimes(
+    input,
+    { start_after: null, cron_expression: null, timezone: "UTC" },
+    !!input.trigger_dataset?.trim(),
+  );
+  const name = readName(input.schedule_name);
+  const row = {
+    team_id: team.id,
+    user_id: principal.userId,
+    name,
+    ...times,
+    overlap: input.overlap ?? "skip",
+    catch_up: input.catch_up ?? "one",
+    follow: input.follow ?? "none",
+    is_paused: 0,
+    next_run: firstRun(times, now),
+    fired: 0,
+    created_at: iso(now),
+    updated_at: iso(now),
+  } as const;
+  const schedule = await context.store.write(async (db) => {
+    const source = await requirePipeline(db, team, input.pipeline_name);
+    await requireRoomForSchedule(db, team, context.quotas);
+    const trigger = await readTrigger(db, { team, principal }, input, noTrigger);
+    const id = await insertSchedule(db, { ...row, ...trigger, pipeline_id: source.id });
+    if (id === undefined) throw nameTaken(team, name);
+    await requireNoCircle(db, team, { id, name, pipeline_id: source.id, ...trigger });
+    const own = { ...source, user_id: principal.userId, scopes: JSON.stringify(principal.scopes) };
+    const template = await makeTemplate(db, context.keys, own, id, now);
+    await updateSchedule(db, id, { pipeline_id: template });
+    await audit(db, actor, { action: "schedule.create", team, target: name, detail: source.name }, now);
+    await giveTo(db, call, await requireSchedule(db, team, id), input, now);
+    return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
+  });
+  context.signals.schedules.wake();
+  return schedule;
+}
+
+/** Where a new owner is named. */
+async function giveTo(
+  db: Db,
+  call: Call,
+  row: ScheduleRow,
+  { owner, force }: Pick<UpdatePipelineScheduleInput, "owner" | "force">,
+  now: number,
+): Promise<void> {
+  if (typeof owner === "string") await giveSchedule(db, call, row, { owner, force: force === true }, now);
+}
+
+function readName(text: string): string {
+  const name = text.trim();
+  if (name === "") throw invalid("schedule_name", "a name", text);
+  return name;
+}
+
+const nameTaken = (team: Team, name: string) =>
+  new ApiError("wrong_state", `The team ${team.name} has a schedule ${name} already. Choose another name.`);
+
+export async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
+  const pipeline = await findPipeline(db, team.id, name.trim());
+  if (pipeline) return pipeline;
+  throw new ApiError(
+    "not_found",
+    `There is no pipeline ${name} in the team ${team.name}. List them with \`millrace pipeline list\`.`,
+  );
+}
+
+const requireSchedule = async (db: Db, team: Team, id: number): Promise<ScheduleRow> =>
+  (await findSchedule(db, team.id, id)) ?? refuseUnknown(team, id);
+
+/** Nobody else changes it, and it does not fire, until the end of the write. */
+async function holdSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow> {
+  await requireSchedule(db, team, id);
+  return (await lockSchedule(db, id)) ?? refuseUnknown(team, id);
+}
+
+function refuseUnknown(team: Team, id: number): never {
+  throw new ApiError(
+    "not_found",
+    `There is no schedule ${id} in the team ${team.name}. List them with \`millrace schedule ls\`.`,
+  );
+}
+
+export async function updateTeamSchedule(
+  context: SchedulesContext,
+  call: Call,
+  input: UpdatePipelineScheduleInput,
+  now: number,
+): Promise<PipelineSchedule> {
+  const { principal, actor, team } = call;
+  const schedule = await context.store.write(async (db) => {
+    const row = await holdSchedule(db, team, input.schedule_id);
+    const trigger = await readTrigger(db, { team, principal }, input, row);
+    const changes = { ...changesOf(row, input, trigger, now), ...trigger };
+    if (changes.trigger_dataset_id !== row.trigger_dataset_id) await requireNoCircle(db, team, { ...row, ...changes });
+    if (changes.is_paused === 1 || changes.trigger_dataset_id !== row.trigger_dataset_id) await dropNotice(db, row.id);
+    if (changes.name !== row.name && (await findScheduleByName(db, team.id, changes.name)))
+      throw nameTaken(team, changes.name);
+    await updateSchedule(db, row.id, { ...changes, updated_at: iso(now) });
+    if (row.waiting_since && !changes.waiting_since)
+      await dropWaiting(
+        db,
+        row,
+        changes.is_paused === 1 ? "the schedule was paused." : "overlap is no longer wait.",
+        now,
+      );
+    const taken = input.refresh ? await refreshTemplate(db, team, row.pipeline_id, now) : undefined;
+    if (typeof input.pause_pipeline === "boolean")
+      await setRunsPaused(db, row, input.pause_pipeline, { actor, team, quotas: context.quotas }, now);
+    await audit(db, actor, { action: "schedule.update", team, target: row.name, detail: told(input, taken) }, now);
+    await giveTo(db, call, row, input, now);
+    return scheduleDocument(db, context, team, await requireSchedule(db, team, row.id), now);
+  });
+  for (const signal of ["schedules", "dispatch", "observe"] as const) context.signals[signal].wake();
+  return schedule;
+}
+
+/** What was asked to be changed, for the audit. */
+const told = ({ team_name: _team, schedule_id: _id, ...changes }: UpdatePipelineScheduleInput, taken = "") =>
+  Object.entries(changes)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}=${value}`)
+    .concat(taken)
+    .join(" ")
+    .trimEnd();
+
+function changesOf(row: ScheduleRow, input: UpdatePipelineScheduleInput, trigger: Trigger, now: number) {
+  const times = readTimes(input, row, trigger.trigger_dataset_id !== null);
+  const isPaused = input.pause_pipeline ?? row.is_paused === 1;
+  const overlap = input.overlap ?? row.overlap;
+  return {
+    ...times,
+    name: input.schedule_name == null ? row.name : readName(input.schedule_name),
+    overlap,
+    catch_up: input.catch_up ?? row.catch_up,
+    follow: input.follow ?? row.follow,
+    is_paused: isPaused ? 1 : 0,
+    next_run: isPaused ? null : nextRunOf(row, times, now),
+    waiting_since: isPaused || overlap !== "wait" ? null : row.waiting_since,
+  };
+}
+
+/** New times count from now on. So does the end of a pause: ticks that went by in it are not made up for. */
+function nextRunOf(row: ScheduleRow, times: ScheduleTimes, now: number): string | null {
+  const isNew = (field: keyof ScheduleTimes) => times[field] !== row[field];
+  if (isNew("start_after") || isNew("cron_expression") || isNew("timezone")) return firstRun(times, now);
+  return row.is_paused === 1 ? runAfter(times, now) : row.next_run;
+}
+
+/** Pipelines that it started go on. */
+export async function deleteTeamSchedule(
+  { store }: SchedulesContext,
+  { actor, team }: Call,
+  id: number,
+  now: number,
+): Promise<void> {
+  await store.write(async (db) => {
+    const row = await holdSchedule(db, team, id);
+    await deleteSchedule(db, id);
+    await dropNotice(db, id);
+    await deleteTemplate(db, row.pipeline_id);
+    await audit(db, actor, { action: "schedule.delete", team, target: row.name }, now);
+  });
+}
+
+export async function readTeamSchedule(
+  context: SchedulesContext,
+  team: Team,
+  id: number,
+  now: number,
+): Promise<PipelineSchedule> {
+  const { db } = context.store;
+  return scheduleDocument(db, context, team, await requireSchedule(db, team, id), now);
+}
+
+/** Schedules of one answer. */
+const listPart = 1000;
+
+interface ScheduleItems {
+  readonly schedules: readonly PipelineScheduleItem[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: number | undefined;
+}
+
+export async function listTeamSchedules(
+  { store }: SchedulesContext,
+  team: Team,
+  cursor: number | undefined,
+  now: number,
+): Promise<ScheduleItems> {
+  const after = cursor === undefined ? undefined : await findSchedule(store.db, team.id, cursor);
+  if (cursor !== undefined && !after) throw invalid("cursor", "the x-next-cursor of the page before", cursor);
+  const rows = await listSchedules(store.db, team.id, after?.name, listPart);
+  const owned = await ownersOf(store.db, team.id, rows);
+  const triggers = await shownTriggers(store.db, rows);
+  const newer = await newerScripts(
+    store.db,
+    rows.map(({ pipeline_id }) => pipeline_id),
+  );
+  return {
+    schedules: rows.map((row) => itemOf(row, { ...owned(row), ...triggers(row) }, newer, now)),
+    next: rows.length < listPart ? undefined : rows.at(-1)?.id,
+  };
+}
+
+function itemOf(
+  row: ScheduleRow,
+  shown: Owned & ShownTrigger,
+  newer: Awaited<ReturnType<typeof newerScripts>>,
+  now: number,
+): PipelineScheduleItem {
+  const { health, reason } = healthOf(row, now, shown.owner_problem);
+  return {
+    id: row.id,
+    schedule_name: row.name,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+    start_after: row.start_after,
+    cron_expression: row.cron_expression,
+    timezone: row.timezone,
+    overlap: row.overlap,
+    catch_up: row.catch_up,
+    follow: row.follow,
+    newer_scripts: newer(row.pipeline_id),
+    is_paused: row.is_paused === 1,
+    next_run: row.next_run,
+    waiting_since: row.waiting_since,
+    fired: row.fired,
+    last_error: row.last_error,
+    health,
+    health_reason: reason,
+    skipped: row.skips,
+    ...shown,
+  };
+}
+
+async function scheduleDocument(
+  db: Db,
+  { keys }: SchedulesContext,
+  team: Team,
+  row: ScheduleRow,
+  now: number,
+): Promise<PipelineSchedule> {
+  const frame = { keys, showsValues: roleIncludes(team.role, "editor") };
+  const documentOf = async (id: string | null) => {
+    const pipeline = id === null ? undefined : await getPipeline(db, id);
+    return pipeline ? pipelineDocument(db, pipeline, frame) : null;
+  };
+  const template = await documentOf(row.pipeline_id);
+  if (!template) return refuseUnknown(team, row.id);
+  const owned = await ownersOf(db, team.id, [row]);
+  const triggers = await shownTriggers(db, [row]);
+  return {
+    ...itemOf(row, { ...owned(row), ...triggers(row) }, await newerScripts(db, [row.pipeline_id]), now),
+    next_runs: runsFrom(row, row.next_run, runsTold),
+    firings: (await firingsOf(db, row.id)).map(firingDocument),
+    latest_run: await documentOf(row.latest_pipeline_id),
+    pipeline: template,
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * How a task fires. All of it happens in the write that moves the task to its next tick: whoever makes that move has the
+ * tick, and whoever dies before the commit leaves it to the next one.
+ */
+import { ApiError } from "@millrace/contract";
+import type { Db } from "../../store/drivers/store.ts";
+import { bytesOfVariables, getJob, getShortJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { teamNameOf } from "../../store/queries/people/teams.ts";
+import { advanceTask, type DueTask, deleteTask, lockTask, refuseTask } from "../../store/queries/schedules/tasks.ts";
+import {
+  type DefaultQuotas,
+  type DiskQuotas,
+  requireRoomForDatasets,
+  requireRoomForMoreTexts,
+  requireRoomInQueue,
+} from "../access/quotas.ts";
+import { fireTask } from "../jobs/jobs.ts";
+import { usesLibrary } from "../jobs/library.ts";
+import { endJob } from "../lifecycle/end-job.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
+import type { KeyRing } from "../secrets/key-ring.ts";
+import { iso } from "../time/clock.ts";
+import { newestTicks, nextTick } from "../time/ticks.ts";
+import { noteAbsence, taskOwner } from "./task-owners.ts";
+import { taskTimes } from "./tasks.ts";
+
+export interface TaskFiringContext {
+  readonly keys: KeyRing;
+  readonly quotas: DefaultQuotas & DiskQuotas;
+}
+
+/** What became of a tick. */
+export type TaskFiring =
+  | { readonly outcome: "fired" }
+  | { readonly outcome: "refused"; readonly team: number; readonly why: string; readonly next: string };
+
+/** A task that fires once and is refused tries again after so many milliseconds. */
+const patience = 60_000;
+
+/** Undefined: there is no such tick any more, or another server took it. */
+export async function fireTaskTick(
+  db: Db,
+  { keys, quotas }: TaskFiringContext,
+  { job_id: id, next_run: tick }: DueTask,
+  now: number,
+): Promise<TaskFiring | undefined> {
+  // Held while it is read: somebody may be changing or pausing it.
+  const held = await lockTask(db, id);
+  if (held?.next_run !== tick) return undefined;
+  const task = await getShortJob(db, id);
+  if (!task) return undefined;
+  const { cron_expression: cron, start_after, timezone } = taskTimes(task);
+  const next = cron ? nextTick(cron, timezone, now) : undefined;
+  const owner = await taskOwner(db, task, held);
+  const why = owner.absent ?? (await refusal(db, task, quotas));
+  if (why !== undefined) {
+    const later = iso(next ?? now + patience);
+    const refused = { outcome: "refused", team: task.team_id, why, next: later } as const;
+    if (!(await refuseTask(db, id, tick, later, why))) return undefined;
+    await noteAbsence(db, task, owner, now);
+    return refused;
+  }
+  const taken = next === undefined ? await deleteTask(db, id) : await advanceTask(db, id, tick, iso(next));
+  if (!taken) return undefined;
+  await noteAbsence(db, task, owner, now);
+  // Of several ticks that one job stands for, the newest; what fires once may have been put off.
+  const [newest] = cron ? newestTicks(cron, timezone, { from: Date.parse(tick), to: now }, 1) : [];
+  const scheduled_at = newest === undefined ? ((cron ? null : start_after) ?? tick) : iso(newest);
+  await fireTask(db, keys, owner.original, { scheduled_at, scheduled_timezone: timezone }, now);
+  if (next === undefined)
+    await endJob(db, { id, from: ["TASK"], to: "COMPLETE", changes: { finished_at: iso(now) } }, now);
+  return { outcome: "fired" };
+}
+
+/** What whoever creates such a job by hand would be told now. Undefined: nothing is in its way. */
+async function refusal(
+  db: Db,
+  { id, team_id, environment }: ShortJob,
+  quotas: TaskFiringContext["quotas"],
+): Promise<string | undefined> {
+  const team = { id: team_id, name: await teamNameOf(db, team_id) };
+  const full = await refusalOf(() => requireRoomInQueue(db, team, quotas));
+  if (full !== undefined) return full;
+  // The long texts of a task are its jobs' as well; its variables are copied.
+  const long = await refusalOf(() => requireRoomForMoreTexts(db, team, bytesOfVariables(environment), quotas));
+  if (long !== undefined) return long;
+  const over = await refusalOf(() => requireRoomForDatasets(db, team, quotas));
+  if (over === undefined) return undefined;
+  // Its whole script is read only here: it may be long, and most teams have room.
+  const task = await getJob(db, id);
+  return task && usesLibrary(readSpec(task)) ? over : undefined;
+}
+
+async function refusalOf(ask: () => Promise<void>): Promise<string | undefined> {
+  try {
+    await ask();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ApiError) return error.message;
+    throw error;
+  }
+}

@@ -1,0 +1,136 @@
+/** Tasks: the rules for reading, changing and pausing them. They are made and removed as jobs; how they fire is in task-firings.ts. */
+import { ApiError, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
+import type { Db, Store } from "../../store/drivers/store.ts";
+import { usersByIds } from "../../store/queries/people/users.ts";
+import { findTask, listTasks, lockTask, type ShownTask, updateTask } from "../../store/queries/schedules/tasks.ts";
+import { audit } from "../access/audit.ts";
+import type { Team } from "../access/principals.ts";
+import { readSpec } from "../lifecycle/job-documents.ts";
+import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
+import type { Call } from "../pipelines/pipelines.ts";
+import type { Signals } from "../turns/signals.ts";
+import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
+
+export interface TasksContext {
+  readonly store: Store;
+  readonly signals: Signals;
+}
+
+/** How many of the next runs are told. */
+const runsTold = 5;
+
+/** When a task fires, by what it is. */
+export function taskTimes(job: { readonly spec: string }): ScheduleTimes {
+  const { start_after, cron_expression, timezone = "UTC" } = readSpec(job);
+  return { start_after, cron_expression, timezone };
+}
+
+/** As whom the jobs of each run. */
+async function ownersOf(db: Db, rows: readonly ShownTask[]): Promise<(row: ShownTask) => string> {
+  const ownerOf = (row: ShownTask) => runsAs(readRunAs(row), row.user_id);
+  const others = rows.filter((row) => ownerOf(row) !== row.user_id).map(ownerOf);
+  const users = others.length === 0 ? [] : await usersByIds(db, [...new Set(others)]);
+  const names = new Map(users.map(({ id, username }) => [id, username]));
+  return (row) => names.get(ownerOf(row)) ?? row.username;
+}
+
+const itemOf = (row: ShownTask, owner: string): TaskItem => ({
+  id: row.job_id,
+  name: row.name,
+  created_by: row.username,
+  owner,
+  created_at: row.created_at,
+  ...taskTimes(row),
+  is_paused: row.next_run === null,
+  next_run: row.next_run,
+  fired: row.fired,
+  skipped: row.skips,
+  last_error: row.last_error,
+});
+
+const documentOf = async (db: Db, row: ShownTask): Promise<Task> => ({
+  ...itemOf(row, (await ownersOf(db, [row]))(row)),
+  next_runs: runsFrom(taskTimes(row), row.next_run, runsTold),
+});
+
+interface TaskItems {
+  readonly tasks: TaskItem[];
+  /** Where to go on; undefined: nothing follows. */
+  readonly next: string | undefined;
+}
+
+export async function listTeamTasks(
+  { store }: TasksContext,
+  team: Team,
+  { cursor, limit = 100 }: { readonly cursor?: string; readonly limit?: number },
+): Promise<TaskItems> {
+  const rows = await listTasks(store.db, team.id, cursor?.toLowerCase(), limit);
+  const ownerOf = await ownersOf(store.db, rows);
+  const tasks = rows.map((row) => itemOf(row, ownerOf(row)));
+  return { tasks, next: rows.length < limit ? undefined : rows.at(-1)?.job_id };
+}
+
+export async function readTeamTask({ store }: TasksContext, team: Team, id: string): Promise<Task> {
+  return documentOf(store.db, (await findTask(store.db, team.id, id)) ?? refuseUnknown(team, id));
+}
+
+function refuseUnknown(team: Team, id: string): never {
+  throw new ApiError(
+    "not_found",
+    `There is no task ${id} in the team ${team.name}, or it is over. List them with \`millrace task ls\`.`,
+  );
+}
+
+export async function updateTeamTask(
+  { store, signals }: TasksContext,
+  { actor, team }: Call,
+  id: string,
+  input: UpdateTaskInput,
+  now: number,
+): Promise<Task> {
+  const task = await store.write(async (db) => {
+    // Held before it is read: it must not fire by what it was a moment ago.
+    await lockTask(db, id);
+    const row = (await findTask(db, team.id, id)) ?? refuseUnknown(team, id);
+    const times = readTimes(input, taskTimes(row), false);
+    const name = input.name == null ? row.name : input.name.trim() || null;
+    const spec = JSON.stringify({ ...readSpec(row), ...times, name });
+    const changed = { ...row, name, spec, next_run: nextRunOf(row, times, input.is_paused, now) };
+    await updateTask(db, id, changed);
+    await audit(db, actor, { action: "task.update", team, target: id, detail: told(input) }, now);
+    return documentOf(db, changed);
+  });
+  signals.tasks.wake();
+  signals.jobChanged(id);
+  return task;
+}
+
+/** New times count from now on. So does the end of a pause: ticks that went by in it are not made up for. */
+function nextRunOf(
+  row: ShownTask,
+  times: ScheduleTimes,
+  isPaused: boolean | null | undefined,
+  now: number,
+): string | null {
+  const present = taskTimes(row);
+  const wasPaused = row.next_run === null;
+  const first = (["start_after", "cron_expression", "timezone"] as const).some(
+    (field) => times[field] !== present[field],
+  )
+    ? firstRun(times, now)
+    : undefined;
+  if (isPaused ?? wasPaused) return null;
+  const next = first ?? (wasPaused ? runAfter(times, now) : row.next_run);
+  if (next !== null) return next;
+  throw new ApiError(
+    "wrong_state",
+    `The time of the task ${row.job_id}, ${times.start_after}, went by while it was paused. Give it a new start_after, or remove it.`,
+  );
+}
+
+/** What was asked to be changed, for the audit. */
+const told = ({ team_name: _, ...changes }: UpdateTaskInput) =>
+  Object.entries(changes)
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");

@@ -1,0 +1,123 @@
+/**
+ * Environments that jobs share. What is in one follows from its key alone: it is built with the operator's variables,
+ * in a folder that holds nothing of the job's but the files that its requirements name.
+ */
+import { createHash } from "node:crypto";
+import type { JobSpec } from "../../engine.ts";
+import { overDisk } from "../attempt/limits.ts";
+import { quote, words } from "../processes/shell.ts";
+import type { PlanInput } from "./plan-input.ts";
+import { TeamEnvironments } from "./team-environments.ts";
+
+/** Which index to install from is for the job to say, and part of the key. What else it sets is not for the build. */
+const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
+
+/** The operator's variables, and the job's choice of an index. */
+export const buildSettings = (operator: Readonly<Record<string, string>>, { environment }: JobSpec) => ({
+  ...operator,
+  ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
+});
+
+/** An index that is a folder, or a `file:` URL, has contents that no key tells. */
+export const indexIsLocal = ({ environment }: Pick<JobSpec, "environment">): boolean =>
+  Object.entries(environment)
+    .filter(([name]) => indexVariable.test(name) && /INDEX(_URL)?$/.test(name) && !name.endsWith("NO_INDEX"))
+    .some(([, value]) => value.split(/\s+/).some((word) => word !== "" && !/^([\w-]+=)?https?:\/\//.test(word)));
+
+/**
+ * Lines that name packages and indexes, and no file of ours or folder. What is anything else is looked at more closely,
+ * inside (stage.py): requirements may come with the repository.
+ */
+const plainLines = [
+  // pip reads a file in the encoding that its first comment declares.
+  /^(#(?!.*coding[:=]).*)?$/,
+  /^--(pre|prefer-binary|require-hashes|no-index)$/,
+  /^(-[if] |--(index-url|extra-index-url|find-links)[ =])https?:\/\/[\w./:@%?&=+~,-]+$/,
+  /^--(no-binary|only-binary|trusted-host|use-feature)[ =][A-Za-z0-9:][\w.,:-]*$/,
+  // A name with extras and versions, a marker, a comment.
+  /^[A-Za-z0-9][\w .,<>=!~*+()[\]-]*(;[\w .,<>=!~*+()'"-]*)?( #.*)?$/,
+  /^[A-Za-z0-9][\w.-]*(\[[\w ,.-]*\])? ?@ ?(https?|git\+https?|git\+ssh):\/\/[\w./:@%?=+~,-]+$/,
+];
+const archive = /\.(whl|zip|tar|tgz|tbz|txz|tlz)\b/i;
+/** Options behind a name, and a line that goes on in the next. */
+const goesOn = /^[^#]*\s-|\\$/;
+/** More ends of lines than one can see: to pip a comment ends at each of them. */
+const unseen = /\r(?!\n)|(?![\t\r\n])[\p{Cc}\p{Zl}\p{Zp}\ufeff]/u;
+
+export const namesFiles = (requirements: string): boolean =>
+  unseen.test(requirements) ||
+  requirements.split("\n").some((line) => {
+    const text = line.trim();
+    if (!plainLines.some((plain) => plain.test(text)) || goesOn.test(text)) return true;
+    return archive.test(text) && !text.includes("://");
+  });
+
+/**
+ * Whether all that is asked for can be packages that need no building, from an index. A direct reference, or the wish for
+ * sources, runs code of a package.
+ */
+const wantsWheels = (requirements: string) => !/@|--no-binary/.test(requirements);
+
+export function environmentPhase(input: PlanInput): string {
+  const { folder, isolation, interpreter, tools, spec, requirements = "" } = input;
+  const { folder: envs, keeper } = environmentsOf(input);
+  const named = namesFiles(requirements) || indexIsLocal(spec);
+  const wheels = isolation.level !== "none" && !named && wantsWheels(requirements);
+  const owner = isolation.level === "none" || folder.owner() === process.getuid?.() ? "" : String(folder.owner());
+  return [
+    `  envs=${quote(envs)} key=${keyOf(input)} named=${named ? "yes" : ""} owner=${owner}`,
+    `  python=${quote(interpreter?.path ?? "")} version=${quote(interpreter?.version ?? "")}`,
+    `  folders=${quote((interpreter?.folders ?? []).join("\n"))}`,
+    `  wheels=${wheels ? "yes" : ""} keeper=${keeper ?? ""} uv=${quote(tools.uv ?? "")}`,
+    ownUvLines(tools),
+    `  most=${input.disk} over=${quote(overDisk(input))}`,
+    `  evict() { ${isolation.evict(folder)}; }`,
+    `  . ${quote(input.tools.environmentScript)}`,
+  ].join("\n");
+}
+
+const environmentsOf = ({ tools, spec, isolation }: PlanInput) =>
+  new TeamEnvironments(tools.envsDir, spec.teamId, isolation.level !== "none");
+
+function ownUvLines({ uv, ownUv }: PlanInput["tools"]): string {
+  if (uv !== undefined || !ownUv) return "  tools=";
+  const { version, list, script, folder } = ownUv;
+  return `  tools=${quote(folder)} uv_version=${version} uv_list=${quote(list)} uv_script=${quote(script)}`;
+}
+
+/** Everything that the build is given; the files that requirements name come to it where they are at hand. */
+function keyOf({ spec, tools, interpreter, requirements, buildSettings: settings }: PlanInput): string {
+  const { teamId, person } = spec;
+  const { platform, arch } = process;
+  const sorted = Object.entries(settings).sort(([a], [b]) => (a < b ? -1 : 1));
+  // Where our own cannot be had pip takes its place; what is installed is the same.
+  const uv = tools.uv ?? tools.ownUv?.version;
+  const parts = { teamId, person, interpreter, platform, arch, uv, requirements, settings: sorted };
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 40);
+}
+
+/** What environment.sh calls. */
+export function environmentFunctions(input: PlanInput): Record<string, string> {
+  const { isolation, folder, interpreter, tools, spec } = input;
+  const readable = [...(interpreter?.folders ?? []), ...(tools.uv ? [tools.uv] : [])];
+  const python = interpreter?.path ?? "";
+  const script = (name: string) => folder.file(`input/${name}`);
+  const own = tools.uv === undefined && tools.ownUv ? { programs: quote(tools.ownUv.folder) } : {};
+  const text = ".millrace-requirements.txt";
+  const fill = (cache: string, compile: string) =>
+    `/bin/sh ${quote(folder.file("build/build.sh"))} "$MILLRACE_VENV" ${words(python, text)} "$uv" ${words(cache, compile)}`;
+  // Whoever may write to an environment compiles it by using it.
+  const build = (building: "files" | "work") =>
+    isolation.enter({ folder, readable, building, ...own, command: fill("", isolation.level === "none" ? "" : "yes") });
+  const { folder: envs, keeper, cache } = environmentsOf(input);
+  const wheels = { user: keeper, writable: quote(envs), command: fill(cache, "") };
+  const settled = indexIsLocal(spec) ? ["own"] : [];
+  const staged = [script("requirements.txt"), folder.file("build/files"), ...settled];
+  const stage = words(python, "-I", script("stage.py"), ...staged);
+  return {
+    stage: isolation.enter({ folder, readable, building: "work", command: stage }),
+    build_wheels: isolation.enter({ folder, readable, building: "files", ...own, ...wheels }),
+    build_shared: build("files"),
+    build_own: build("work"),
+  };
+}

@@ -1,0 +1,153 @@
+/** Python interpreters of this machine, each resolved to its real binary. */
+import { execFile } from "node:child_process";
+import { access, constants, readdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { CannotStart } from "../../engine.ts";
+
+export interface Interpreter {
+  readonly path: string;
+  readonly version: string;
+  /** What it needs to run: its own folder, and that of the one it was made from. */
+  readonly folders: readonly string[];
+  /** Version of the dataset library that it has; empty: none. */
+  readonly library: string;
+}
+
+export class Interpreters {
+  readonly #searchPath: string;
+  readonly #asJob: readonly string[];
+  readonly #probes = new Map<string, Promise<Interpreter | undefined>>();
+
+  /** `asJob`: a command in front of another that runs it with a job's rights. One that a job cannot reach is not offered. */
+  constructor(searchPath: string, asJob: readonly string[] = []) {
+    this.#searchPath = searchPath;
+    this.#asJob = asJob;
+  }
+
+  /** The interpreter for `3.12`, `3.12.1`, `>=3.10,<3.13`, or null for the machine's `python3`. */
+  async resolve(wanted: string | null): Promise<Interpreter> {
+    if (wanted === null) {
+      for (const candidate of await this.#onPath(/^python3$/)) {
+        const found = await this.#probe(candidate);
+        if (found) return found;
+      }
+    }
+    const all = await this.list();
+    const found = all.find(({ version }) => wanted === null || satisfies(version, wanted));
+    if (found) return found;
+    const versions = all.map(({ version }) => version).join(", ") || "none";
+    throw new CannotStart(`Python ${wanted ?? "3"} is not on this machine. Versions that are: ${versions}.`);
+  }
+
+  /** Newest first, one of each version. */
+  async list(): Promise<Interpreter[]> {
+    const candidates = [...(await this.#onPath(/^python3(\.\d+)?$/)), ...(await managed())];
+    const found = (await Promise.all(candidates.map((path) => this.#probe(path)))).filter((i) => i !== undefined);
+    const unique = [...new Map(found.map((i) => [i.version, i])).values()];
+    return unique.sort((a, b) => compare(b.version, a.version));
+  }
+
+  async #onPath(pattern: RegExp): Promise<string[]> {
+    const folders = this.#searchPath.split(delimiter).filter((folder) => folder !== "");
+    const names = await Promise.all(folders.map((folder) => readdir(folder).catch(() => [] as string[])));
+    return folders.flatMap((folder, index) =>
+      (names[index] ?? []).filter((name) => pattern.test(name)).map((name) => join(folder, name)),
+    );
+  }
+
+  /** Asks a binary once. A shim on PATH costs 100 ms at every start; what it leads to does not. */
+  #probe(path: string): Promise<Interpreter | undefined> {
+    let probe = this.#probes.get(path);
+    if (!probe) {
+      probe = ask(path, this.#asJob).then((found) => {
+        // A machine that was too busy to answer may answer next time.
+        if (!found) this.#probes.delete(path);
+        return found;
+      });
+      this.#probes.set(path, probe);
+    }
+    return probe;
+  }
+}
+
+const question = `
+import glob, os, platform, sys
+# It was started with rights that are gone now: to start it a job must reach it, too.
+if not os.access(sys.executable, os.X_OK):
+    sys.exit(1)
+found = [name for path in sys.path for name in glob.glob(os.path.join(path, "datachain-*.dist-info"))]
+library = os.path.basename(found[0])[len("datachain-"):-len(".dist-info")] if found else ""
+print(platform.python_version(), sys.executable, library, sys.prefix, sys.base_prefix, sep="\\n")
+`;
+
+function ask(path: string, asJob: readonly string[]): Promise<Interpreter | undefined> {
+  const [program = "", ...words] = [...asJob, path, "-I", "-c", question];
+  // A process of a job's user gets nothing of the server's environment.
+  const env = asJob.length > 0 ? { env: { PATH: "/usr/bin:/bin" } } : {};
+  return new Promise((resolve) => {
+    execFile(program, words, { timeout: 10_000, ...env }, (error, stdout) => {
+      const [version, executable, library = "", ...prefixes] = stdout.trim().split("\n");
+      if (error || !version || !executable) return resolve(undefined);
+      resolve({ version, path: executable, library, folders: foldersOf(executable, prefixes) });
+    });
+  });
+}
+
+/** A folder that holds another stands for both. */
+function foldersOf(executable: string, prefixes: readonly string[]): string[] {
+  const all = [...new Set([...prefixes, dirname(executable)])];
+  return all.filter((folder) => !all.some((other) => folder.startsWith(`${other}/`)));
+}
+
+/** Interpreters of pyenv and uv, which need not be on PATH. */
+async function managed(): Promise<string[]> {
+  const roots = [join(homedir(), ".pyenv/versions"), join(homedir(), ".local/share/uv/python")];
+  const paths = await Promise.all(
+    roots.map(async (root) =>
+      (await readdir(root).catch(() => [] as string[])).map((name) => join(root, name, "bin/python3")),
+    ),
+  );
+  const reachable = await Promise.all(
+    paths.flat().map((path) =>
+      access(path, constants.X_OK).then(
+        () => path,
+        () => undefined,
+      ),
+    ),
+  );
+  return reachable.filter((path) => path !== undefined);
+}
+
+const parts = (version: string) => version.split(".").map((part) => Number.parseInt(part, 10) || 0);
+
+function compare(a: string, b: string): number {
+  const [left, right] = [parts(a), parts(b)];
+  for (let i = 0; i < Math.max(left.length, right.length); i++) {
+    const difference = (left[i] ?? 0) - (right[i] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** A bare version means that release line; otherwise comma-separated conditions as Python packages write them. */
+export function satisfies(version: string, wanted: string): boolean {
+  return wanted.split(",").every((condition) => {
+    const match = /^(>=|<=|==|!=|~=|>|<)? ?v?([\d.]+?)(\.\*)?$/.exec(condition.trim());
+    if (!match?.[2]) return false;
+    const [, operator = "==", bound] = match;
+    const within = version === bound || version.startsWith(`${bound.replace(/\.$/, "")}.`);
+    if (operator === "==") return within;
+    if (operator === "!=") return !within;
+    if (operator === "~=")
+      return compare(version, bound) >= 0 && version.startsWith(`${bound.split(".").slice(0, -1).join(".")}.`);
+    const order = compare(version, bound);
+    return operator === ">="
+      ? order >= 0
+      : operator === "<="
+        ? order <= 0 || within
+        : operator === ">"
+          ? order > 0 && !within
+          : order < 0;
+  });
+}

@@ -1,0 +1,218 @@
+/** Which level works on this machine: tried, not guessed. */
+import { execFile } from "node:child_process";
+import { chmodSync, mkdirSync, readdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import type { IsolationLevel } from "../../engine.ts";
+import { AttemptFolder } from "../attempt/attempt-folder.ts";
+import {
+  becoming,
+  type Isolation,
+  NoIsolation,
+  type Programs,
+  SandboxIsolation,
+  UserIsolation,
+  type UserOptions,
+} from "./isolation.ts";
+import { findProgram } from "./programs.ts";
+import { closedFolder } from "./reveal.ts";
+import { type JobPath, Sandbox } from "./sandbox.ts";
+import { callFilter } from "./seccomp.ts";
+import { LeftBehind, SharedPlaces } from "./shared-places.ts";
+import { JobUsers, NoFreeUser, type UserRange } from "./users.ts";
+
+export interface IsolationOptions {
+  readonly wanted: IsolationLevel | "auto";
+  readonly dataDir: string;
+  readonly users: UserRange;
+  readonly jobPaths: readonly JobPath[];
+  /** Files that no job may read, though the server's user may. */
+  readonly hidden: readonly string[];
+  readonly jobEnvironment: Readonly<Record<string, string>>;
+  readonly limits: { readonly memory: number };
+  /** Whether the kernel counts all memory that a job uses, or nobody limits it. */
+  readonly countsMemory: boolean;
+}
+
+export interface OpenedIsolation {
+  readonly isolation: Isolation;
+  /** Why each stronger level does not work. */
+  readonly missing: readonly string[];
+}
+
+/** The level that is wanted, or for `auto` the strongest that works. One that is named and does not work is refused. */
+export async function openIsolation(options: IsolationOptions, programs: Programs): Promise<OpenedIsolation> {
+  if (options.wanted === "auto" || options.wanted === "bwrap") checkPaths(options);
+  const missing: string[] = [];
+  const levels = options.wanted === "auto" ? (["bwrap", "uid"] as const) : ([options.wanted] as const);
+  for (const level of levels) {
+    if (level === "none") break;
+    try {
+      return { isolation: await open(level, options, programs), missing };
+    } catch (error) {
+      // The level works here: what is in its way now must not lead to a weaker one.
+      if (error instanceof NoFreeUser || error instanceof CannotClear) throw error;
+      missing.push(`${level}: ${(error as Error).message}`);
+    }
+  }
+  if (options.wanted === "auto" || options.wanted === "none") return { isolation: new NoIsolation(programs), missing };
+  throw new Error(`MILLRACE_ISOLATION=${options.wanted} does not work here. ${missing.join(" ")}`);
+}
+
+/** What jobs of an earlier life left cannot even be looked for. */
+class CannotClear extends Error {}
+
+const isRoot = process.getuid?.() === 0;
+
+async function open(level: "uid" | "bwrap", options: IsolationOptions, programs: Programs): Promise<Isolation> {
+  const isolation = level === "uid" ? await openUsers(options, programs) : await openSandbox(options, programs);
+  try {
+    await tryOut(isolation, options.dataDir);
+    return isolation;
+  } catch (error) {
+    isolation.close();
+    throw error;
+  }
+}
+
+async function openUsers(options: IsolationOptions, programs: Programs): Promise<Isolation> {
+  if (!isRoot) throw new Error("The server must run as root to give each job a user of its own.");
+  const closed = closedFolder(realpathSync(options.dataDir));
+  if (closed) {
+    throw new Error(
+      `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
+    );
+  }
+  const [setpriv = "", prlimit = "", ipcrm = "", find = ""] = (["setpriv", "prlimit", "ipcrm", "find"] as const).map(
+    (name) => needed(programs, name),
+  );
+  const { users: range, dataDir, jobPaths } = options;
+  const kept = [realpathSync(dataDir), ...jobPaths.map(({ path }) => path)];
+  const become = (uid: number) => becoming(setpriv, uid);
+  const places = new SharedPlaces({ range, kept, become, ipcrm, find });
+  // Of a server that is gone for good: nobody looks after what its jobs left, so nobody gets their users.
+  const opened = userOptions(options, programs, (users) => places.owners(users));
+  try {
+    return new UserIsolation({ ...opened, prlimit, places, warnings: await clearFree(places, opened.users) });
+  } catch (error) {
+    opened.users.close();
+    throw error;
+  }
+}
+
+/** Users whose things cannot be removed are not used; the next start tries again. */
+async function clearFree(places: SharedPlaces, users: JobUsers): Promise<string[]> {
+  try {
+    await places.clear(users.free());
+    return [];
+  } catch (error) {
+    const { message } = error as Error;
+    if (!(error instanceof LeftBehind)) {
+      throw new CannotClear(`Jobs cannot be given users of their own: ${message} Mend that and start again.`);
+    }
+    users.withhold(error.users);
+    return [`${message} These user ids are not used until the files are gone and the server is restarted.`];
+  }
+}
+
+function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm" | "find"): string {
+  const path = programs[name];
+  const provider = name === "find" ? "findutils" : "util-linux";
+  if (!path) throw new Error(`The program ${name} is missing: install ${provider}.`);
+  return path;
+}
+
+function userOptions(
+  { users: range, dataDir }: IsolationOptions,
+  programs: Programs,
+  avoid?: (users: readonly number[]) => Promise<ReadonlySet<number>>,
+): UserOptions {
+  const setpriv = needed(programs, "setpriv");
+  const users = new JobUsers({ range, dataDir, inUse: usersInUse(dataDir), avoid });
+  return { programs: { ...programs, setpriv }, range, users };
+}
+
+/** Owners of working folders: of running jobs, and of those whose folders are not cleaned yet. */
+function usersInUse(dataDir: string): Map<number, string> {
+  const keys = readdirSync(join(dataDir, "jobs"));
+  return new Map(keys.map((key) => [new AttemptFolder(join(dataDir, "jobs"), key).owner(), key]));
+}
+
+async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
+  const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
+  if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
+  const { dataDir, jobPaths, hidden, jobEnvironment, limits, countsMemory } = options;
+  const settingFiles = Object.entries(jobEnvironment)
+    .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))
+    .map(([, value]) => value);
+  const memory = (await takesSizes(bwrap)) ? limits.memory : 0;
+  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles, memory });
+  const users = isRoot ? userOptions(options, programs) : undefined;
+  const accounts = accountFiles(dataDir);
+  return new SandboxIsolation({ programs, sandbox, users, accounts, filter: filterFile(dataDir, countsMemory) });
+}
+
+/** Versions before 0.7 cannot limit a file system in memory; then what is in it is only counted. */
+const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
+
+/** Read by bubblewrap with the server's rights, before the job's command begins. */
+function filterFile(dataDir: string, countsMemory: boolean): string | undefined {
+  const filter = callFilter(process.arch, countsMemory);
+  if (!filter) return undefined;
+  const path = join(dataDir, "accounts", "calls.bpf");
+  const draft = `${path}.${process.pid}`;
+  writeFileSync(draft, filter, { mode: 0o600 });
+  renameSync(draft, path);
+  return path;
+}
+
+/** A mount point in a folder that jobs may change could be led elsewhere by a link. */
+function checkPaths({ jobPaths, dataDir }: IsolationOptions): void {
+  for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
+    const inner = [dataDir, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
+    if (inner) {
+      throw new Error(
+        `MILLRACE_JOB_PATHS: ${path} may be changed by jobs, and ${inner} lies in it. Choose folders that do not hold one another.`,
+      );
+    }
+  }
+}
+
+/** Whom a job sees on the machine: root, itself and nobody. Written once for each user. */
+function accountFiles(dataDir: string) {
+  const folder = join(dataDir, "accounts");
+  mkdirSync(folder, { recursive: true, mode: 0o711 });
+  const written = new Map<number, { passwd: string; group: string }>();
+  return (uid: number) => {
+    let files = written.get(uid);
+    if (!files) {
+      files = { passwd: join(folder, `${uid}.passwd`), group: join(folder, `${uid}.group`) };
+      const nobody = "nobody:x:65534:65534:nobody:/:/bin/false\n";
+      const account = uid === 0 ? "" : `job:x:${uid}:${uid}:job:/tmp:/bin/sh\n`;
+      writeFileSync(files.passwd, `root:x:0:0:root:/root:/bin/sh\n${account}${nobody}`, { mode: 0o644 });
+      writeFileSync(files.group, `root:x:0:\n${uid === 0 ? "" : `job:x:${uid}:\n`}nogroup:x:65534:\n`, { mode: 0o644 });
+      for (const file of Object.values(files)) chmodSync(file, 0o644);
+      written.set(uid, files);
+    }
+    return files;
+  };
+}
+
+/** Starts a command inside, exactly as for a job. */
+async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
+  const folder = new AttemptFolder(dataDir, `try-out.${process.pid}`);
+  const uid = await isolation.takeUser(folder);
+  try {
+    folder.make();
+    folder.makeInside(uid, true);
+    folder.writeInput("env", "", uid);
+    const lines = isolation.enter({ folder, readable: [], command: "/bin/sh -c 'test -w . && cat ../input/env'" });
+    await promisify(execFile)("/bin/sh", ["-c", `MILLRACE_VENV=\n${lines}`], { cwd: folder.path, timeout: 20_000 });
+  } catch (error) {
+    const { stderr, message } = error as { stderr?: string; message: string };
+    throw new Error(`A command could not be started inside: ${stderr?.trim() || message}`);
+  } finally {
+    await folder.remove();
+    if (uid !== undefined) isolation.freeUser(uid, folder);
+  }
+}

@@ -1,0 +1,58 @@
+/** Rate limits in memory of this server: a window of a minute. Whose budget it is, the caller of a limit says by a key. */
+import { ApiError } from "@millrace/contract";
+import type { Clock } from "../../domain/time/clock.ts";
+import { setBounded } from "./bounded-map.ts";
+
+const windowMs = 60_000;
+
+export class RateLimit {
+  readonly #clock: Clock;
+  readonly #perMinute: number;
+  readonly #what: string;
+  #windowStart = Number.NEGATIVE_INFINITY;
+  readonly #counts = new Map<string, number>();
+
+  constructor(clock: Clock, perMinute: number, what: string) {
+    this.#clock = clock;
+    this.#perMinute = perMinute;
+    this.#what = what;
+  }
+
+  /** Keys that it remembers. */
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  /** Counts one, and refuses beyond the limit. */
+  take(key: string): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#windowStart >= windowMs) {
+      this.#windowStart = now;
+      this.#counts.clear();
+    }
+    const count = this.#counts.get(key) ?? 0;
+    if (count < this.#perMinute) {
+      setBounded(this.#counts, key, count + 1);
+      return;
+    }
+    const retryAfter = Math.ceil((this.#windowStart + windowMs - now) / 1000);
+    throw new ApiError(
+      "too_many_requests",
+      `More than ${this.#perMinute} ${this.#what} within a minute. Try again in ${retryAfter} s.`,
+      { retryAfter },
+    );
+  }
+
+  /**
+   * Counts only what is refused: for secrets that nobody can guess, so that a right one is never turned away for the
+   * mistakes of others.
+   */
+  async countRefused<T>(key: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof ApiError) this.take(key);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+/** Copies of teams' dataset stores over HTTP. */
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError, type DatasetCopy, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import {
+  chooseCopy,
+  pauseTeam,
+  recordRestored,
+  requireIdle,
+  resumeTeam,
+  settling,
+} from "../../domain/datasets/dataset-copies.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { isUnavailable } from "../../store/drivers/unavailable.ts";
+import { StoreUnusable } from "../../team-stores/team-stores.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { register } from "../requests/route.ts";
+
+export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, teamStores, measures, signals } = context;
+
+  const copiesOf = async (teamId: number): Promise<DatasetCopy[]> => {
+    const daily = (await teamStores.copies(teamId)).map((created_at) => ({ created_at, kind: "daily" as const }));
+    const replaced = (await teamStores.replaced(teamId)).map((created_at) => ({
+      created_at,
+      kind: "replaced" as const,
+    }));
+    return [...daily, ...replaced].sort((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  };
+
+  register(app, context, routes.listDatasetCopies, ({ team }) => copiesOf(team.id));
+
+  register(app, context, routes.restoreDatasetCopy, async ({ actor, team, body }) => {
+    const copy = chooseCopy(team, await copiesOf(team.id), body.created_at);
+    const moment = copy.created_at;
+    await pauseTeam(store, team, clock.now());
+    try {
+      // A start that was decided before the pause has been written by then.
+      await sleep(settling);
+      await requireIdle(store.db, team);
+      const replacedAt = iso(clock.now());
+      const uuids = await teamStores.restore(team.id, { moment, kind: copy.kind }, replacedAt);
+      await measures.measure(team.id);
+      const gone = await recordRestored(store, actor, team, { moment, uuids }, clock.now());
+      const lost = gone === 0 ? "" : ` ${gone} versions that were made after it are gone.`;
+      const isKept = (await teamStores.replaced(team.id)).includes(replacedAt);
+      const kept = isKept ? ` The store that it replaced is kept for a while, as the copy of ${replacedAt}.` : "";
+      return { message: `The dataset store of the team ${team.name} is as it was at ${moment}.${lost}${kept}` };
+    } catch (error) {
+      if (error instanceof StoreUnusable) throw new ApiError("wrong_state", error.message);
+      throw error;
+    } finally {
+      await persistently(() => resumeTeam(store, team), context.stopping);
+      signals.dispatch.wake();
+    }
+  });
+}
+
+/** A team must not stay paused because the store was away for a moment. A server that stops leaves it to the next start. */
+async function persistently(work: () => Promise<unknown>, stopping: AbortSignal): Promise<void> {
+  for (;;) {
+    try {
+      return void (await work());
+    } catch (error) {
+      if (!isUnavailable(error) || stopping.aborted) throw error;
+      await sleep(1000, undefined, { signal: stopping }).catch(() => {});
+    }
+  }
+}

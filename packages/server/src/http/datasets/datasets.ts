@@ -1,0 +1,113 @@
+/** Datasets over HTTP. */
+import { ApiError, type RouteInput, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import type { Principal, Team } from "../../domain/access/principals.ts";
+import { readReference } from "../../domain/datasets/dataset-names.ts";
+import {
+  applyEdit,
+  applyRemoval,
+  getLiveVersion,
+  listJobVersions,
+  listTeamDatasets,
+  planEdit,
+  planRemoval,
+  readNamed,
+  showDataset,
+} from "../../domain/datasets/datasets.ts";
+import { readLineage } from "../../domain/datasets/lineage.ts";
+import { registerVersion } from "../../domain/datasets/register-version.ts";
+import { requireTeamJob } from "../../domain/jobs/jobs.ts";
+import { iso } from "../../domain/time/clock.ts";
+import { versionIdOf } from "../../store/queries/datasets/dataset-versions.ts";
+import { makeTidyingDue } from "../../store/queries/datasets/team-stores.ts";
+import { rowsTable } from "../../team-stores/rows-table.ts";
+import { StoreUnusable } from "../../team-stores/team-stores.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { JsonText, register } from "../requests/route.ts";
+
+export function datasetRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, teamStores } = context;
+
+  register(app, context, routes.listDatasets, async ({ team, query, reply }) => {
+    const { datasets, next } = await listTeamDatasets(store.db, team, query);
+    if (next !== undefined) reply.header("x-next-cursor", String(next));
+    return new JsonText(`[${datasets.join(",")}]`);
+  });
+
+  register(app, context, routes.getDataset, async ({ principal, team, query }) => {
+    const reference = readNamed(query, principal.username);
+    return new JsonText(await showDataset(store.db, team, reference, query.include_removed ?? false));
+  });
+
+  // The team's store first: where it cannot be changed nothing is, and what was cut short is found by the next reading.
+  register(app, context, routes.editDataset, async ({ principal, actor, team, body }) => {
+    const reference = readNamed(body, principal.username);
+    const edit = await planEdit(store.db, team, reference, body);
+    const { dataset, stored, reference: _, ...changes } = edit;
+    if (stored) await usable(teamStores.editDataset(team.id, { version: stored, ...changes }));
+    await store.write((db) => applyEdit(db, { team, actor, edit, now: clock.now() }, rowsTable));
+    const name = edit.name ?? dataset.name;
+    return new JsonText(await showDataset(store.db, team, { ...reference, name }, true));
+  });
+
+  register(app, context, routes.removeDataset, async ({ principal, actor, team, body }) => {
+    const now = clock.now();
+    const removal = await planRemoval(store.db, team, readNamed(body, principal.username), body.force ?? false);
+    const versions = removal.versions.filter(({ rows_table }) => rows_table !== null).map(({ uuid }) => uuid);
+    if (versions.length > 0) await usable(teamStores.removeVersions(team.id, { versions, removedAt: iso(now) }));
+    await store.write(async (db) => {
+      await applyRemoval(db, team, actor, removal, now);
+      // Space is given back when the store is tidied: soon, not a day later.
+      if (versions.length > 0)
+        await makeTidyingDue(db, team.id, iso(now), iso(now - context.config.storeTidyHours * 3_600_000));
+    });
+    const { length } = removal.versions;
+    return {
+      message: length === 1 ? `Version ${removal.versions[0]?.version} is removed.` : `${length} versions are removed.`,
+    };
+  });
+
+  register(app, context, routes.datasetJobVersions, async ({ team, query }) => {
+    const id = query.job_id.toLowerCase();
+    await requireTeamJob(context, team, id);
+    return { dataset_versions: await listJobVersions(store.db, team, id) };
+  });
+
+  register(app, context, routes.registerVersion, async ({ principal, actor, team, body, request }) => {
+    await context.disk.requireRoom();
+    const registration = { team, principal, actor, input: body, text: request.bodyText };
+    return registerVersion(store, registration, context.quotas, clock.now());
+  });
+
+  register(app, context, routes.getLineage, async ({ principal, team, query }) => {
+    const { direction = "both", depth = 10 } = query;
+    const rootId = await rootOf(context, team, principal, query);
+    const directions = direction === "both" ? (["upstream", "downstream"] as const) : ([direction] as const);
+    return readLineage(store.db, team, rootId, { directions, depth });
+  });
+}
+
+type LineageQuery = RouteInput<typeof routes.getLineage>["query"];
+
+/** A version that was removed still has a past, and is found by its uuid. */
+async function rootOf({ store }: HttpContext, team: Team, { username }: Principal, { dataset, uuid }: LineageQuery) {
+  if ((dataset === undefined) === (uuid === undefined))
+    throw new ApiError("invalid", "dataset: expected a dataset, or the uuid of a version, and not both");
+  if (dataset !== undefined) {
+    const reference = readReference(dataset.replace(/^ds:\/\//, ""), username, "dataset");
+    return (await getLiveVersion(store.db, team, reference)).id;
+  }
+  const id = await versionIdOf(store.db, team.id, String(uuid).toLowerCase());
+  if (id === undefined) throw new ApiError("not_found", `There is no version ${uuid} in the team ${team.name}.`);
+  return id;
+}
+
+/** What is wrong with a team's store is for the team to know and to mend. */
+async function usable<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof StoreUnusable) throw new ApiError("wrong_state", error.message);
+    throw error;
+  }
+}

@@ -1,0 +1,52 @@
+/** Exports over HTTP: asked for with a token, fetched by signed URLs. */
+import { open } from "node:fs/promises";
+import { ApiError, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { getLiveVersion, readNamed } from "../../domain/datasets/datasets.ts";
+import { checkSignature, exportUrls, getExport, wantExport } from "../../domain/datasets/exports.ts";
+import { findExport } from "../../store/queries/datasets/exports.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { register } from "../requests/route.ts";
+
+export function exportRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, keys, exports: rules, signals, quotas } = context;
+
+  register(app, context, routes.exportDataset, async ({ principal, actor, team, query }) => {
+    const dataset = readNamed(query, principal.username);
+    const version = await getLiveVersion(store.db, team, dataset);
+    await context.disk.requireRoom();
+    const row = await store.write((db) =>
+      wantExport(db, { team, actor, dataset, version }, rules, quotas, clock.now()),
+    );
+    signals.exports.wake();
+    return { export_id: row.id, signed_urls: exportUrls(keys, context.publicUrl(), row, rules) };
+  });
+
+  register(app, context, routes.exportStatus, async ({ team, query }) => {
+    const { status, files_done, num_files, error } = await getExport(store.db, team, query.export_id);
+    return { status, files_done, num_files, error_message: error ?? "" };
+  });
+
+  register(app, context, routes.downloadExport, async ({ params, query, reply }) => {
+    const [id, file] = [params.export_id, Number(params.file)];
+    checkSignature(keys, { id, file, ...query }, clock.now());
+    const row = await findExport(store.db, id);
+    if (!row) throw new ApiError("not_found", "There is no such export any more. Ask for a new one.");
+    if (row.status === "failed" || row.status === "removed")
+      throw new ApiError(
+        "wrong_state",
+        `The export ${row.status === "failed" ? `failed: ${row.error}` : "was removed"}`,
+      );
+    const opened = await open(rules.path(id, file)).catch(notReady);
+    const { size } = await opened.stat();
+    reply.type("application/octet-stream").header("content-length", size);
+    await reply.send(opened.createReadStream());
+    return undefined;
+  });
+}
+
+/** Clients ask again and again while a file is being written. */
+function notReady(error: NodeJS.ErrnoException): never {
+  if (error.code !== "ENOENT") throw error;
+  throw new ApiError("not_found", "This file is not written yet. Try again in a moment.");
+}

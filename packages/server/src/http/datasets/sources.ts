@@ -1,0 +1,100 @@
+/** Sources over HTTP: what lies in folders of this machine that jobs may use. */
+import { constants } from "node:fs";
+import { type FileHandle, lstat, open, opendir, readlink, realpath } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { ApiError, invalid, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import type { HttpContext } from "../requests/context.ts";
+import { packedTime } from "../requests/message-pack.ts";
+import { MessagePack, register } from "../requests/route.ts";
+
+/** Entries of one answer. */
+const most = 10_000;
+
+export function sourceRoutes(app: FastifyInstance, context: HttpContext): void {
+  register(app, context, routes.listSource, async ({ body }) => {
+    const path = readSource(body.source, context.jobPaths);
+    const folders = (await Promise.all(context.jobPaths.map((folder) => realpath(folder).catch(() => [])))).flat();
+    return new MessagePack({ data: await listPath(path, (real) => isBelow(real, folders)) });
+  });
+}
+
+const isBelow = (path: string, folders: readonly string[]) =>
+  folders.some((folder) => path === folder || path.startsWith(folder === "/" ? folder : `${folder}/`));
+
+function readSource(source: string, folders: readonly string[]): string {
+  const possible =
+    folders.length > 0
+      ? `a folder below ${folders.map((folder) => `file://${folder}`).join(", ")}`
+      : "a file:// folder, and this server has none for jobs (MILLRACE_JOB_PATHS)";
+  const [, path] = /^file:\/\/(\/.*)$/s.exec(source) ?? [];
+  if (path === undefined || path.includes("\0")) throw invalid("source", possible, source);
+  return path;
+}
+
+interface Entry {
+  readonly name: string;
+  readonly dir_type: 0 | 1;
+  readonly last_modified: ReturnType<typeof packedTime> | null;
+  readonly size: number | null;
+}
+
+/** Linux's O_PATH: holds on to what is there without opening it, so that no device and no pipe notices. */
+const holdOnly = 0o10000000;
+
+/**
+ * What is held is looked at, not what its path said: a job may exchange a folder for a link at any moment. What lies
+ * elsewhere is told apart from nothing by nobody.
+ */
+async function listPath(path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
+  const wanted = await realpath(path).catch(() => undefined);
+  if (!wanted || !isAllowed(wanted)) throw nothingAt(path);
+  const opened = await open(wanted, holdOnly | constants.O_NOFOLLOW).catch(() => undefined);
+  try {
+    const real = opened && (await readlink(`/proc/self/fd/${opened.fd}`));
+    if (!opened || !real || !isAllowed(real)) throw nothingAt(path);
+    const stats = await opened.stat();
+    if (stats.isFile()) return [fileEntry(basename(path), stats)];
+    if (!stats.isDirectory()) throw nothingAt(path);
+    return await listFolder(opened, path, isAllowed);
+  } finally {
+    await opened?.close();
+  }
+}
+
+const nothingAt = (path: string) => new ApiError("not_found", `There is nothing at file://${path} that jobs may use.`);
+
+async function listFolder(folder: FileHandle, path: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
+  const inside = `/proc/self/fd/${folder.fd}`;
+  const opened = await opendir(inside).catch(() => undefined);
+  if (!opened) throw nothingAt(path);
+  const names: string[] = [];
+  for await (const { name } of opened) {
+    names.push(name);
+    if (names.length > most)
+      throw new ApiError("invalid", `source: file://${path} has more entries than the ${most} that one answer holds`);
+  }
+  const entries: Entry[] = [];
+  for (const name of names.sort()) {
+    const stats = await lstat(join(inside, name)).catch(() => undefined);
+    if (stats?.isFile()) entries.push(fileEntry(name, stats));
+    else if (stats?.isDirectory()) entries.push({ name, dir_type: 1, last_modified: null, size: null });
+    else if (stats?.isSymbolicLink()) entries.push(...(await linked(join(inside, name), name, isAllowed)));
+  }
+  return entries;
+}
+
+/** A link is what it leads to, as long as that stays inside. */
+async function linked(path: string, name: string, isAllowed: (real: string) => boolean): Promise<Entry[]> {
+  const real = await realpath(path).catch(() => undefined);
+  const stats = real && isAllowed(real) ? await lstat(real).catch(() => undefined) : undefined;
+  if (stats?.isFile()) return [fileEntry(name, stats)];
+  return stats?.isDirectory() ? [{ name, dir_type: 1, last_modified: null, size: null }] : [];
+}
+
+const fileEntry = (name: string, { mtime, size }: { mtime: Date; size: number }): Entry => ({
+  name,
+  dir_type: 0,
+  last_modified: packedTime(mtime),
+  size,
+});

@@ -1,0 +1,206 @@
+/** What followers of a job are told, looked up once for all of them: where it stands, and the frames of its log. */
+import { isSettled } from "@millrace/contract";
+import { Signal } from "../../domain/turns/signals.ts";
+import { openJobLog } from "../../job-logs/job-log.ts";
+import type { GrowingLog } from "../../logs/joined-log.ts";
+import { KeptFrames, LogFrames } from "../../logs/log-frames.ts";
+import { isUnavailable } from "../../store/drivers/unavailable.ts";
+import { getJobState, getJobStates, type JobState } from "../../store/queries/jobs/jobs.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { JobStates } from "./job-states.ts";
+
+const pollMs = 100;
+/** Between two looks at a store that is away. */
+const outageMs = 500;
+
+type FeedContext = Pick<HttpContext, "store" | "engine" | "keys" | "signals" | "metrics">;
+
+/** How it was at one look. */
+interface Look {
+  /** Counts looks that found something new. */
+  readonly version: number;
+  /** Undefined: there is no such job. */
+  readonly job: JobState | undefined;
+  /** Undefined: nobody wants them, or no attempt has begun. */
+  readonly frames: LogFrames | undefined;
+}
+
+export class JobFeeds {
+  readonly #context: FeedContext;
+  readonly #feeds = new Map<string, JobFeed>();
+  readonly #kept = new KeptFrames();
+  readonly #states: JobStates;
+
+  constructor(context: FeedContext) {
+    this.#context = context;
+    this.#states = new JobStates(async (ids) => {
+      const [first = "", ...others] = ids;
+      if (others.length > 0) return getJobStates(context.store.db, ids);
+      // Prepared, which a question of any length cannot be.
+      const state = await getJobState(context.store.db, first);
+      return new Map(state && [[first, state]]);
+    });
+  }
+
+  /** Whoever joins leaves again. */
+  join(jobId: string, withLog: boolean): JobFeed {
+    const known = this.#feeds.get(jobId);
+    const forget = () => this.#forget(jobId, feed);
+    const feed = known ?? new JobFeed(this.#context, jobId, this.#kept, this.#states, forget);
+    this.#feeds.set(jobId, feed);
+    feed.enter(withLog);
+    return feed;
+  }
+
+  #forget(jobId: string, feed: JobFeed): void {
+    if (this.#feeds.get(jobId) === feed) this.#feeds.delete(jobId);
+  }
+}
+
+interface OpenedLog {
+  readonly attempt: number;
+  readonly retried: number;
+  readonly log: GrowingLog;
+  readonly frames: LogFrames;
+  size: number;
+}
+
+class JobFeed {
+  readonly #context: FeedContext;
+  readonly #jobId: string;
+  readonly #kept: KeptFrames;
+  readonly #states: JobStates;
+  readonly #onEnd: () => void;
+  readonly #ended = new AbortController();
+  readonly #due = new Signal();
+  /** One for each attempt, and for each that failed with its end; the last is the present one. Those before may still be read from. */
+  readonly #logs: OpenedLog[] = [];
+  readonly #waiting = new Set<() => void>();
+  #followers = 0;
+  #withLog = false;
+  #look: Look = { version: 0, job: undefined, frames: undefined };
+  #failure: unknown;
+
+  constructor(context: FeedContext, jobId: string, kept: KeptFrames, states: JobStates, onEnd: () => void) {
+    this.#context = context;
+    this.#jobId = jobId;
+    this.#kept = kept;
+    this.#states = states;
+    this.#onEnd = onEnd;
+    void this.#run();
+  }
+
+  enter(withLog: boolean): void {
+    this.#followers++;
+    if (!withLog || this.#withLog) return;
+    this.#withLog = true;
+    this.#due.wake();
+  }
+
+  leave(): void {
+    if (--this.#followers > 0) return;
+    this.#onEnd();
+    this.#ended.abort();
+  }
+
+  /** The newest look, as soon as it is newer than this one; undefined when aborted. */
+  async after(version: number, abort: AbortSignal): Promise<Look | undefined> {
+    while (!abort.aborted) {
+      if (this.#failure !== undefined) throw this.#failure;
+      if (this.#look.version > version) return this.#look;
+      await new Promise<void>((resolve) => {
+        const resume = () => {
+          this.#waiting.delete(resume);
+          abort.removeEventListener("abort", resume);
+          resolve();
+        };
+        this.#waiting.add(resume);
+        abort.addEventListener("abort", resume);
+      });
+    }
+    return undefined;
+  }
+
+  async #run(): Promise<void> {
+    const stopListening = this.#context.signals.onJobChange(this.#jobId, () => this.#due.wake());
+    try {
+      while (!this.#ended.signal.aborted) {
+        if (await this.#lookAgain()) this.#tell();
+        await this.#due.wait(pollMs, this.#ended.signal);
+      }
+    } catch (error) {
+      // Whoever comes next begins anew.
+      this.#failure = error;
+      this.#onEnd();
+      this.#tell();
+    } finally {
+      stopListening();
+      for (const { log, frames } of this.#logs) {
+        frames.forget();
+        await log.close().catch(() => {});
+      }
+    }
+  }
+
+  #tell(): void {
+    for (const resume of [...this.#waiting]) resume();
+  }
+
+  /** The status before the log: once it is final, what the log holds is all there is. False: nothing is new. */
+  async #lookAgain(): Promise<boolean> {
+    const job = await this.#untilReachable(() => this.#states.of(this.#jobId));
+    const wanted = this.#withLog && job && job.attempt > 0 && !job.log_removed_at;
+    const opened = wanted ? await this.#open(job) : undefined;
+    if (opened && job && isSettled(job.status)) opened.log.end();
+    const hasGrown = opened !== undefined && (await measure(opened));
+    const before = this.#look;
+    const isNew =
+      before.version === 0 ||
+      hasGrown ||
+      before.frames !== opened?.frames ||
+      before.job?.status !== job?.status ||
+      before.job?.attempt !== job?.attempt ||
+      before.job?.log_removed_at !== job?.log_removed_at;
+    if (isNew) this.#look = { version: before.version + 1, job, frames: opened?.frames };
+    return isNew;
+  }
+
+  /** The job goes on while the store is away; so do those who follow it. */
+  async #untilReachable<T>(read: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await read();
+      } catch (error) {
+        if (!isUnavailable(error) || this.#ended.signal.aborted) throw error;
+        await new Signal().wait(outageMs, this.#ended.signal);
+      }
+    }
+  }
+
+  /** Where an attempt follows another, the log goes on: what was sent of it stays where it was. */
+  async #open({ attempt, retried }: JobState): Promise<OpenedLog> {
+    const known = this.#logs.at(-1);
+    if (known?.attempt === attempt && known.retried === retried) return known;
+    const { log } = await this.#untilReachable(() => openJobLog(this.#context, this.#jobId));
+    const { logBytesRead } = this.#context.metrics;
+    const read = async (offset: number, length: number) => {
+      const bytes = await log.read(offset, length);
+      logBytesRead.add({}, bytes.length);
+      return bytes;
+    };
+    const frames = new LogFrames({ read }, this.#kept);
+    const opened = { attempt, retried, log, frames, size: 0 };
+    this.#logs.push(opened);
+    return opened;
+  }
+}
+
+/** Whether there is more than before. A job may cut its own log: then followers wait where they are. */
+async function measure(opened: OpenedLog): Promise<boolean> {
+  const size = await opened.log.size();
+  if (size < opened.size) opened.frames.forget();
+  if (size !== opened.size) opened.frames.lookAgain();
+  const hasGrown = size > opened.size;
+  opened.size = size;
+  return hasGrown;
+}

@@ -1,0 +1,201 @@
+/** Following a job over a WebSocket: log pieces and statuses as JSON frames. */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { ApiError, isSettled, type JobStatus, routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { type WebSocket, WebSocketServer } from "ws";
+import { authorize, type Principal, type Team } from "../../domain/access/principals.ts";
+import { Turns } from "../../domain/turns/turns.ts";
+import { logRemoved } from "../../job-logs/job-log.ts";
+import type { LogFrames } from "../../logs/log-frames.ts";
+import { isUnavailable } from "../../store/drivers/unavailable.ts";
+import { hostCheck } from "../connections/hosts.ts";
+import { keepAlive } from "../connections/keep-alive.ts";
+import { addressOf } from "../connections/proxies.ts";
+import { answerAndClose } from "../connections/raw-answers.ts";
+import { authenticate } from "../requests/authenticate.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { unavailable } from "../requests/errors.ts";
+import { readQuery } from "../requests/query-strings.ts";
+import { register } from "../requests/route.ts";
+import { JobFeeds } from "./job-feeds.ts";
+import { Follower } from "./log-follower.ts";
+
+const route = routes.followLogs;
+/** Followers that are given a frame at once. */
+const turnsAtOnce = 8;
+const closeMs = 1000;
+
+export function logSocket(app: FastifyInstance, context: HttpContext): void {
+  register(app, context, route, async () => {
+    throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
+  });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    autoPong: false,
+    perMessageDeflate: false,
+    // A follower has nothing to say. Every piece of a message that never ends is kept, at many times its size.
+    maxPayload: 1024,
+    maxFragments: 4,
+    maxBufferedChunks: 64,
+  });
+  const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
+  const checkHost = hostCheck(context.config);
+  const enter = async (request: IncomingMessage) => {
+    if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();
+    if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping.");
+    checkHost(request.headers.host);
+    const call = await accept(context, request);
+    context.connections.know(request.socket, call.principal);
+    return call;
+  };
+  sockets.on("wsClientError", ({ message }, socket) => refuse(socket, new ApiError("bad_request", `${message}.`)));
+  app.server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on("error", () => socket.destroy());
+    enter(request)
+      .then(
+        (call) =>
+          sockets.handleUpgrade(request, socket, head, (client) => {
+            const ping = keepAlive(client, () => accept(context, request));
+            void serve(following, client, call).finally(() => clearInterval(ping));
+          }),
+        (error: unknown) => refuse(socket, error),
+      )
+      // Nothing that a stranger sends may end the server.
+      .catch((error: unknown) => {
+        context.log.error({ err: error }, "an upgrade failed");
+        socket.destroy();
+      });
+  });
+  app.addHook("onClose", async () => {
+    for (const client of sockets.clients) client.close(1001);
+    // One that does not answer must not hold up the stop.
+    setTimeout(() => {
+      for (const client of sockets.clients) client.terminate();
+    }, closeMs).unref();
+    sockets.close();
+  });
+}
+
+/** What all followers share. */
+interface Following {
+  readonly context: HttpContext;
+  readonly feeds: JobFeeds;
+  readonly turns: Turns;
+}
+
+interface Call {
+  principal: Principal;
+  jobId: string;
+  team: Team;
+  statusesOnly: boolean;
+  after: number;
+}
+
+async function accept(context: HttpContext, request: IncomingMessage): Promise<Call> {
+  if (!URL.canParse(request.url ?? "", "http://localhost"))
+    throw new ApiError("bad_request", "The path cannot be read.");
+  const url = new URL(request.url ?? "", "http://localhost");
+  if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
+    throw new ApiError("not_found", "There is no WebSocket at this path.");
+  const principal = await authenticate(context, request.headers, addressOf(request, context.config.trustProxy));
+  const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
+    job_id?: string;
+    team_name?: string;
+    no_follow?: boolean;
+    after?: number;
+  };
+  const team = authorize(principal, route.access, query.team_name);
+  const after =
+    typeof query.after === "number" && query.after > 0 ? Math.min(Math.floor(query.after), Number.MAX_SAFE_INTEGER) : 0;
+  return { principal, jobId: (query.job_id ?? "").toLowerCase(), team, statusesOnly: query.no_follow === true, after };
+}
+
+/** Its frames would come between the parts of an answer. */
+const outOfTurn = () =>
+  new ApiError("bad_request", "An upgrade must not be sent before the answers to earlier requests have arrived.");
+
+/** 401 and 403 end the client's command; it tries again after anything else. */
+function refuse(socket: Duplex, error: unknown): void {
+  const known = isUnavailable(error) ? unavailable() : error;
+  answerAndClose(socket, known instanceof ApiError ? known : new ApiError("internal", "The server failed."));
+}
+
+async function serve(following: Following, client: WebSocket, call: Call): Promise<void> {
+  const { context } = following;
+  const follower = new Follower(client);
+  context.log.debug({ job: call.jobId, after: call.after }, "following");
+  context.metrics.followers.add(client);
+  try {
+    await follow(following, follower, call, AbortSignal.any([follower.gone, context.stopping]));
+    client.close(1000);
+  } catch (error) {
+    context.log.error({ err: error, job: call.jobId }, "following failed");
+    client.close(1011);
+  } finally {
+    context.metrics.followers.delete(client);
+  }
+}
+
+/**
+ * Every byte of the log, then the final status, then the end. What the feed says of the job was read before the log is:
+ * once its status is final, what the log holds is all there is.
+ */
+async function follow(following: Following, follower: Follower, call: Call, abort: AbortSignal): Promise<void> {
+  const feed = following.feeds.join(call.jobId, !call.statusesOnly);
+  let offset = call.after;
+  let seen = 0;
+  let shown: JobStatus | undefined;
+  try {
+    for (;;) {
+      const now = await feed.after(seen, abort);
+      if (!now) return;
+      seen = now.version;
+      const { job } = now;
+      if (!job || job.team_id !== call.team.id) return await sayThereIsNone(follower, call);
+      if (job.log_removed_at && !call.statusesOnly)
+        return await follower.send({ message: logRemoved(call.jobId, job.log_removed_at).message });
+      const settled = isSettled(job.status);
+      const status = { job: { id: call.jobId, status: job.status } };
+      if (job.status !== shown && !settled) await follower.send(status);
+      shown = job.status;
+      // The log of a new attempt follows those before it, so the offset holds.
+      if (!call.statusesOnly && now.frames)
+        offset = await sendLog(following.turns, follower, now.frames, offset, settled, abort);
+      if (settled) return await follower.send(status);
+    }
+  } finally {
+    feed.leave();
+  }
+}
+
+/** Clients before 0.59 do not know the message, and would try again for ten minutes: a final status ends them. */
+async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promise<void> {
+  await follower.send({ message: `There is no job ${jobId} in the team ${team.name}.` });
+  await follower.send({ job: { id: jobId, status: "FAILED" } });
+}
+
+/**
+ * Frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
+ * reader has one frame waiting, which it shares with all who are as slow.
+ */
+async function sendLog(
+  turns: Turns,
+  follower: Follower,
+  frames: LogFrames,
+  from: number,
+  ended: boolean,
+  abort: AbortSignal,
+): Promise<number> {
+  let offset = from;
+  while (!abort.aborted) {
+    const step = await turns.run(async () => {
+      const frame = await frames.at(offset, ended);
+      return frame && { next: frame.next, sent: follower.sendText(frame.text) };
+    });
+    if (!step) return offset;
+    await step.sent;
+    offset = step.next;
+  }
+  return offset;
+}

@@ -1,0 +1,10 @@
+/** The audit over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import { readAudit } from "../../domain/access/audit.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { register } from "../requests/route.ts";
+
+export function auditRoutes(app: FastifyInstance, context: HttpContext): void {
+  register(app, context, routes.listAudit, ({ principal, query }) => readAudit(context.store.db, principal, query));
+}

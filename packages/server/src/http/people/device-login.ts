@@ -1,0 +1,64 @@
+/** Device login over HTTP. */
+import { routes } from "@millrace/contract";
+import type { FastifyInstance } from "fastify";
+import {
+  approveLogin,
+  collectToken,
+  denyLogin,
+  isDeviceCode,
+  loginMinutes,
+  startDeviceLogin,
+} from "../../domain/people/device-logins.ts";
+import { endToken } from "../../domain/people/tokens.ts";
+import { hashSecret } from "../../domain/secrets/random-secrets.ts";
+import type { HttpContext } from "../requests/context.ts";
+import { register } from "../requests/route.ts";
+
+export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): void {
+  const { store, clock, limits, callers, publicUrl } = context;
+
+  register(app, context, routes.startDeviceLogin, async ({ body }) => {
+    const asked = {
+      clientName: body.client_name || "Client",
+      tokenName: body.token_name ?? undefined,
+      scopes: body.scopes ?? undefined,
+      teamNames: body.team_names ?? undefined,
+      expiresInDays: body.expires_in_days ?? 365,
+    };
+    const login = await startDeviceLogin(store, asked, clock.now());
+    return {
+      device_code: login.deviceCode,
+      user_code: login.userCode,
+      verification_uri: `${publicUrl()}/auth/device-login`,
+      token_uri: `${publicUrl()}${routes.pollDeviceLogin.path}`,
+      token_name: login.tokenName,
+      expires_in: loginMinutes * 60,
+    };
+  });
+
+  register(app, context, routes.pollDeviceLogin, async ({ body, request }) => {
+    const collect = () => collectToken(store, body.code, request.ip, clock.now());
+    // A code that we gave out has a budget of its own; whoever makes codes up has the caller's.
+    if (!(await isDeviceCode(store.db, body.code)))
+      return limits.secrets.countRefused(await callers.keyOf(request), async () => ({ access_token: await collect() }));
+    limits.polls.take(hashSecret(body.code));
+    return { access_token: await collect() };
+  });
+
+  register(app, context, routes.approveDeviceLogin, async ({ principal, actor, body }) => {
+    limits.answers.take(principal.username);
+    await approveLogin(store, principal, actor, body.user_code, clock.now());
+    return { message: `The login is approved as ${principal.username}.` };
+  });
+
+  register(app, context, routes.denyDeviceLogin, async ({ principal, actor, body }) => {
+    limits.answers.take(principal.username);
+    await denyLogin(store, principal, actor, body.user_code, clock.now());
+    return { message: "The login is denied." };
+  });
+
+  register(app, context, routes.deviceLogout, async ({ principal, actor }) => {
+    if (principal.via.kind === "token") await endToken(store, principal, actor, principal.via.id, clock.now());
+    return { message: "The token is revoked." };
+  });
+}

@@ -1,0 +1,106 @@
+/** A job's log as everybody gets it. Whatever leaves the server of a log goes through here, and is masked. */
+import { ApiError, isSettled } from "@millrace/contract";
+import type { KeyRing } from "../domain/secrets/key-ring.ts";
+import { attemptKey, type Engine } from "../engines/engine.ts";
+import { type GrowingLog, JoinedLog, textPart } from "../logs/joined-log.ts";
+import { MaskedLog } from "../logs/masked-log.ts";
+import { searchFor } from "../logs/secret-search.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { type EndedAttempt, endedAttempts } from "../store/queries/jobs/ended-attempts.ts";
+import { getJobSecrets, type JobSecretsRow } from "../store/queries/jobs/jobs.ts";
+import { searchOf } from "./log-searches.ts";
+
+export interface JobLogContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly keys: KeyRing;
+}
+
+interface Opened<Log> {
+  readonly log: Log;
+  readonly ended: boolean;
+}
+
+/**
+ * The logs of all attempts, one after another, each with a line on how it ended where another one followed. A job that is
+ * settled when this is called has written all it ever will.
+ */
+export async function openJobLog(context: JobLogContext, id: string): Promise<Opened<GrowingLog>> {
+  const job = await presentJob(context, id);
+  if (job === undefined || job.retried === 0) return openNewest(context, id, job);
+  const before = await endedAttempts(context.store.db, id);
+  const parts = [];
+  for (const [index, row] of before.entries()) {
+    const log = await openAttempt(context, { ...job, attempt: row.attempt }, true);
+    parts.push(log, textPart(await linesBetween(log, index + 1, row)));
+  }
+  const hasBegun = before.at(-1)?.attempt !== job.attempt;
+  const newest = hasBegun ? await openNewest(context, id, job) : undefined;
+  return { log: await JoinedLog.of(parts, newest?.log), ended: isSettled(job.status) };
+}
+
+/** Of one attempt, counted from 1; refused where there is none. */
+export async function openAttemptLog(context: JobLogContext, id: string, number: number): Promise<Opened<GrowingLog>> {
+  const job = await presentJob(context, id);
+  const before = await endedAttempts(context.store.db, id);
+  const ended = before[number - 1];
+  if (job && ended) return { log: await openAttempt(context, { ...job, attempt: ended.attempt }, true), ended: true };
+  if (job && number === before.length + 1 && job.attempt > (before.at(-1)?.attempt ?? 0))
+    return openNewest(context, id, job);
+  throw new ApiError("not_found", `Job ${id} has no attempt ${number}. List them with \`job show\`.`);
+}
+
+/** Of the newest attempt only. */
+export const openNewestLog = async (context: JobLogContext, id: string): Promise<Opened<MaskedLog>> =>
+  openNewest(context, id, await presentJob(context, id));
+
+async function presentJob({ store }: JobLogContext, id: string): Promise<JobSecretsRow | undefined> {
+  const job = await getJobSecrets(store.db, id);
+  if (job?.log_removed_at) throw logRemoved(id, job.log_removed_at);
+  return job;
+}
+
+async function openNewest(context: JobLogContext, id: string, job: JobSecretsRow | undefined) {
+  const ended = job !== undefined && isSettled(job.status);
+  if (job) return { log: await openAttempt(context, job, ended), ended };
+  return { log: new MaskedLog(await context.engine.openLog(attemptKey(id, 0)), [], ended), ended };
+}
+
+async function openAttempt({ engine, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
+  // Before the file is opened: whoever waits for it may go.
+  const search = await searchOf(keys, job);
+  return new MaskedLog(await engine.openLog(attemptKey(job.id, job.attempt)), search, ended);
+}
+
+/** Follows from what is in the store and in the log, so that it has the same length whenever it is asked for. */
+async function linesBetween(
+  log: GrowingLog,
+  number: number,
+  { error_message, next_at }: EndedAttempt,
+): Promise<string> {
+  const size = await log.size();
+  const isOpen = size > 0 && (await log.read(size - 1, 1)).toString() !== "\n";
+  // The log is right above; a reason of several lines repeats its end.
+  const why = error_message?.split("\n")[0] ?? "no reason is known.";
+  return `${isOpen ? "\n" : ""}[millrace] Attempt ${number} failed: ${why}\n[millrace] Attempt ${number + 1} is due at ${next_at}.\n`;
+}
+
+/** Its age was over MILLRACE_LOG_DAYS, or its team's logs were over their quota. */
+export const logRemoved = (id: string, at: string) =>
+  new ApiError(
+    "not_found",
+    `The log of job ${id} was removed on ${at.slice(0, 10)}: logs are kept for a limited time, and up to the team's quota.`,
+  );
+
+/** What a job leaves as its metrics is shown as its log is. A secret that is a number becomes a text. */
+export async function maskMetrics({ store, keys }: JobLogContext, id: string, json: string): Promise<string> {
+  const job = await getJobSecrets(store.db, id);
+  const search = job ? await searchOf(keys, job) : searchFor([]);
+  const hide = (text: string) => search.mask(Buffer.from(text)).toString();
+  return JSON.stringify(JSON.parse(json), (_key, value: unknown) => {
+    if (typeof value === "number") return hide(String(value)) === String(value) ? value : hide(String(value));
+    if (typeof value === "string") return hide(value);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [hide(name), inner]));
+  });
+}

@@ -1,0 +1,309 @@
+/** Versions of datasets in the store: what each was made from, and by which job. */
+import { versionStatus } from "@millrace/contract";
+import { type Selectable, sql } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { eachPart, parts } from "../batches.ts";
+import { addUsage } from "../people/team-usage.ts";
+import { beginning } from "../short-texts.ts";
+import { markExportsRemovedOf } from "./exports.ts";
+
+export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
+
+/** Whose script made it is looked up, not told. */
+export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
+
+/** Of a job of another team nothing is known: a team's store may say anything. */
+const originOf = (jobId: string | null, teamId: number) =>
+  sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
+
+/** Which version has this number of a dataset. */
+export const versionNumbered = (
+  db: Db,
+  { dataset_id, major, minor, patch }: Pick<DatasetVersionRow, "dataset_id" | "major" | "minor" | "patch">,
+): Promise<Pick<DatasetVersionRow, "id" | "rows_table"> | undefined> =>
+  db
+    .selectFrom("dataset_versions")
+    .select(["id", "rows_table"])
+    .where("dataset_id", "=", dataset_id)
+    .where("major", "=", major)
+    .where("minor", "=", minor)
+    .where("patch", "=", patch)
+    .executeTakeFirst();
+
+/** Another version with the same number: what was exported is not its. */
+export async function replaceVersion(db: Db, id: number, row: NewVersionRow): Promise<void> {
+  await markExportsRemovedOf(db, [id]);
+  const origin_job_id = originOf(row.job_id, row.team_id);
+  await db
+    .updateTable("dataset_versions")
+    .set({ ...row, origin_job_id })
+    .where("id", "=", id)
+    .execute();
+}
+
+const byUuid = prepared<{ teamId: number; uuid: string }>()((db, value) =>
+  db
+    .selectFrom("dataset_versions")
+    .select("id")
+    .where("team_id", "=", value("teamId"))
+    .where("uuid", "=", value("uuid")),
+);
+export const versionIdOf = async (db: Db, teamId: number, uuid: string): Promise<number | undefined> =>
+  (await byUuid(db, { teamId, uuid })).rows[0]?.id;
+
+/** What a version needs: another version, or what lies at a storage URI. */
+export type Need = { readonly needs_version_id: number } | { readonly needs_uri: string };
+
+/** All that the version was made from, in the place of what was known before. */
+export async function putDependencies(db: Db, versionId: number, needs: readonly Need[]): Promise<void> {
+  await db.deleteFrom("dataset_dependencies").where("version_id", "=", versionId).execute();
+  const rows = needs.map((need) => ({ version_id: versionId, needs_version_id: null, needs_uri: null, ...need }));
+  await eachPart(rows, (part) =>
+    db
+      .insertInto("dataset_dependencies")
+      .values(part)
+      .onConflict((c) => c.doNothing())
+      .execute(),
+  );
+}
+
+/** Who made a version stays its maker, also where a later run of the same job finds it made. */
+export async function linkJob(db: Db, jobId: string, versionId: number, isCreator: boolean): Promise<void> {
+  await db
+    .insertInto("dataset_version_jobs")
+    .values({ job_id: jobId, version_id: versionId, is_creator: isCreator ? 1 : 0 })
+    .onConflict((c) => c.doNothing())
+    .execute();
+  if (isCreator) await setOrigin(db, { jobId, versionId });
+}
+
+/** Where the version itself did not say who made it. */
+const setOrigin = prepared<{ jobId: string; versionId: number }>()((db, value) =>
+  db
+    .updateTable("dataset_versions")
+    .set({
+      origin_job_id: sql<string | null>`(select coalesce(jobs.origin_id, jobs.id) from jobs
+        where jobs.id = ${value("jobId")} and jobs.team_id = dataset_versions.team_id)`,
+    })
+    .where("id", "=", value("versionId"))
+    .where("origin_job_id", "is", null)
+    .where("job_id", "is", null),
+);
+
+/** Their numbers are never given again, so their rows stay. What was exported of them is not given any more. */
+export async function markRemoved(db: Db, teamId: number, uuids: readonly string[], now: string): Promise<void> {
+  for (const part of parts(uuids)) {
+    const removed = await db
+      .updateTable("dataset_versions")
+      .set({ status: versionStatus.removed, removed_at: now })
+      .where("team_id", "=", teamId)
+      .where("uuid", "in", part)
+      .where("removed_at", "is", null)
+      .returning("id")
+      .execute();
+    await markExportsRemovedOf(
+      db,
+      removed.map(({ id }) => id),
+    );
+  }
+}
+
+/** Versions whose rows lie in the team's store. */
+export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
+  (
+    await db
+      .selectFrom("dataset_versions")
+      .select("uuid")
+      .where("team_id", "=", teamId)
+      .where("rows_table", "is not", null)
+      .where("removed_at", "is", null)
+      .execute()
+  ).map(({ uuid }) => uuid);
+
+export async function markRestored(db: Db, teamId: number, uuids: readonly string[]): Promise<void> {
+  for (const part of parts(uuids)) {
+    await db
+      .updateTable("dataset_versions")
+      .set({ status: versionStatus.complete, removed_at: null })
+      .where("team_id", "=", teamId)
+      .where("uuid", "in", part)
+      .execute();
+  }
+}
+
+/** Characters of an error: a version that is complete hardly has one. */
+const mostOfError = 256;
+
+/** What lists show of a version: without what is large. */
+const listed = [
+  "id",
+  "uuid",
+  "dataset_id",
+  "version",
+  "major",
+  "minor",
+  "patch",
+  "status",
+  "created_at",
+  "finished_at",
+  "num_objects",
+  "size",
+  "job_id",
+  "rows_table",
+  "removed_at",
+  beginning("error_message", mostOfError).as("error_message"),
+  beginning("error_stack", mostOfError).as("error_stack"),
+] as const;
+export type ListedVersionRow = Pick<
+  DatasetVersionRow,
+  Extract<(typeof listed)[number], string> | "error_message" | "error_stack"
+>;
+
+/** Versions of one statement, and of one dataset in an answer: the newest. */
+export const mostVersions = 10_000;
+
+const shownVersions = (db: Db, datasetIds: readonly number[], includeRemoved: boolean) => {
+  const query = db.selectFrom("dataset_versions").where("dataset_id", "in", datasetIds);
+  return includeRemoved ? query : query.where("status", "=", versionStatus.complete);
+};
+
+/** How many versions datasets have, by their ids. */
+export async function countVersions(
+  db: Db,
+  datasetIds: readonly number[],
+  includeRemoved: boolean,
+): Promise<Map<number, number>> {
+  if (datasetIds.length === 0) return new Map();
+  const query = shownVersions(db, datasetIds, includeRemoved).groupBy("dataset_id");
+  const rows = await query.select(["dataset_id", db.fn.countAll().as("count")]).execute();
+  return new Map(rows.map(({ dataset_id, count }) => [dataset_id, Number(count)]));
+}
+
+/** Of a few datasets, each dataset's oldest first; of very many only the newest. */
+export async function listVersions(
+  db: Db,
+  datasetIds: readonly number[],
+  includeRemoved: boolean,
+): Promise<ListedVersionRow[]> {
+  const query = shownVersions(db, datasetIds, includeRemoved).select(listed).orderBy("dataset_id", "desc");
+  return (await newestFirst(query).limit(mostVersions).execute()).reverse();
+}
+
+const newestFirst = <Query extends Ordered>(query: Query): Query =>
+  query.orderBy("major", "desc").orderBy("minor", "desc").orderBy("patch", "desc") as Query;
+interface Ordered {
+  orderBy(column: "major" | "minor" | "patch", direction: "desc"): Ordered;
+}
+
+const inOrder = (db: Db, datasetId: number) =>
+  db
+    .selectFrom("dataset_versions")
+    .where("dataset_id", "=", datasetId)
+    .orderBy("major")
+    .orderBy("minor")
+    .orderBy("patch");
+
+/** Of one dataset, oldest first, with the bytes of what is large in the place of that; of very many only the newest. */
+export const sizedVersionsOf = async (db: Db, datasetId: number, includeRemoved: boolean) =>
+  (await sizedVersions(db, datasetId, includeRemoved)).reverse();
+
+const sizedVersions = (db: Db, datasetId: number, includeRemoved: boolean) =>
+  newestFirst(shownVersions(db, [datasetId], includeRemoved).select(listed))
+    .select([
+      "content_hash",
+      sql<number>`octet_length(schema) + octet_length(feature_schema)`.as("schema_bytes"),
+      sql<number>`coalesce(octet_length(preview), 0) + octet_length(query_script) + octet_length(script_output)
+        + octet_length(sources)`.as("text_bytes"),
+    ])
+    .limit(mostVersions)
+    .execute();
+export type SizedVersionRow = Awaited<ReturnType<typeof sizedVersionsOf>>[number];
+
+const schemas = ["schema", "feature_schema"] as const;
+const texts = ["preview", "query_script", "script_output", "sources"] as const;
+export type VersionSchemas = Pick<DatasetVersionRow, (typeof schemas)[number]>;
+export type VersionTexts = Pick<DatasetVersionRow, (typeof texts)[number]>;
+
+export const schemasOf = (db: Db, ids: readonly number[]): Promise<Map<number, VersionSchemas>> =>
+  largeOf(ids, (part) =>
+    db
+      .selectFrom("dataset_versions")
+      .select(["id", ...schemas])
+      .where("id", "in", part)
+      .execute(),
+  );
+
+export const textsOf = (db: Db, ids: readonly number[]): Promise<Map<number, VersionTexts>> =>
+  largeOf(ids, (part) =>
+    db
+      .selectFrom("dataset_versions")
+      .select(["id", ...texts])
+      .where("id", "in", part)
+      .execute(),
+  );
+
+async function largeOf<Row extends { readonly id: number }>(
+  ids: readonly number[],
+  read: (part: readonly number[]) => Promise<Row[]>,
+): Promise<Map<number, Row>> {
+  const found = new Map<number, Row>();
+  for (const part of parts(ids)) for (const row of await read(part)) found.set(row.id, row);
+  return found;
+}
+
+/** The same with neither. */
+export const listedVersionsOf = (db: Db, datasetId: number): Promise<ListedVersionRow[]> =>
+  inOrder(db, datasetId).select(listed).execute();
+
+export const getVersion = (db: Db, id: number): Promise<DatasetVersionRow | undefined> =>
+  db.selectFrom("dataset_versions").selectAll().where("id", "=", id).executeTakeFirst();
+
+/** What its texts take in the store; they stay when it is removed, since a copy may bring it back. */
+export const textBytesOf = (row: NewVersionRow): number =>
+  [row.query_script, row.schema, row.feature_schema, row.preview ?? "", row.sources, row.error_stack, row.script_output]
+    .map((text) => Buffer.byteLength(text))
+    .reduce((sum, bytes) => sum + bytes, 0);
+
+/** A number that is taken is an error of the store: on the shared one two may take it at once, and one begins anew. */
+export async function insertVersion(db: Db, row: NewVersionRow): Promise<number> {
+  await addUsage(db, row.team_id, "texts", textBytesOf(row));
+  const origin_job_id = originOf(row.job_id, row.team_id);
+  const query = db.insertInto("dataset_versions").values({ ...row, origin_job_id });
+  return (await query.returning("id").executeTakeFirstOrThrow()).id;
+}
+
+/** With their exports. Returns how many were live until now. */
+export async function markVersionsRemoved(db: Db, ids: readonly number[], now: string): Promise<number> {
+  let count = 0;
+  for (const part of parts(ids)) {
+    const { numUpdatedRows } = await db
+      .updateTable("dataset_versions")
+      .set({ status: versionStatus.removed, removed_at: now })
+      .where("id", "in", part)
+      .where("status", "=", versionStatus.complete)
+      .executeTakeFirst();
+    count += Number(numUpdatedRows);
+  }
+  await markExportsRemovedOf(db, ids);
+  return count;
+}
+
+export const setRowsTable = (db: Db, id: number, rows_table: string) =>
+  db.updateTable("dataset_versions").set({ rows_table }).where("id", "=", id).execute();
+
+/** Live versions that a job made or reused, by name and number. */
+export const versionsOfJob = (db: Db, teamId: number, jobId: string) =>
+  db
+    .selectFrom("dataset_version_jobs")
+    .innerJoin("dataset_versions", "dataset_versions.id", "dataset_version_jobs.version_id")
+    .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "dataset_versions.version"])
+    .where("dataset_version_jobs.job_id", "=", jobId)
+    .where("dataset_versions.team_id", "=", teamId)
+    .where("dataset_versions.status", "=", versionStatus.complete)
+    .orderBy("dataset_versions.id")
+    .execute();

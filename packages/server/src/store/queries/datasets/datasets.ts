@@ -1,0 +1,214 @@
+/** Datasets in the store: namespaces, the projects in them, the datasets in those. */
+import { versionStatus } from "@millrace/contract";
+import type { Selectable, Updateable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { beginning, ifShort } from "../short-texts.ts";
+
+export type DatasetRow = Selectable<Tables["datasets"]>;
+
+/** With where it lies. */
+export interface PlacedDataset extends Omit<DatasetRow, "attrs"> {
+  /** Null: too long for a list. */
+  readonly attrs: string | null;
+  readonly project: Selectable<Tables["projects"]>;
+  readonly namespace: Selectable<Tables["namespaces"]>;
+}
+
+/** A name in full, in its parts. */
+export interface FullName {
+  readonly namespace: string;
+  readonly project: string;
+  readonly name: string;
+}
+
+const byName = prepared<FullName & { teamId: number }>()((db, value) =>
+  db
+    .selectFrom("namespaces")
+    .innerJoin("projects", "projects.namespace_id", "namespaces.id")
+    .innerJoin("datasets", "datasets.project_id", "projects.id")
+    .selectAll("datasets")
+    .where("namespaces.team_id", "=", value("teamId"))
+    .where("namespaces.name", "=", value("namespace"))
+    .where("projects.name", "=", value("project"))
+    .where("datasets.name", "=", value("name")),
+);
+export const findDataset = async (
+  db: Db,
+  teamId: number,
+  { namespace, project, name }: FullName,
+): Promise<DatasetRow | undefined> => (await byName(db, { teamId, namespace, project, name })).rows[0];
+
+/** Where the team has datasets of this name that have a complete version, by namespace and project. */
+export const placesOfName = (db: Db, teamId: number, name: string, limit: number): Promise<FullName[]> =>
+  db
+    .selectFrom("datasets")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name as name"])
+    .where("datasets.team_id", "=", teamId)
+    .where("datasets.name", "=", name)
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom("dataset_versions")
+          .select("dataset_versions.id")
+          .whereRef("dataset_versions.dataset_id", "=", "datasets.id")
+          .where("dataset_versions.status", "=", versionStatus.complete),
+      ),
+    )
+    .orderBy("namespaces.name")
+    .orderBy("projects.name")
+    .limit(limit)
+    .execute();
+
+const placedColumns = [
+  "datasets.id",
+  "datasets.team_id",
+  "datasets.project_id",
+  "datasets.uuid",
+  "datasets.name",
+  "datasets.created_at",
+  "projects.uuid as project_uuid",
+  "projects.name as project_name",
+  "projects.description as project_description",
+  "projects.created_at as project_created_at",
+  "namespaces.id as namespace_id",
+  "namespaces.uuid as namespace_uuid",
+  "namespaces.name as namespace_name",
+  "namespaces.description as namespace_description",
+  "namespaces.created_at as namespace_created_at",
+] as const;
+
+const placed = (db: Db) =>
+  db
+    .selectFrom("datasets")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(placedColumns);
+
+type PlacedRow = Awaited<ReturnType<ReturnType<typeof placed>["executeTakeFirstOrThrow"]>> &
+  Pick<PlacedDataset, "description" | "attrs">;
+
+const toPlaced = (row: PlacedRow): PlacedDataset => {
+  const { id, team_id, project_id, uuid, name, description, attrs, created_at } = row;
+  const namespace = {
+    id: row.namespace_id,
+    team_id,
+    uuid: row.namespace_uuid,
+    name: row.namespace_name,
+    description: row.namespace_description,
+    created_at: row.namespace_created_at,
+  };
+  const project = {
+    id: project_id,
+    namespace_id: row.namespace_id,
+    uuid: row.project_uuid,
+    name: row.project_name,
+    description: row.project_description,
+    created_at: row.project_created_at,
+  };
+  return { id, team_id, project_id, uuid, name, description, attrs, created_at, project, namespace };
+};
+
+/** Undefined: the team has no such dataset. */
+export const placeOf = (db: Db, teamId: number, id: number) =>
+  placed(db).where("datasets.id", "=", id).where("datasets.team_id", "=", teamId).executeTakeFirst();
+
+/**
+ * The first ones by their names in full, after the one with this id; what is said of them as far as lists show it. What
+ * follows in its project, in its namespace, in the team: each is read along the indexes of names, and nothing is sorted.
+ */
+export async function listDatasets(
+  db: Db,
+  teamId: number,
+  after: number | undefined,
+  limit: number,
+): Promise<PlacedDataset[]> {
+  const cursor = after === undefined ? undefined : await placeOf(db, teamId, after);
+  const all = inOrder(db, teamId);
+  const within = all.where("namespaces.id", "=", cursor?.namespace_id ?? 0);
+  const steps = cursor
+    ? [
+        within.where("projects.id", "=", cursor.project_id).where("datasets.name", ">", cursor.name),
+        within.where("projects.name", ">", cursor.project_name),
+        all.where("namespaces.name", ">", cursor.namespace_name),
+      ]
+    : [all];
+  const found: PlacedRow[] = [];
+  for (const step of steps) if (found.length < limit) found.push(...(await step.limit(limit - found.length).execute()));
+  return found.map(toPlaced);
+}
+
+/** The order of cross joins is kept by SQLite, which would otherwise begin with all datasets, and sort them. */
+const inOrder = (db: Db, teamId: number) =>
+  db
+    .selectFrom("namespaces")
+    .crossJoin("projects")
+    .crossJoin("datasets")
+    .whereRef("projects.namespace_id", "=", "namespaces.id")
+    .whereRef("datasets.project_id", "=", "projects.id")
+    .where("namespaces.team_id", "=", teamId)
+    .select(placedColumns)
+    .select([beginning<string | null>("datasets.description").as("description"), ifShort("datasets.attrs").as("attrs")])
+    .orderBy("namespaces.name")
+    .orderBy("projects.name")
+    .orderBy("datasets.name");
+
+export async function placedDataset(db: Db, id: number): Promise<PlacedDataset | undefined> {
+  const query = placed(db).select(["datasets.description", "datasets.attrs"]).where("datasets.id", "=", id);
+  const row = await query.executeTakeFirst();
+  return row && toPlaced(row);
+}
+
+export const updateDataset = (db: Db, id: number, changes: Updateable<Tables["datasets"]>) =>
+  db.updateTable("datasets").set(changes).where("id", "=", id).execute();
+
+interface Described {
+  readonly uuid: string;
+  readonly description: string | null;
+  readonly created_at: string;
+}
+
+/** Makes what is not there yet. Returns its id. */
+export async function ensureNamespace(db: Db, teamId: number, name: string, made: Described): Promise<number> {
+  await db
+    .insertInto("namespaces")
+    .values({ team_id: teamId, name, ...made })
+    .onConflict((c) => c.columns(["team_id", "name"]).doNothing())
+    .execute();
+  const found = db.selectFrom("namespaces").select("id").where("team_id", "=", teamId).where("name", "=", name);
+  return (await found.executeTakeFirstOrThrow()).id;
+}
+
+export async function ensureProject(db: Db, namespaceId: number, name: string, made: Described): Promise<number> {
+  await db
+    .insertInto("projects")
+    .values({ namespace_id: namespaceId, name, ...made })
+    .onConflict((c) => c.columns(["namespace_id", "name"]).doNothing())
+    .execute();
+  const found = db.selectFrom("projects").select("id").where("namespace_id", "=", namespaceId).where("name", "=", name);
+  return (await found.executeTakeFirstOrThrow()).id;
+}
+
+/**
+ * Makes the dataset, or brings what is said of it up to date. One that is known by its uuid and has another name now was
+ * renamed, unless that name is somebody else's. Returns its id.
+ */
+export async function putDataset(db: Db, row: Omit<DatasetRow, "id">): Promise<number> {
+  const { project_id, uuid, name, description, attrs } = row;
+  const named = db.selectFrom("datasets").select("id").where("project_id", "=", project_id).where("name", "=", name);
+  const known = db.selectFrom("datasets").select("id").where("team_id", "=", row.team_id).where("uuid", "=", uuid);
+  const renamed = (await named.executeTakeFirst()) ? undefined : await known.executeTakeFirst();
+  if (renamed) {
+    await updateDataset(db, renamed.id, { project_id, name, description, attrs });
+    return renamed.id;
+  }
+  const { id } = await db
+    .insertInto("datasets")
+    .values(row)
+    .onConflict((c) => c.columns(["project_id", "name"]).doUpdateSet({ uuid, description, attrs }))
+    .returning("id")
+    .executeTakeFirstOrThrow();
+  return id;
+}

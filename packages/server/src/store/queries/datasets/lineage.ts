@@ -1,0 +1,74 @@
+/** Lineage in the store: steps from versions to what they need and to what needs them. */
+import { sql } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import { parts } from "../batches.ts";
+
+export interface LineageStep {
+  readonly version_id: number;
+  readonly needs_version_id: number | null;
+  readonly needs_uri: string | null;
+}
+
+type Direction = "upstream" | "downstream";
+
+/** At most `limit` steps from any of these versions, towards what they were made from or what was made from them. */
+export async function stepsFrom(
+  db: Db,
+  ids: readonly number[],
+  direction: Direction,
+  limit: number,
+): Promise<LineageStep[]> {
+  const steps: LineageStep[] = [];
+  for (const part of parts([...ids].sort((a, b) => a - b))) {
+    steps.push(...(await stepsQuery(db, part, direction, limit - steps.length).execute()));
+    if (steps.length >= limit) break;
+  }
+  return steps;
+}
+
+/**
+ * In one order for all: what a bound leaves out is the same every time. The order is that of an index, so that nothing is
+ * read or sorted that the bound leaves out.
+ */
+const stepsQuery = (db: Db, ids: readonly number[], direction: Direction, limit: number) =>
+  db
+    .selectFrom("dataset_dependencies")
+    .selectAll()
+    .where(direction === "upstream" ? "version_id" : "needs_version_id", "in", ids)
+    .orderBy(
+      direction === "upstream"
+        ? sql`version_id, coalesce(needs_version_id, 0), coalesce(needs_uri, '')`
+        : sql`needs_version_id`,
+    )
+    .limit(limit);
+
+/** What is shown of versions, with the names of the jobs that made them. */
+export async function lineageVersions(db: Db, teamId: number, ids: readonly number[]) {
+  const found = [];
+  for (const part of parts(ids)) {
+    const query = db
+      .selectFrom("dataset_versions")
+      .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+      .innerJoin("projects", "projects.id", "datasets.project_id")
+      .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+      // What a team's store says of a job may be another team's.
+      .leftJoin("jobs", (join) => join.onRef("jobs.id", "=", "dataset_versions.job_id").on("jobs.team_id", "=", teamId))
+      .select([
+        "dataset_versions.id",
+        "dataset_versions.uuid",
+        "dataset_versions.version",
+        "dataset_versions.status",
+        "dataset_versions.num_objects",
+        "dataset_versions.created_at",
+        "dataset_versions.job_id",
+        "jobs.name as job_name",
+        "namespaces.name as namespace",
+        "projects.name as project",
+        "datasets.name",
+      ])
+      .where("dataset_versions.team_id", "=", teamId)
+      .where("dataset_versions.id", "in", part);
+    found.push(...(await query.execute()));
+  }
+  return found;
+}

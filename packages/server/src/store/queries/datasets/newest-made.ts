@@ -1,0 +1,41 @@
+/** The newest job that made a dataset, whatever was repeated since: one look for each dataset. */
+import { sql } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import { eachPart } from "../batches.ts";
+
+/** A version by whose maker its dataset is made anew. */
+export interface NewestMade {
+  readonly dataset_id: number;
+  readonly id: number;
+  readonly version: string;
+  /** The job whose script that is. */
+  readonly origin_job_id: string;
+}
+
+const live = (one: string) =>
+  sql.raw(`${one}.status = 4 and ${one}.removed_at is null and ${one}.origin_job_id is not null`);
+const numbers = (one: string) => sql.raw(`${one}.major desc, ${one}.minor desc, ${one}.patch desc`);
+
+/**
+ * By dataset: the latest version that a job made. Where that job only repeats an older one, a version of a script that is
+ * newer than that wins: otherwise whatever runs old code at night would hide what somebody made by day. Datasets of which
+ * no job made a version that is left are left out.
+ */
+export async function newestMade(db: Db, datasetIds: readonly number[]): Promise<Map<number, NewestMade>> {
+  const found = new Map<number, NewestMade>();
+  await eachPart(datasetIds, async (part) => {
+    const { rows } = await sql<NewestMade>`
+      select chosen.dataset_id, chosen.id, chosen.version, chosen.origin_job_id from datasets
+      join dataset_versions latest on latest.id = (
+        select one.id from dataset_versions one
+        where one.dataset_id = datasets.id and ${live("one")} order by ${numbers("one")} limit 1)
+      join dataset_versions chosen on chosen.id = coalesce((
+        select newer.id from dataset_versions newer
+        where newer.dataset_id = datasets.id and ${live("newer")}
+        and latest.origin_job_id <> coalesce(latest.job_id, '') and newer.origin_job_id > latest.origin_job_id
+        order by newer.origin_job_id desc, ${numbers("newer")} limit 1), latest.id)
+      where datasets.id in (${sql.join([...part])})`.execute(db);
+    for (const row of rows) found.set(row.dataset_id, row);
+  });
+  return found;
+}

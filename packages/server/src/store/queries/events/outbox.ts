@@ -1,0 +1,132 @@
+/**
+ * The outbox: what happened, written in the write that made it happen, for whoever wants to be told. Whether anybody does
+ * is asked by the statement that makes the change: where nobody does, telling costs nothing more.
+ */
+import { type Insertable, type Selectable, sql } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export type OutboxRow = Selectable<Tables["outbox"]>;
+
+/** Rows of one team: beyond so many the newest are not taken. The loop empties it within moments. */
+const outboxRoom = 10_000;
+/** Characters of a message. */
+const messageLength = 2000;
+
+/** Whether somebody in the row's team wants to be told of its new state. */
+const heard = (table: "jobs" | "pipelines", kind: "job" | "pipeline") =>
+  sql<boolean>`exists (select 1 from receivers where receivers.team_id = ${sql.ref(`${table}.team_id`)}
+    and receivers.disabled_at is null
+    and receivers.wanted like ${sql.lit(`% ${kind}:`)} || ${sql.ref(`${table}.status`)} || ' %')`.as("heard");
+
+/** What a change of rows returns, so that it can be noted. */
+export const heardJob = ["jobs.id", heard("jobs", "job")] as const;
+export const heardPipeline = ["pipelines.id", heard("pipelines", "pipeline")] as const;
+
+interface Heard {
+  readonly id: string;
+  readonly heard: boolean;
+}
+
+const hasRoom = (teamId: ReturnType<typeof sql.ref>) =>
+  sql<boolean>`not exists (select 1 from outbox as full_outbox where full_outbox.team_id = ${teamId}
+    limit 1 offset ${sql.lit(outboxRoom - 1)})`;
+
+/** Puts jobs, or pipelines, that have just got the state that they have into the outbox. */
+const noteMoved = (kind: "job" | "pipeline") => async (db: Db, moved: readonly Heard[]) => {
+  const ids = moved.flatMap(({ id, heard }) => (heard ? [id] : []));
+  if (ids.length === 0) return;
+  const table = `${kind}s`;
+  await sql`insert into outbox (team_id, kind, subject, name, status, message, at, created_at)
+    select team_id, ${sql.lit(kind)}, id, name, status, substr(error_message, 1, ${sql.lit(messageLength)}),
+      finished_at, created_at
+    from ${sql.table(table)} where id in (${sql.join(ids)}) and ${hasRoom(sql.ref(`${table}.team_id`))}
+    order by id`.execute(db);
+};
+
+export const noteJobs = noteMoved("job");
+export const notePipelines = noteMoved("pipeline");
+
+const wanting = prepared<{ teamId: number; word: string }>()((db, value) =>
+  db
+    .selectFrom("receivers")
+    .select("id")
+    .where("team_id", "=", value("teamId"))
+    .where("disabled_at", "is", null)
+    .where("wanted", "like", value("word"))
+    .limit(1),
+);
+
+/** Anything else that happened, where somebody in the team wants to be told. Returns whether it was noted. */
+export async function noteEvent(db: Db, row: Insertable<Tables["outbox"]>): Promise<boolean> {
+  const word = `% ${row.kind}:${row.status} %`;
+  if ((await wanting(db, { teamId: row.team_id, word })).rows.length === 0) return false;
+  if (await isOutboxFull(db, row.team_id)) return false;
+  const message = row.message?.slice(0, messageLength) ?? null;
+  await db
+    .insertInto("outbox")
+    .values({ ...row, message })
+    .execute();
+  return true;
+}
+
+const filled = prepared<object>()((db) =>
+  db
+    .selectFrom("teams")
+    .select("id")
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom("outbox").select("outbox.id").whereRef("outbox.team_id", "=", "teams.id")),
+    )
+    .orderBy("id"),
+);
+/** Teams with something to tell. */
+export const teamsWithOutbox = async (db: Db): Promise<number[]> => (await filled(db, {})).rows.map(({ id }) => id);
+
+/** Whether so much waited that something was left out. */
+export const isOutboxFull = async (db: Db, teamId: number): Promise<boolean> =>
+  (
+    await db
+      .selectFrom("outbox")
+      .select("id")
+      .where("team_id", "=", teamId)
+      .limit(1)
+      .offset(outboxRoom - 1)
+      .execute()
+  ).length > 0;
+
+/** The oldest of the team's: whoever deletes them tells them. */
+export async function takeOutbox(db: Db, teamId: number, limit: number): Promise<OutboxRow[]> {
+  const oldest = db.selectFrom("outbox").select("id").where("team_id", "=", teamId).orderBy("id").limit(limit);
+  const rows = await db.deleteFrom("outbox").where("id", "in", oldest).returningAll().execute();
+  return rows.sort((a, b) => a.id - b.id);
+}
+
+/** From now on its next success is a recovery. Returns whether that is new. */
+export async function markFailing(db: Db, teamId: number, subject: string, since: string): Promise<boolean> {
+  const made = await db
+    .insertInto("failing")
+    .values({ team_id: teamId, subject, since })
+    .onConflict((c) => c.doNothing())
+    .returning("subject")
+    .execute();
+  return made.length > 0;
+}
+
+/** Whether it was failing. */
+export async function clearFailing(db: Db, teamId: number, subject: string): Promise<boolean> {
+  const gone = await db
+    .deleteFrom("failing")
+    .where("team_id", "=", teamId)
+    .where("subject", "=", subject)
+    .returning("subject")
+    .execute();
+  return gone.length > 0;
+}
+
+export async function deleteFailingBefore(db: Db, before: string, limit: number): Promise<number> {
+  const oldest = db.selectFrom("failing").select(["team_id", "subject"]).where("since", "<", before).limit(limit);
+  let deleted = 0;
+  for (const { team_id, subject } of await oldest.execute()) if (await clearFailing(db, team_id, subject)) deleted++;
+  return deleted;
+}

@@ -1,0 +1,85 @@
+/** Receivers in the store: webhooks and e-mail addresses that are told what happens. */
+import type { Insertable, Selectable, Updateable } from "kysely";
+import { type Db, isPostgres } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export type ReceiverRow = Selectable<Tables["receivers"]>;
+export type ReceiverKind = ReceiverRow["kind"];
+export const receiverKinds: readonly ReceiverKind[] = ["webhook", "mail"];
+
+export async function insertReceiver(db: Db, row: Insertable<Tables["receivers"]>): Promise<number> {
+  return (await db.insertInto("receivers").values(row).returning("id").executeTakeFirstOrThrow()).id;
+}
+
+export const updateReceiver = (db: Db, id: number, changes: Updateable<Tables["receivers"]>) =>
+  db.updateTable("receivers").set(changes).where("id", "=", id).execute();
+
+/** Those of a team, in the order in which they were made. */
+export const listReceivers = (db: Db, teamId: number, kind: ReceiverKind): Promise<ReceiverRow[]> =>
+  db.selectFrom("receivers").selectAll().where("team_id", "=", teamId).where("kind", "=", kind).orderBy("id").execute();
+
+/** Those of a team that are told something. */
+export const enabledReceivers = (db: Db, teamId: number): Promise<ReceiverRow[]> =>
+  db
+    .selectFrom("receivers")
+    .selectAll()
+    .where("team_id", "=", teamId)
+    .where("disabled_at", "is", null)
+    .orderBy("id")
+    .execute();
+
+export const findWebhook = (db: Db, teamId: number, id: number): Promise<ReceiverRow | undefined> =>
+  db
+    .selectFrom("receivers")
+    .selectAll()
+    .where("id", "=", id)
+    .where("team_id", "=", teamId)
+    .where("kind", "=", "webhook")
+    .executeTakeFirst();
+
+export const findAddress = (db: Db, teamId: number, address: string): Promise<ReceiverRow | undefined> =>
+  db
+    .selectFrom("receivers")
+    .selectAll()
+    .where("team_id", "=", teamId)
+    .where("kind", "=", "mail")
+    .where("address", "=", address)
+    .executeTakeFirst();
+
+export const getReceiver = (db: Db, id: number): Promise<ReceiverRow | undefined> =>
+  db.selectFrom("receivers").selectAll().where("id", "=", id).executeTakeFirst();
+
+/** As it is now, and until the end of the write nobody else changes it. SQLite has one writer anyway. */
+export const lockReceiver = (db: Db, id: number): Promise<ReceiverRow | undefined> => {
+  const query = db.selectFrom("receivers").selectAll().where("id", "=", id);
+  return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
+};
+
+/** By team and kind: how many are disabled, and how many deliveries wait for them. Walks what waits, never what ended. */
+export const receiverCounts = (db: Db) =>
+  db
+    .selectFrom("receivers")
+    .select((eb) => [
+      "team_id",
+      "kind",
+      eb.fn.count<number>("disabled_at").as("disabled"),
+      eb.fn
+        .sum<number>(
+          eb
+            .selectFrom("deliveries")
+            .select((inner) => inner.fn.countAll<number>().as("count"))
+            .whereRef("deliveries.receiver_id", "=", "receivers.id")
+            .where("deliveries.status", "=", "pending"),
+        )
+        .as("waiting"),
+    ])
+    .groupBy(["team_id", "kind"])
+    .orderBy("team_id")
+    .orderBy("kind")
+    .execute();
+
+/** With its deliveries. */
+export async function deleteReceiver(db: Db, id: number): Promise<void> {
+  await db.deleteFrom("deliveries").where("receiver_id", "=", id).execute();
+  await db.deleteFrom("receivers").where("id", "=", id).execute();
+}

@@ -1,0 +1,133 @@
+/** Open attempts: jobs that hold slots. */
+import { type Insertable, type Selectable, sql } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export type AttemptRow = Selectable<Tables["attempts"]>;
+
+export const openAttempt = (db: Db, row: Insertable<Tables["attempts"]>) =>
+  db.insertInto("attempts").values(row).execute();
+
+const close = prepared<{ jobId: string; attempt: number }>()((db, value) =>
+  db.deleteFrom("attempts").where("job_id", "=", value("jobId")).where("attempt", "=", value("attempt")),
+);
+/** Gives the slots back. False: this attempt was closed before. */
+export const closeAttempt = async (db: Db, jobId: string, attempt: number): Promise<boolean> =>
+  (await close(db, { jobId, attempt })).affected === 1n;
+
+const open = prepared<{ serverId: string }>()((db, value) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .selectAll("attempts")
+    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id"])
+    .where("server_id", "=", value("serverId")),
+);
+/** With the state of their jobs. */
+export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
+/** Of every data folder. */
+export const allAttempts = (db: Db) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .selectAll("attempts")
+    .select("jobs.status")
+    .execute();
+
+/** Of other data folders. */
+export const foreignAttempts = (db: Db, serverId: string) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .selectAll("attempts")
+    .select("jobs.status")
+    .where("server_id", "!=", serverId)
+    .execute();
+export type OpenAttempt = Awaited<ReturnType<typeof openAttempts>>[number];
+
+const sumOfSlots = prepared<{ clusterId: number }>()((db, value) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => eb.fn.sum<number | null>("slots").as("slots"))
+    .where("cluster_id", "=", value("clusterId")),
+);
+export const busySlots = async (db: Db, clusterId: number): Promise<number> =>
+  Number((await sumOfSlots(db, { clusterId })).rows[0]?.slots ?? 0);
+
+const ownerOfOpen = prepared<{ jobId: string; attempt: number }>()((db, value) =>
+  db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("users", "users.id", "jobs.user_id")
+    .innerJoin("teams", "teams.id", "jobs.team_id")
+    .leftJoin("memberships", (join) =>
+      join.onRef("memberships.team_id", "=", "jobs.team_id").onRef("memberships.user_id", "=", "jobs.user_id"),
+    )
+    .select(["jobs.user_id", "jobs.team_id", "jobs.scopes", "users.username"])
+    .select(["teams.name as team_name", "memberships.role"])
+    .where("attempts.job_id", "=", value("jobId"))
+    .where("attempts.attempt", "=", value("attempt"))
+    .where("users.disabled_at", "is", null),
+);
+/** Whose job an open attempt is, with the team and the role in it; undefined when it was closed or the user disabled. */
+export const findAttemptOwner = async (db: Db, jobId: string, attempt: number) =>
+  (await ownerOfOpen(db, { jobId, attempt })).rows[0];
+
+/** How many open attempts began before this. */
+export async function countAttemptsBefore(db: Db, time: string): Promise<number> {
+  const count = db.selectFrom("attempts").select((eb) => eb.fn.countAll<number>().as("count"));
+  return Number((await count.where("created_at", "<", time).executeTakeFirst())?.count ?? 0);
+}
+const countsByTeam = prepared<object>()((db) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => ["team_id", eb.fn.countAll<number>().as("running")])
+    .groupBy("team_id"),
+);
+export const runningByTeam = async (db: Db) => (await countsByTeam(db, {})).rows;
+
+/** Who holds slots, and how many. */
+export const slotsByTeam = (db: Db) =>
+  db
+    .selectFrom("attempts")
+    .select((eb) => [
+      "cluster_id",
+      "team_id",
+      eb.fn.countAll<number>().as("running"),
+      eb.fn.sum<number>("slots").as("slots"),
+    ])
+    .groupBy(["cluster_id", "team_id"])
+    .execute();
+
+/** Undefined: nothing runs. */
+export const oldestAttempt = async (db: Db): Promise<string | undefined> =>
+  (await db.selectFrom("attempts").select("created_at").orderBy("created_at").limit(1).executeTakeFirst())?.created_at;
+
+export const markSignalled = (db: Db, jobId: string, attempt: number, at: string) =>
+  db
+    .updateTable("attempts")
+    .set({ signalled_at: at })
+    .where("job_id", "=", jobId)
+    .where("attempt", "=", attempt)
+    .where("signalled_at", "is", null)
+    .execute();
+
+/**
+ * Shares what a team's store grew by among the jobs that work with it. An attempt is charged only for what goes beyond the
+ * largest size it has seen: files that come and go, as SQLite's do, count once. Returns whether any was charged.
+ */
+export async function shareGrowth(
+  db: Db,
+  jobs: readonly string[],
+  { from, to }: { from: number; to: number },
+): Promise<boolean> {
+  const attempts = db.updateTable("attempts").where("job_id", "in", jobs);
+  await attempts.set({ store_peak: from }).where("store_peak", "is", null).execute();
+  const share = sql<number>`cast((${to} - store_peak) / ${jobs.length} as bigint)`;
+  const charged = await attempts
+    .set((eb) => ({ store_bytes: eb("store_bytes", "+", share), store_peak: to }))
+    .where("store_peak", "<", to)
+    .executeTakeFirst();
+  return charged.numUpdatedRows > 0n;
+}

@@ -1,0 +1,34 @@
+/** Clusters in the store. */
+import type { Selectable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export type ClusterRow = Selectable<Tables["clusters"]>;
+
+const active = prepared<object>()((db) =>
+  db.selectFrom("clusters").selectAll().where("is_active", "=", 1).orderBy("id"),
+);
+export const activeClusters = async (db: Db): Promise<ClusterRow[]> => (await active(db, {})).rows;
+
+export const allClusters = (db: Db): Promise<ClusterRow[]> =>
+  db.selectFrom("clusters").selectAll().orderBy("id").execute();
+
+const nameOf = prepared<{ id: number }>()((db, value) =>
+  db.selectFrom("clusters").select("name").where("id", "=", value("id")),
+);
+export const clusterNameOf = async (db: Db, id: number): Promise<string> =>
+  (await nameOf(db, { id })).rows[0]?.name ?? "";
+
+/** The machine of the server: made at the first start, brought up to date at every other. */
+export async function upsertLocalCluster(
+  db: Db,
+  maxWorkers: number,
+  isolation: ClusterRow["isolation"],
+): Promise<void> {
+  await db
+    .insertInto("clusters")
+    .values({ name: "local", engine: "local", isolation, max_workers: maxWorkers, is_active: 1, is_default: 1 })
+    .onConflict((c) => c.column("name").doUpdateSet({ max_workers: maxWorkers, isolation, is_active: 1 }))
+    .execute();
+}

@@ -1,0 +1,12 @@
+/** Attempts that failed and that another one followed. The newest attempt of a job is the job itself. */
+import type { Selectable } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export type EndedAttempt = Selectable<Tables["ended_attempts"]>;
+
+export const insertEndedAttempt = (db: Db, row: EndedAttempt) => db.insertInto("ended_attempts").values(row).execute();
+
+/** Oldest first. */
+export const endedAttempts = (db: Db, jobId: string): Promise<EndedAttempt[]> =>
+  db.selectFrom("ended_attempts").selectAll().where("job_id", "=", jobId).orderBy("attempt").execute();

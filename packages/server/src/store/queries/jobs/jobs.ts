@@ -1,0 +1,357 @@
+/** Jobs in the store. */
+import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
+import type { Insertable, Selectable, Updateable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import { type Db, isPostgres } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { eachPart } from "../batches.ts";
+import { heardJob, noteJobs } from "../events/outbox.ts";
+import { addUsage } from "../people/team-usage.ts";
+import { beginning, ifShort } from "../short-texts.ts";
+import {
+  type LongField,
+  longTexts,
+  putJobTexts,
+  refsOf,
+  removeJobTexts,
+  splitSpec,
+  type TextRefs,
+  wholeSpec,
+} from "./job-texts.ts";
+
+/** A job with all that it is. */
+export type JobRow = Omit<Selectable<Tables["jobs"]>, "cut" | "texts_settled_at">;
+
+/** A job without what is long in it: beginnings in the spec, and where the rest is. */
+export interface ShortJob extends JobRow {
+  /** As in the table. A field that is named here and not among the texts was given back. */
+  readonly cut: string;
+  readonly texts: TextRefs;
+}
+
+/** What showing a job takes beside what may be long: how it fares, and where the names that people know are found. */
+const shown = [
+  "id",
+  "user_id",
+  "cluster_id",
+  "status",
+  "started_at",
+  "finished_at",
+  "exit_code",
+  "steps",
+  "pipeline_id",
+  "retried",
+] as const;
+
+/** For a list. Null: too long for one. */
+export const listedColumns = [
+  ...shown,
+  "spec",
+  "cut",
+  beginning<string | null>("error_message").as("error_message"),
+  beginning<string | null>("error_stack").as("error_stack"),
+  ifShort("environment", 2 * answerLimits.listed).as("environment"),
+  ifShort("metrics").as("metrics"),
+] as const;
+
+/** For one job. */
+const wholeColumns = [
+  ...shown,
+  "error_message",
+  "error_stack",
+  "environment",
+  "metrics",
+  "spec",
+  "cut",
+  longTexts.as("long"),
+] as const;
+
+export type ListedJob = Pick<
+  Selectable<Tables["jobs"]>,
+  (typeof shown)[number] | "spec" | "cut" | "error_message" | "error_stack"
+> & {
+  readonly environment: string | null;
+  readonly metrics: string | null;
+};
+
+/** The spec is whole but for the texts that it shares with others: what lists show of it is told apart here. */
+export type NewJob = Omit<Insertable<Tables["jobs"]>, "cut" | "texts_settled_at"> & { readonly texts?: TextRefs };
+
+export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
+
+/** Variables, encrypted, are text of a job's own: no two jobs share them. Where they are long, they count to the texts of its team. */
+export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
+
+/** Returns the bytes of texts that the store did not have yet. */
+export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
+  const all = jobs.map(({ texts, ...job }) => ({ job, split: splitSpec(job.spec, texts) }));
+  await eachPart(all, async (part) => {
+    const rows = part.map(({ job, split }) => ({ ...job, ...split.listed, texts_settled_at: null }));
+    await noteJobs(db, await db.insertInto("jobs").values(rows).returning(heardJob).execute());
+  });
+  let variables = 0;
+  for (const [teamId, own] of Map.groupBy(jobs, (job) => job.team_id)) {
+    const bytes = own.reduce((sum, { environment }) => sum + bytesOfVariables(environment), 0);
+    await addUsage(db, teamId, "texts", bytes);
+    variables += bytes;
+  }
+  return variables + (await putJobTexts(db, all));
+}
+
+const byId = prepared<{ id: string }>()((db, value) =>
+  db.selectFrom("jobs").selectAll().select(longTexts.as("long")).where("id", "=", value("id")),
+);
+export async function getJob(db: Db, id: string): Promise<JobRow | undefined> {
+  const [row] = (await byId(db, { id })).rows;
+  return row && wholeSpec(row);
+}
+
+/** Fields of which only beginnings are left, or nothing: long variables. */
+export const fieldsGivenBack = ({ cut, texts }: ShortJob): (LongField | "environment")[] =>
+  cut === "" ? [] : (JSON.parse(cut) as LongField[]).filter((field) => texts[field] === undefined);
+
+/** Those that there are, in the order in which they are asked for. */
+export async function getShortJobs(db: Db, ids: readonly string[]): Promise<ShortJob[]> {
+  const found = new Map<string, ShortJob>();
+  await eachPart(ids, async (part) => {
+    const rows = await db.selectFrom("jobs").selectAll().where("id", "in", part).execute();
+    const long = rows.filter(({ cut }) => cut !== "").map(({ id }) => id);
+    const refs = await refsOf(db, long);
+    for (const row of rows) found.set(row.id, { ...row, texts: refs.get(row.id) ?? {} });
+  });
+  return ids.flatMap((id) => found.get(id) ?? []);
+}
+export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefined> =>
+  (await getShortJobs(db, [id]))[0];
+
+const stateById = prepared<{ id: string }>()((db, value) =>
+  db
+    .selectFrom("jobs")
+    .select(["team_id", "status", "attempt", "retried", "log_removed_at"])
+    .where("id", "=", value("id")),
+);
+/** Only where a job stands: for whoever asks often. */
+export const getJobState = async (db: Db, id: string) => (await stateById(db, { id })).rows[0];
+export type JobState = NonNullable<Awaited<ReturnType<typeof getJobState>>>;
+
+/** The same of several jobs; those that are not there are left out. */
+export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<string, JobState>> {
+  const rows = await db
+    .selectFrom("jobs")
+    .select(["id", "team_id", "status", "attempt", "retried", "log_removed_at"])
+    .where("id", "in", ids)
+    .execute();
+  return new Map(rows.map(({ id, ...state }) => [id, state]));
+}
+
+const secretsById = prepared<{ id: string }>()((db, value) =>
+  db
+    .selectFrom("jobs")
+    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at"])
+    .where("id", "=", value("id")),
+);
+/** What a job was given that its log must not show, encrypted. */
+export const getJobSecrets = async (db: Db, id: string) => (await secretsById(db, { id })).rows[0];
+export type JobSecretsRow = NonNullable<Awaited<ReturnType<typeof getJobSecrets>>>;
+
+const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
+  db.selectFrom("jobs").select(wholeColumns).where("team_id", "=", value("teamId")).where("id", "=", value("id")),
+);
+/** A job of this team, whole. */
+export async function findJob(db: Db, teamId: number, id: string): Promise<ListedJob | undefined> {
+  const [row] = (await shownById(db, { teamId, id })).rows;
+  return row && wholeSpec(row);
+}
+
+export interface Move {
+  readonly id: string;
+  readonly from: readonly JobStatus[];
+  readonly to: JobStatus;
+  /** Only while this is still the newest attempt. */
+  readonly fence?: number;
+  readonly changes?: Updateable<Tables["jobs"]>;
+}
+
+/** The way in which a job changes its state (markQueued, markBegun and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
+export async function moveJob(db: Db, move: Move): Promise<boolean> {
+  const moved = await moving(db, move).returning(heardJob).execute();
+  await noteJobs(db, moved);
+  return moved.length === 1;
+}
+
+/** The same, with the job as it is after it and as much of its spec as lists show. Returns undefined if the job was in none of the `from` states. */
+export async function movedJob(db: Db, move: Move): Promise<JobRow | undefined> {
+  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
+  await noteJobs(db, moved);
+  return moved[0];
+}
+
+function moving(db: Db, { id, from, to, fence, changes }: Move) {
+  for (const state of from) {
+    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
+  }
+  const query = db
+    .updateTable("jobs")
+    .set({ ...changes, status: to })
+    .where("id", "=", id)
+    .where("status", "in", from);
+  return fence === undefined ? query : query.where("attempt", "=", fence);
+}
+
+/** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */
+export async function markQueued(db: Db, ids: readonly string[]): Promise<string[]> {
+  const rows = await db
+    .updateTable("jobs")
+    .set({ status: "QUEUED" })
+    .where("id", "in", ids)
+    .where("status", "in", ["CREATED", "SCHEDULED"])
+    .returning(heardJob)
+    .execute();
+  await noteJobs(db, rows);
+  return rows.map((row) => row.id);
+}
+
+/** PENDING becomes CREATED, for many at once; returns those that changed, with as much of their specs as lists show. */
+export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[]> {
+  const begun: JobRow[] = [];
+  await eachPart(ids, async (part) => {
+    const query = db.updateTable("jobs").set({ status: "CREATED" }).where("id", "in", part);
+    const rows = await query.where("status", "=", "PENDING").returningAll().returning(heardJob).execute();
+    await noteJobs(db, rows);
+    for (const row of rows) begun.push(row);
+  });
+  return begun;
+}
+
+/** PENDING becomes CANCELED, for many at once; returns how many changed. */
+export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
+  let changed = 0;
+  await eachPart(ids, async (part) => {
+    const rows = await db
+      .updateTable("jobs")
+      .set({ status: "CANCELED", finished_at: now })
+      .where("id", "in", part)
+      .where("status", "=", "PENDING")
+      .returning(heardJob)
+      .execute();
+    await noteJobs(db, rows);
+    changed += rows.length;
+  });
+  return changed;
+}
+
+/** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
+export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select((eb) => ["id", "attempt", eb.ref("finished_at").$castTo<string>().as("finished_at")])
+    .where("finished_at", "is not", null)
+    .where("log_removed_at", "is", null)
+    .where("finished_at", "<", before)
+    .where((eb) =>
+      eb.or([
+        eb("finished_at", ">", after.finished_at),
+        eb("finished_at", "=", after.finished_at).and("id", ">", after.id),
+      ]),
+    )
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
+/** What they took is no longer counted, and what they must not show is no longer needed. */
+export async function markLogsRemoved(db: Db, ids: readonly string[], now: string): Promise<void> {
+  const removed = await db
+    .updateTable("jobs")
+    .set({ log_removed_at: now, secrets: "" })
+    .where("id", "in", ids)
+    .where("log_removed_at", "is", null)
+    .returning(["team_id", "log_bytes"])
+    .execute();
+  for (const { team_id, log_bytes } of removed) await addUsage(db, team_id, "logs", -(log_bytes ?? 0));
+}
+
+/** Jobs that have ended, and whose logs nobody has counted. */
+export const jobsWithUncountedLogs = (db: Db, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select(["id", "attempt"])
+    .where("log_bytes", "is", null)
+    .where("log_removed_at", "is", null)
+    .where("finished_at", "is not", null)
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
+export async function countLog(db: Db, id: string, bytes: number): Promise<void> {
+  const counted = await db
+    .updateTable("jobs")
+    .set({ log_bytes: bytes })
+    .where("id", "=", id)
+    .where("log_bytes", "is", null)
+    .where("log_removed_at", "is", null)
+    .returning("team_id")
+    .executeTakeFirst();
+  if (counted) await addUsage(db, counted.team_id, "logs", bytes);
+}
+
+/** Logs of a team that take space, oldest end first. */
+export const oldestLogs = (db: Db, teamId: number, limit: number) =>
+  db
+    .selectFrom("jobs")
+    .select((eb) => ["id", "attempt", eb.ref("log_bytes").$castTo<number>().as("log_bytes")])
+    .where("team_id", "=", teamId)
+    .where("log_bytes", ">", 0)
+    .where("log_removed_at", "is", null)
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+
+/** Every state from which `to` can be reached in one move. */
+export const statesBefore = (to: JobStatus) =>
+  (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
+
+export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
+  db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
+
+/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun, perhaps before a retry. */
+export async function rewriteJob(
+  db: Db,
+  id: string,
+  { spec, environment, texts }: Pick<NewJob, "spec" | "environment" | "texts">,
+  states: readonly JobStatus[],
+): Promise<number | undefined> {
+  const split = splitSpec(spec, texts);
+  const before = await environmentById(db, id);
+  const changes = { environment, ...split.listed };
+  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
+  const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
+  if (!job) return undefined;
+  const added = bytesOfVariables(environment) - bytesOfVariables(before);
+  await addUsage(db, job.team_id, "texts", added);
+  await removeJobTexts(db, [id]);
+  return Math.max(0, added) + (await putJobTexts(db, [{ job, split }]));
+}
+
+async function environmentById(db: Db, id: string): Promise<string> {
+  const query = db.selectFrom("jobs").select("environment").where("id", "=", id);
+  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.environment ?? "";
+}
+
+/** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */
+export async function reassignJob(
+  db: Db,
+  id: string,
+  changes: Pick<JobRow, "user_id" | "scopes" | "spec">,
+  states: readonly JobStatus[],
+): Promise<boolean> {
+  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}
+
+export async function newestJobId(db: Db): Promise<string | undefined> {
+  const row = await db.selectFrom("jobs").select("id").orderBy("id", "desc").limit(1).executeTakeFirst();
+  return row?.id;
+}

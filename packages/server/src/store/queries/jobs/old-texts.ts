@@ -1,0 +1,59 @@
+/** Long texts and variables of jobs that ended long ago: who still needs them, and giving back the others. */
+import { answerLimits } from "@millrace/contract";
+import { sql } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import { parts } from "../batches.ts";
+import { addUsage } from "../people/team-usage.ts";
+import { removeJobTexts } from "./job-texts.ts";
+import { bytesOfVariables } from "./jobs.ts";
+
+/** As the index on them has it. */
+const hasLongTexts = sql.raw<boolean>(`(cut <> '' or length(environment) > ${answerLimits.listed})`);
+
+/**
+ * Decides of some jobs that ended before, once for each, and lets go of the texts that nobody can ask for again. Returns
+ * how many jobs it looked at. A pipeline repeats the makers of versions and the originals of other pipelines, so those
+ * keep theirs, whatever has become of the version; a task keeps its own until it has ended.
+ */
+export async function settleOldTexts(db: Db, before: string, now: string, limit: number): Promise<number> {
+  const jobs = await db
+    .selectFrom("jobs")
+    .select("id")
+    .where(hasLongTexts)
+    .where("texts_settled_at", "is", null)
+    .where("finished_at", "is not", null)
+    .where("finished_at", "<", before)
+    .orderBy("finished_at")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
+  for (const ids of parts(jobs.map(({ id }) => id))) {
+    const needed = await neededAgain(db, ids);
+    const free = ids.filter((id) => !needed.has(id));
+    await removeJobTexts(db, free);
+    await removeVariables(db, free);
+    await db.updateTable("jobs").set({ texts_settled_at: now }).where("id", "in", ids).execute();
+  }
+  return jobs.length;
+}
+
+/** A job that repeated one of these would run without them: `cut` says that they are gone. */
+async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
+  const columns = ["id", "team_id", "cut", "environment"] as const;
+  const jobs = ids.length === 0 ? [] : await db.selectFrom("jobs").select(columns).where("id", "in", ids).execute();
+  for (const { id, team_id, cut, environment } of jobs) {
+    const bytes = bytesOfVariables(environment);
+    if (bytes === 0) continue;
+    const gone = JSON.stringify([...(cut === "" ? [] : (JSON.parse(cut) as string[])), "environment"]);
+    await db.updateTable("jobs").set({ environment: "", cut: gone }).where("id", "=", id).execute();
+    await addUsage(db, team_id, "texts", -bytes);
+  }
+}
+
+async function neededAgain(db: Db, ids: readonly string[]): Promise<Set<string | null>> {
+  const makers = db.selectFrom("dataset_versions").select("job_id").where("job_id", "in", ids);
+  const linked = db.selectFrom("dataset_version_jobs").select("job_id").where("job_id", "in", ids);
+  const originals = db.selectFrom("pipeline_runs").select("job_id").where("job_id", "in", ids);
+  const found = [await makers.execute(), await linked.execute(), await originals.execute()];
+  return new Set(found.flat().map(({ job_id }) => job_id));
+}

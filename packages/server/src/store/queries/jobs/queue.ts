@@ -1,0 +1,138 @@
+/** The queue: jobs that wait for slots, in order. */
+import type { Insertable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import { type Db, isPostgres } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { eachPart } from "../batches.ts";
+
+type NewRow = Insertable<Tables["queue"]>;
+export const enqueue = (db: Db, row: NewRow) => db.insertInto("queue").values(row).execute();
+export const enqueueAll = (db: Db, rows: readonly NewRow[]) =>
+  eachPart(rows, (part) => db.insertInto("queue").values(part).execute());
+
+const head = prepared<{ clusterId: number; limit: number }>()((db, value) =>
+  db
+    .selectFrom("queue")
+    .selectAll()
+    .where("cluster_id", "=", value("clusterId"))
+    .where("not_before", "=", "")
+    .orderBy("priority")
+    .orderBy("job_id")
+    .limit(value("limit")),
+);
+/** First by priority, then by age. What waits for a retry is not among them. */
+export const headOfQueue = async (db: Db, clusterId: number, limit: number) =>
+  (await head(db, { clusterId, limit })).rows;
+
+const headOfTeam = prepared<{ clusterId: number; teamId: number; limit: number }>()((db, value) =>
+  db
+    .selectFrom("queue")
+    .selectAll()
+    .where("team_id", "=", value("teamId"))
+    .where("not_before", "=", "")
+    .where("cluster_id", "=", value("clusterId"))
+    .orderBy("priority")
+    .orderBy("job_id")
+    .limit(value("limit")),
+);
+
+/** The same without some teams. Team by team, so that however many jobs of those wait, none is looked at. */
+export async function headOfQueueWithout(db: Db, clusterId: number, limit: number, teams: readonly number[]) {
+  const others = await db
+    .selectFrom("teams")
+    .select("id")
+    .where("id", "not in", teams)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom("queue").select("job_id").whereRef("queue.team_id", "=", "teams.id")),
+    )
+    .execute();
+  const heads = await Promise.all(others.map(({ id }) => headOfTeam(db, { clusterId, teamId: id, limit })));
+  return heads
+    .flatMap(({ rows }) => rows)
+    .sort((a, b) => a.priority - b.priority || (a.job_id < b.job_id ? -1 : 1))
+    .slice(0, limit);
+}
+
+/** Until the end of the write nobody starts it. False: it does not wait any more. */
+export async function holdQueued(db: Db, jobId: string): Promise<boolean> {
+  const query = db.selectFrom("queue").select("job_id").where("job_id", "=", jobId);
+  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst()) !== undefined;
+}
+
+const nth = prepared<{ teamId: number; offset: number }>()((db, value) =>
+  db.selectFrom("queue").select("job_id").where("team_id", "=", value("teamId")).limit(1).offset(value("offset")),
+);
+/** Whether so many jobs of the team wait: counts no further than that. */
+export const atLeastWaiting = async (db: Db, teamId: number, count: number): Promise<boolean> =>
+  (await nth(db, { teamId, offset: count - 1 })).rows.length > 0;
+
+/** Of every cluster. */
+export const allWaiting = async (db: Db): Promise<string[]> =>
+  (await db.selectFrom("queue").select("job_id").execute()).map((row) => row.job_id);
+
+/** How many wait for slots of which cluster, and since when the first of them does. */
+export const waitingByTeam = (db: Db) =>
+  db
+    .selectFrom("queue")
+    .select((eb) => ["cluster_id", "team_id", eb.fn.countAll<number>().as("waiting"), eb.fn.min("job_id").as("oldest")])
+    .where("not_before", "=", "")
+    .groupBy(["cluster_id", "team_id"])
+    .execute();
+
+/** Takes a job off the queue. False: somebody else did. */
+export const dequeue = async (db: Db, jobId: string): Promise<boolean> => (await remove(db, { jobId })).affected === 1n;
+const remove = prepared<{ jobId: string }>()((db, value) =>
+  db.deleteFrom("queue").where("job_id", "=", value("jobId")),
+);
+
+export const countPassedOver = (db: Db, jobIds: readonly string[]) =>
+  db
+    .updateTable("queue")
+    .set((eb) => ({ passed_over: eb("passed_over", "+", 1) }))
+    .where("job_id", "in", jobIds)
+    .execute();
+
+const since = prepared<{ clusterId: number; after: string }>()((db, value) =>
+  db
+    .selectFrom("queue")
+    .select("job_id")
+    .where("cluster_id", "=", value("clusterId"))
+    .where("job_id", ">", value("after"))
+    .orderBy("job_id")
+    .limit(500),
+);
+/** Jobs that wait and were created after this one, oldest first. */
+export const waitingSince = async (db: Db, clusterId: number, after: string): Promise<string[]> =>
+  (await since(db, { clusterId, after })).rows.map((row) => row.job_id);
+
+/** A job that waits is now another one. False: somebody took it off the queue. */
+export async function requeueAs(
+  db: Db,
+  jobId: string,
+  changes: Pick<Insertable<Tables["queue"]>, "priority" | "slots">,
+): Promise<boolean> {
+  const query = db.updateTable("queue").set(changes).where("job_id", "=", jobId);
+  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+}
+
+/** Jobs that wait for a retry, the next one first. */
+export const waitingForRetry = (db: Db, limit: number) =>
+  db
+    .selectFrom("queue")
+    .select(["job_id", "not_before"])
+    .where("not_before", ">", "")
+    .orderBy("not_before")
+    .orderBy("job_id")
+    .limit(limit)
+    .execute();
+
+/** Undefined: the job does not wait for one. */
+export const retryTimeOf = async (db: Db, jobId: string): Promise<string | undefined> =>
+  (await db.selectFrom("queue").select("not_before").where("job_id", "=", jobId).executeTakeFirst())?.not_before ||
+  undefined;
+
+/** From now on it waits for slots only. False: it was taken off the queue, or released before. */
+export async function releaseRetry(db: Db, jobId: string, notBefore: string): Promise<boolean> {
+  const query = db.updateTable("queue").set({ not_before: "" }).where("job_id", "=", jobId);
+  return (await query.where("not_before", "=", notBefore).executeTakeFirst()).numUpdatedRows === 1n;
+}

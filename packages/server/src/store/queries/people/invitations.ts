@@ -1,0 +1,77 @@
+/** Invitations in the store: only the hashes of their codes. */
+import type { Insertable } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export async function insertInvitation(db: Db, row: Insertable<Tables["invitations"]>): Promise<number> {
+  return (await db.insertInto("invitations").values(row).returning("id").executeTakeFirstOrThrow()).id;
+}
+
+/** Neither used, revoked nor expired, and made by somebody who may still invite. */
+const open = (db: Db, now: string) =>
+  db
+    .selectFrom("invitations")
+    .innerJoin("teams", "teams.id", "invitations.team_id")
+    .innerJoin("users", "users.id", "invitations.created_by")
+    .select(["invitations.id", "invitations.team_id", "invitations.role", "invitations.email"])
+    .select(["invitations.created_at", "invitations.expires_at", "teams.name as team_name", "users.username"])
+    .where("invitations.used_at", "is", null)
+    .where("invitations.revoked_at", "is", null)
+    .where("invitations.expires_at", ">", now)
+    .where("users.disabled_at", "is", null)
+    .where((eb) =>
+      eb.or([
+        eb("users.is_admin", "=", 1),
+        eb.exists(
+          eb
+            .selectFrom("memberships")
+            .select("memberships.role")
+            .whereRef("memberships.team_id", "=", "invitations.team_id")
+            .whereRef("memberships.user_id", "=", "invitations.created_by")
+            .where("memberships.role", "=", "admin"),
+        ),
+      ]),
+    );
+
+export const openInvitations = (db: Db, teamId: number, now: string) =>
+  open(db, now).where("invitations.team_id", "=", teamId).orderBy("invitations.id", "desc").execute();
+
+export const findOpenInvitation = (db: Db, hash: string, now: string) =>
+  open(db, now).where("invitations.hash", "=", hash).executeTakeFirst();
+
+/** Uses an invitation up. False: somebody else did, or it was revoked. */
+export async function useInvitation(db: Db, id: number, userId: number, now: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("invitations")
+    .set({ used_at: now, used_by: userId })
+    .where("id", "=", id)
+    .where("used_at", "is", null)
+    .where("revoked_at", "is", null)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** False: there is no such invitation in the team, or it is used, revoked or expired. */
+export async function revokeInvitation(db: Db, teamId: number, id: number, now: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("invitations")
+    .set({ revoked_at: now })
+    .where("id", "=", id)
+    .where("team_id", "=", teamId)
+    .where("used_at", "is", null)
+    .where("revoked_at", "is", null)
+    .where("expires_at", ">", now)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+/** Up to so many; returns how many. */
+export async function deleteSettledInvitations(db: Db, before: string, limit: number): Promise<number> {
+  const settled = db
+    .selectFrom("invitations")
+    .select("id")
+    .where((eb) => eb.or((["expires_at", "used_at", "revoked_at"] as const).map((column) => eb(column, "<", before))))
+    .limit(limit);
+  const { numDeletedRows } = await db.deleteFrom("invitations").where("id", "in", settled).executeTakeFirst();
+  return Number(numDeletedRows);
+}

@@ -1,0 +1,66 @@
+/** Who is in a team, in which role. */
+import type { Role } from "@millrace/contract";
+import type { Db } from "../../drivers/store.ts";
+
+export const teamsOf = (db: Db, userId: number) =>
+  db
+    .selectFrom("memberships")
+    .innerJoin("teams", "teams.id", "memberships.team_id")
+    .select(["teams.id", "teams.name", "memberships.role"])
+    .where("memberships.user_id", "=", userId)
+    .orderBy("teams.name")
+    .execute();
+
+/** The teams of several people at once. */
+export const teamsOfUsers = (db: Db, userIds: readonly number[]) =>
+  db
+    .selectFrom("memberships")
+    .innerJoin("teams", "teams.id", "memberships.team_id")
+    .select(["memberships.user_id", "teams.name", "memberships.role"])
+    .where("memberships.user_id", "in", userIds)
+    .orderBy("teams.name")
+    .execute();
+
+const members = (db: Db, teamId: number) =>
+  db
+    .selectFrom("memberships")
+    .innerJoin("users", "users.id", "memberships.user_id")
+    .select(["users.id", "users.username", "users.first_name", "users.last_name", "users.disabled_at"])
+    .select(["memberships.role", "users.service_team_id"])
+    .where("memberships.team_id", "=", teamId);
+
+export const membersOf = (db: Db, teamId: number) => members(db, teamId).orderBy("users.username").execute();
+
+export const findMember = (db: Db, teamId: number, username: string) =>
+  members(db, teamId).where("users.username", "=", username).executeTakeFirst();
+
+/** False: the user is in the team already. */
+export async function insertMembership(db: Db, teamId: number, userId: number, role: Role): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("memberships")
+    .values({ team_id: teamId, user_id: userId, role })
+    .onConflict((c) => c.doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+export const setRole = (db: Db, teamId: number, userId: number, role: Role) =>
+  db.updateTable("memberships").set({ role }).where("team_id", "=", teamId).where("user_id", "=", userId).execute();
+
+export const deleteMembership = (db: Db, teamId: number, userId: number) =>
+  db.deleteFrom("memberships").where("team_id", "=", teamId).where("user_id", "=", userId).execute();
+
+/** Whether the team has an admin who can sign in, but this one. Excludes others who ask the same until the write ends. */
+export async function hasOtherAdmin(db: Db, teamId: number, userId: number): Promise<boolean> {
+  await db
+    .updateTable("memberships")
+    .set({ role: "admin" })
+    .where("team_id", "=", teamId)
+    .where("role", "=", "admin")
+    .execute();
+  const others = members(db, teamId)
+    .where("memberships.role", "=", "admin")
+    .where("memberships.user_id", "!=", userId)
+    .where("users.disabled_at", "is", null);
+  return (await others.limit(1).executeTakeFirst()) !== undefined;
+}

@@ -1,0 +1,108 @@
+/** What runs in somebody's name: found by who made the originals, and by whom they were handed over to. */
+import type { JobStatus } from "@millrace/contract";
+import type { Db } from "../../drivers/store.ts";
+
+/** Of all teams where none is named. */
+export interface Whose {
+  readonly userId: number;
+  readonly teamId: number | undefined;
+}
+
+const shown = ["jobs.id", "jobs.team_id", "jobs.name", "jobs.status"] as const;
+
+/** Jobs of this user that run. */
+export function runningJobsOf(db: Db, { userId, teamId }: Whose, limit: number) {
+  const query = db
+    .selectFrom("attempts")
+    .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .select(shown)
+    .where("jobs.user_id", "=", userId)
+    .orderBy("jobs.id")
+    .limit(limit);
+  return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
+}
+
+/** Jobs of this user that wait for slots, and are no runs of a pipeline. */
+export function waitingJobsOf(db: Db, { userId, teamId }: Whose, limit: number) {
+  const query = db
+    .selectFrom("queue")
+    .innerJoin("jobs", "jobs.id", "queue.job_id")
+    .select(shown)
+    .where("jobs.user_id", "=", userId)
+    .where("jobs.pipeline_id", "is", null)
+    .orderBy("jobs.id")
+    .limit(limit);
+  return (teamId === undefined ? query : query.where("jobs.team_id", "=", teamId)).execute();
+}
+
+/** Tasks that this user made, and all that were handed over to anybody. */
+export function tasksOf(db: Db, { userId, teamId }: Whose) {
+  const query = db
+    .selectFrom("tasks")
+    .innerJoin("jobs", "jobs.id", "tasks.job_id")
+    .select(["tasks.job_id", "tasks.team_id", "tasks.next_run", "tasks.run_as", "jobs.user_id", "jobs.name"])
+    .select("jobs.spec")
+    .where((eb) => eb.or([eb("jobs.user_id", "=", userId), eb("tasks.run_as", "<>", "")]))
+    .orderBy("tasks.job_id");
+  return (teamId === undefined ? query : query.where("tasks.team_id", "=", teamId)).execute();
+}
+
+/** Schedules of this user, those that repeat a job of theirs, and all that were handed over to anybody. */
+export function schedulesOf(db: Db, { userId, teamId }: Whose) {
+  const query = db
+    .selectFrom("schedules")
+    .innerJoin("pipelines", "pipelines.id", "schedules.pipeline_id")
+    .selectAll("schedules")
+    .where((eb) =>
+      eb.or([
+        eb("schedules.user_id", "=", userId),
+        eb("pipelines.run_as", "<>", ""),
+        eb.exists(
+          eb
+            .selectFrom("pipeline_runs")
+            .innerJoin("jobs", "jobs.id", "pipeline_runs.job_id")
+            .select("jobs.id")
+            .whereRef("pipeline_runs.pipeline_id", "=", "pipelines.id")
+            .where("jobs.user_id", "=", userId),
+        ),
+      ]),
+    )
+    .orderBy("schedules.id");
+  return (teamId === undefined ? query : query.where("schedules.team_id", "=", teamId)).execute();
+}
+
+const notBegun = ["PENDING", "CREATED", "SCHEDULED", "QUEUED"] as const satisfies readonly JobStatus[];
+export const hasNotBegun = (status: JobStatus | null) =>
+  status !== null && (notBegun as readonly JobStatus[]).includes(status);
+
+/** Unfinished pipelines with a run of this user that has not begun. */
+export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
+  const query = db
+    .selectFrom("pipelines")
+    .selectAll()
+    .where("status", "in", ["RUNNING", "PAUSED"])
+    .where((eb) =>
+      eb.exists(
+        eb
+          .selectFrom("pipeline_runs")
+          .innerJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
+          .select("jobs.id")
+          .whereRef("pipeline_runs.pipeline_id", "=", "pipelines.id")
+          .where("jobs.user_id", "=", userId)
+          .where("jobs.status", "in", notBegun),
+      ),
+    )
+    .orderBy("id");
+  return (teamId === undefined ? query : query.where("team_id", "=", teamId)).execute();
+}
+
+/** Who made the jobs that these pipelines repeat, each once, with as whom they run instead. */
+export const makersOfRuns = (db: Db, pipelineIds: readonly string[]) =>
+  db
+    .selectFrom("pipeline_runs")
+    .innerJoin("pipelines", "pipelines.id", "pipeline_runs.pipeline_id")
+    .innerJoin("jobs", "jobs.id", "pipeline_runs.job_id")
+    .select(["pipelines.id", "pipelines.run_as", "jobs.user_id"])
+    .distinct()
+    .where("pipeline_runs.pipeline_id", "in", pipelineIds)
+    .execute();

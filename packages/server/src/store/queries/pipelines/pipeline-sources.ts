@@ -1,0 +1,115 @@
+/** What pipelines are made from: all versions upstream of those that were asked for, and who made them. */
+import { sql } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import { eachPart, nextTurn } from "../batches.ts";
+
+/** The first version needs the second. */
+export interface VersionNeed {
+  readonly version_id: number;
+  readonly needs_version_id: number;
+}
+
+/** And of which dataset that is. */
+export interface FoundNeed extends VersionNeed {
+  readonly dataset_id: number;
+}
+
+/** What lies upstream of some versions. */
+export interface Upstream {
+  /** Those that were asked for among them, each once. */
+  readonly ids: readonly number[];
+  readonly needs: readonly VersionNeed[];
+}
+
+/** Bounds of what is looked at. */
+export interface MostUpstream {
+  readonly versions: number;
+  readonly needs: number;
+}
+
+/** Versions asked for in one statement. */
+const askedAtOnce = 500;
+
+/** Which version stands for each of these needs. */
+type Choose = (needs: readonly FoundNeed[]) => Promise<readonly VersionNeed[]>;
+const asItWas: Choose = async (needs) => needs;
+
+/**
+ * What these versions were made from, and what that was made from, to the beginning: every version is looked at once, by
+ * index. Undefined: there is more than the limits, and no more than they allow was read.
+ */
+export async function findUpstream(
+  db: Db,
+  targets: readonly number[],
+  most: MostUpstream,
+  choose = asItWas,
+): Promise<Upstream | undefined> {
+  const ids = new Set(targets);
+  const needs: VersionNeed[] = [];
+  let found = [...ids];
+  while (found.length > 0 && ids.size <= most.versions) {
+    if (needs.length > 0) await nextTurn();
+    const asked = await needsOf(db, found.splice(0, askedAtOnce), most.needs + 1 - needs.length);
+    const next = await choose(asked);
+    for (const need of next) needs.push(need);
+    if (needs.length > most.needs) return undefined;
+    const fresh = new Set(next.map(({ needs_version_id }) => needs_version_id).filter((id) => !ids.has(id)));
+    for (const id of fresh) ids.add(id);
+    found = [...found, ...fresh];
+  }
+  return found.length > 0 ? undefined : { ids: [...ids], needs };
+}
+
+/** As the index has it: what a version needs of storages is not even looked at. */
+const needsOf = (db: Db, ids: readonly number[], limit: number) =>
+  db
+    .selectFrom("dataset_dependencies")
+    .innerJoin("dataset_versions as needed", "needed.id", "needs_version_id")
+    .select(["version_id", "needs_version_id", "needed.dataset_id"])
+    .where("version_id", "in", ids)
+    .where(sql<number>`coalesce(needs_version_id, 0)`, ">", 0)
+    .limit(limit)
+    .$narrowType<VersionNeed>()
+    .execute();
+
+/** The newest of these versions of each dataset, by dataset. */
+export async function newestOf(db: Db, ids: readonly number[]): Promise<Map<number, number>> {
+  const newest = new Map<number, number>();
+  await eachPart(ids, async (part) => {
+    const query = db.selectFrom("dataset_versions").select(["id", "dataset_id"]).where("id", "in", part);
+    for (const { id, dataset_id } of await query.execute())
+      newest.set(dataset_id, Math.max(id, newest.get(dataset_id) ?? 0));
+  });
+  return newest;
+}
+
+/** A version, and the job that made it; null: nobody's. */
+export interface SourceVersion {
+  readonly id: number;
+  readonly maker: string | null;
+}
+
+export async function makersOf(db: Db, ids: readonly number[]): Promise<SourceVersion[]> {
+  const found: SourceVersion[] = [];
+  await eachPart(ids, async (part) => {
+    const linked = sql`(select min(job_id) from dataset_version_jobs
+      where version_id = dataset_versions.id and is_creator = 1)`;
+    const query = sql<SourceVersion>`select id, coalesce(job_id, ${linked}) as maker from dataset_versions
+      where id in (${sql.join([...part])}) order by id`;
+    found.push(...(await query.execute(db)).rows);
+  });
+  return found;
+}
+
+/** In full, for people. */
+export async function nameOfVersion(db: Db, id: number): Promise<string> {
+  const row = await db
+    .selectFrom("dataset_versions")
+    .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .select(["namespaces.name as namespace", "projects.name as project", "datasets.name", "version"])
+    .where("dataset_versions.id", "=", id)
+    .executeTakeFirstOrThrow();
+  return `${row.namespace}.${row.project}.${row.name}@${row.version}`;
+}

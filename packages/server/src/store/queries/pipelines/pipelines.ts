@@ -1,0 +1,285 @@
+/** Pipelines in the store: how they stand, their runs, and the edges between them. */
+import { answerLimits, type JobStatus, type PipelineStatus, pipelineTransitions } from "@millrace/contract";
+import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import { type Db, isPostgres } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { eachPart } from "../batches.ts";
+import { heardPipeline, notePipelines } from "../events/outbox.ts";
+import { beginning, ifShort } from "../short-texts.ts";
+
+export type PipelineRow = Selectable<Tables["pipelines"]>;
+export type RunRow = Selectable<Tables["pipeline_runs"]>;
+export type EdgeRow = Selectable<Tables["pipeline_edges"]>;
+
+/** False: the name is taken. */
+export async function insertPipeline(db: Db, row: Insertable<Tables["pipelines"]>): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("pipelines")
+    .values(row)
+    .onConflict((c) => c.columns(["team_id", "name"]).doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+const byId = prepared<{ id: string }>()((db, value) =>
+  db.selectFrom("pipelines").selectAll().where("id", "=", value("id")),
+);
+export const getPipeline = async (db: Db, id: string): Promise<PipelineRow | undefined> =>
+  (await byId(db, { id })).rows[0];
+
+const byName = prepared<{ teamId: number; name: string }>()((db, value) =>
+  db.selectFrom("pipelines").selectAll().where("team_id", "=", value("teamId")).where("name", "=", value("name")),
+);
+export const findPipeline = async (db: Db, teamId: number, name: string): Promise<PipelineRow | undefined> =>
+  (await byName(db, { teamId, name })).rows[0];
+
+/** Those that a schedule started and that are in this state, oldest first. */
+export const pipelinesOfSchedule = (db: Db, scheduleId: number, status: PipelineStatus): Promise<PipelineRow[]> =>
+  db
+    .selectFrom("pipelines")
+    .selectAll()
+    .where("schedule_id", "=", scheduleId)
+    .where("is_template", "=", 0)
+    .where("status", "=", status)
+    .orderBy("id")
+    .execute();
+
+/**
+ * The pipeline as it is now, and until the end of the write nobody else changes it or moves its runs along. SQLite has
+ * one writer anyway.
+ */
+export const lockPipeline = (db: Db, id: string): Promise<PipelineRow> => {
+  const query = db.selectFrom("pipelines").selectAll().where("id", "=", id);
+  return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirstOrThrow();
+};
+
+export interface PipelineMove {
+  readonly id: string;
+  readonly from: readonly PipelineStatus[];
+  readonly to: PipelineStatus;
+  readonly changes: Updateable<Tables["pipelines"]>;
+}
+
+/** The only way in which a pipeline changes its state: guarded, along the edges of the contract. False: it was elsewhere. */
+export async function movePipeline(db: Db, { id, from, to, changes }: PipelineMove): Promise<boolean> {
+  for (const state of from) {
+    if (!(pipelineTransitions[state] as readonly PipelineStatus[]).includes(to))
+      throw new Error(`no way from ${state} to ${to}`);
+  }
+  const moved = await db
+    .updateTable("pipelines")
+    .set({ ...changes, status: to })
+    .where("id", "=", id)
+    .where("status", "in", from)
+    .returning(heardPipeline)
+    .execute();
+  await notePipelines(db, moved);
+  return moved.length === 1;
+}
+
+export const updatePipeline = (db: Db, id: string, changes: Updateable<Omit<Tables["pipelines"], "status">>) =>
+  db.updateTable("pipelines").set(changes).where("id", "=", id).execute();
+
+export async function insertRuns(db: Db, runs: readonly RunRow[], edges: readonly EdgeRow[]): Promise<void> {
+  await eachPart(runs, (part) => db.insertInto("pipeline_runs").values(part).execute());
+  await eachPart(edges, (part) => db.insertInto("pipeline_edges").values(part).execute());
+}
+
+/** A run with how its job fares; without a job, in a template, all of that is null. */
+export interface RunState extends RunRow {
+  readonly status: JobStatus | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+const allRuns = prepared<{ pipelineId: string }>()((db, value) =>
+  db
+    .selectFrom("pipeline_runs")
+    .leftJoin("jobs", "jobs.id", "pipeline_runs.created_job_id")
+    .selectAll("pipeline_runs")
+    .select(["jobs.status", "jobs.started_at", "jobs.finished_at"])
+    .where("pipeline_runs.pipeline_id", "=", value("pipelineId"))
+    .orderBy("position"),
+);
+/** Parents before children. */
+export const runsOf = async (db: Db, pipelineId: string): Promise<RunState[]> =>
+  (await allRuns(db, { pipelineId })).rows;
+
+const allEdges = prepared<{ pipelineId: string }>()((db, value) =>
+  db.selectFrom("pipeline_edges").selectAll().where("pipeline_id", "=", value("pipelineId")),
+);
+export const edgesOf = async (db: Db, pipelineId: string): Promise<EdgeRow[]> =>
+  (await allEdges(db, { pipelineId })).rows;
+
+const ended = prepared<{ id: string; now: string }>()((db, value) =>
+  db
+    .updateTable("pipelines")
+    .set((eb) => ({ open_runs: eb("open_runs", "-", 1), updated_at: value("now") }))
+    .where("id", "=", value("id"))
+    .returningAll(),
+);
+/**
+ * One run fewer that has not ended. Whoever has counted holds the pipeline until the end of the write, so that of two
+ * parents that end at once the second sees what the first did.
+ */
+export const countEndedRun = async (db: Db, id: string, now: string): Promise<PipelineRow | undefined> =>
+  (await ended(db, { id, now })).rows[0];
+
+const released = prepared<{ pipelineId: string; createdJobId: string }>()((db, value) =>
+  db
+    .updateTable("pipeline_runs")
+    .set((eb) => ({ waits_for: eb("waits_for", "-", 1) }))
+    .where("pipeline_id", "=", value("pipelineId"))
+    .where("job_id", "in", (eb) =>
+      eb
+        .selectFrom("pipeline_edges")
+        .select("pipeline_edges.job_id")
+        .where("pipeline_edges.pipeline_id", "=", value("pipelineId"))
+        .where("parent_job_id", "=", (parent) =>
+          parent
+            .selectFrom("pipeline_runs as parent")
+            .select("parent.job_id")
+            .where("parent.created_job_id", "=", value("createdJobId")),
+        ),
+    )
+    .returning(["created_job_id", "waits_for"]),
+);
+/** The children of a run that ended well wait for one less. Returns the jobs of those that now wait for nothing. */
+export async function releaseChildren(db: Db, pipelineId: string, createdJobId: string): Promise<string[]> {
+  const { rows } = await released(db, { pipelineId, createdJobId });
+  return rows.flatMap(({ created_job_id, waits_for }) => (waits_for === 0 && created_job_id ? [created_job_id] : []));
+}
+
+export const setWaitsFor = (db: Db, { pipeline_id, job_id }: RunRow, waits_for: number) =>
+  db
+    .updateTable("pipeline_runs")
+    .set({ waits_for })
+    .where("pipeline_id", "=", pipeline_id)
+    .where("job_id", "=", job_id)
+    .execute();
+
+/** Another job repeats the original now. */
+export const replaceDraft = (db: Db, { pipeline_id, job_id }: RunRow, created_job_id: string) =>
+  db
+    .updateTable("pipeline_runs")
+    .set({ created_job_id })
+    .where("pipeline_id", "=", pipeline_id)
+    .where("job_id", "=", job_id)
+    .execute();
+
+/** Takes a run out; its children inherit its parents. */
+export async function deleteRun(db: Db, { pipeline_id, job_id }: RunRow): Promise<void> {
+  const inherited = db
+    .selectFrom("pipeline_edges as below")
+    .innerJoin("pipeline_edges as above", (join) =>
+      join.onRef("above.pipeline_id", "=", "below.pipeline_id").onRef("above.job_id", "=", "below.parent_job_id"),
+    )
+    .select(["below.pipeline_id", "below.job_id", "above.parent_job_id"])
+    .where("below.pipeline_id", "=", pipeline_id)
+    .where("below.parent_job_id", "=", job_id);
+  await db
+    .insertInto("pipeline_edges")
+    .columns(["pipeline_id", "job_id", "parent_job_id"])
+    .expression(inherited)
+    .onConflict((c) => c.doNothing())
+    .execute();
+  await db
+    .deleteFrom("pipeline_edges")
+    .where("pipeline_id", "=", pipeline_id)
+    .where((eb) => eb.or([eb("job_id", "=", job_id), eb("parent_job_id", "=", job_id)]))
+    .execute();
+  await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", pipeline_id).where("job_id", "=", job_id).execute();
+}
+
+export interface PipelineFilter {
+  readonly teamId: number;
+  readonly statuses: readonly PipelineStatus[] | undefined;
+  /** In the name or in a dataset, in any letter case. */
+  readonly text: string | undefined;
+  /** Only pipelines older than this one. */
+  readonly before: string | undefined;
+  readonly limit: number;
+}
+
+/** A pipeline as lists read it. Null: too long for one; of settings that are, the requirements are left out. */
+export type ListedPipeline = Omit<PipelineRow, "environment" | "datasets" | "asked" | "scopes" | "chain"> & {
+  readonly environment: string | null;
+  readonly datasets: string | null;
+  readonly requirements_cut: number;
+};
+
+/** Newest first, without templates. */
+export function listPipelines(
+  db: Db,
+  { teamId, statuses, text, before, limit }: PipelineFilter,
+): Promise<ListedPipeline[]> {
+  let query = db
+    .selectFrom("pipelines")
+    .select(["id", "team_id", "user_id", "name", "status", "is_template", "schedule_id", "triggered_from"])
+    .select(["open_runs", "run_as", "created_at", "updated_at", "finished_at", "scheduled_at", "scheduled_timezone"])
+    .select([
+      ifShort("environment", 2 * answerLimits.listed).as("environment"),
+      ifShort("datasets").as("datasets"),
+      shortSettings(db).as("settings"),
+      sql<number>`case when ${longSettings} then 1 else 0 end`.as("requirements_cut"),
+      beginning<string | null>("error_message").as("error_message"),
+      beginning<string | null>("error_stack").as("error_stack"),
+    ])
+    .where("team_id", "=", teamId)
+    .where("is_template", "=", 0);
+  if (statuses !== undefined) query = query.where("status", "in", statuses);
+  if (text !== undefined) query = query.where(containsText(db, text));
+  if (before !== undefined) query = query.where("id", "<", before);
+  return query.orderBy("id", "desc").limit(limit).execute();
+}
+
+const longSettings = sql`octet_length(settings) > ${sql.lit(4 * answerLimits.listed)}`;
+
+/** Of all settings only the requirements are ever long. */
+function shortSettings(db: Db) {
+  const without = isPostgres(db)
+    ? sql`(settings::jsonb - 'requirements')::text`
+    : sql`json_remove(settings, '$.requirements')`;
+  return sql<string>`case when ${longSettings} then ${without} else settings end`;
+}
+
+/** Compared as it is written, without wildcards. `lower_case` is ours: SQLite's own knows ASCII letters only. */
+function containsText(db: Db, text: string) {
+  const searched = sql`name || chr(10) || datasets`;
+  if (isPostgres(db)) return sql<boolean>`strpos(lower(${searched}), lower(${text})) > 0`;
+  return sql<boolean>`instr(lower_case(name || char(10) || datasets), ${text.toLowerCase()}) > 0`;
+}
+
+/** The schedule that fired the pipeline; null: none did. */
+export const scheduleOf = async (db: Db, id: string): Promise<number | null> =>
+  (await db.selectFrom("pipelines").select("schedule_id").where("id", "=", id).executeTakeFirst())?.schedule_id ?? null;
+
+const scheduleName = prepared<{ id: number }>()((db, value) =>
+  db.selectFrom("schedules").select("name").where("id", "=", value("id")),
+);
+/** Null: the schedule is gone. */
+export const scheduleNameOf = async (db: Db, id: number): Promise<string | null> =>
+  (await scheduleName(db, { id })).rows[0]?.name ?? null;
+
+/** Another graph in the place of the one that there is: of a template, whose runs have no jobs yet. */
+export async function replaceRuns(
+  db: Db,
+  id: string,
+  runs: readonly RunRow[],
+  edges: readonly EdgeRow[],
+): Promise<void> {
+  await deleteRuns(db, id);
+  await insertRuns(db, runs, edges);
+}
+
+async function deleteRuns(db: Db, id: string): Promise<void> {
+  await db.deleteFrom("pipeline_edges").where("pipeline_id", "=", id).execute();
+  await db.deleteFrom("pipeline_runs").where("pipeline_id", "=", id).execute();
+}
+
+/** Only a template can go without leaving its jobs behind. */
+export async function deleteTemplate(db: Db, id: string): Promise<void> {
+  await deleteRuns(db, id);
+  await db.deleteFrom("pipelines").where("id", "=", id).where("is_template", "=", 1).execute();
+}

@@ -1,0 +1,61 @@
+/** Firings in the store: what became of the ticks of each schedule, the newest of them. */
+import { type FiringOutcome, mostFirings } from "@millrace/contract";
+import type { Insertable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+const beyond = prepared<{ scheduleId: number }>()((db, value) =>
+  db
+    .deleteFrom("firings")
+    .where("schedule_id", "=", value("scheduleId"))
+    .where("id", "<=", (eb) =>
+      eb
+        .selectFrom("firings")
+        .select("id")
+        .where("schedule_id", "=", value("scheduleId"))
+        .orderBy("id", "desc")
+        .limit(1)
+        .offset(mostFirings),
+    ),
+);
+
+/** Adds one, and lets go of those that are too many: so there is nothing to sweep. */
+export async function insertFiring(db: Db, row: Insertable<Tables["firings"]>): Promise<void> {
+  await db.insertInto("firings").values(row).execute();
+  await beyond(db, { scheduleId: row.schedule_id });
+}
+
+export interface Settled {
+  readonly at: string;
+  readonly outcome: FiringOutcome;
+  readonly reason: string | null;
+  readonly pipeline_id: string | null;
+}
+
+/** What became of the tick that waited. False: none is known to have waited. */
+export async function settleWaitingFiring(db: Db, scheduleId: number, settled: Settled): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("firings")
+    .set(settled)
+    .where("schedule_id", "=", scheduleId)
+    .where("outcome", "=", "waits")
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+const newest = prepared<{ scheduleId: number }>()((db, value) =>
+  db
+    .selectFrom("firings")
+    .leftJoin("pipelines", "pipelines.id", "firings.pipeline_id")
+    .selectAll("firings")
+    .select(["pipelines.name", "pipelines.status", "pipelines.finished_at"])
+    .where("firings.schedule_id", "=", value("scheduleId"))
+    .orderBy("firings.id", "desc")
+    .limit(mostFirings),
+);
+/** Newest first, each with the pipeline that began, as it is now. */
+export const firingsOf = async (db: Db, scheduleId: number) => (await newest(db, { scheduleId })).rows;
+
+export const deleteFirings = (db: Db, scheduleId: number) =>
+  db.deleteFrom("firings").where("schedule_id", "=", scheduleId).execute();

@@ -1,0 +1,148 @@
+/** Notices that a dataset has a new version: for which schedules, when they fire, and who takes one. */
+import { isUnfinished, pipelineStatuses } from "@millrace/contract";
+import type { Selectable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import { type Db, isPostgres } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { eachPart } from "../batches.ts";
+
+export type NoticeRow = Selectable<Tables["schedule_notices"]>;
+
+/** Schedules that these datasets fire, and that are not paused, by id. */
+export async function schedulesFiredBy(db: Db, datasetIds: readonly number[]) {
+  const found: Pick<Selectable<Tables["schedules"]>, "id" | "team_id" | "trigger_dataset_id" | "quiet_seconds">[] = [];
+  await eachPart(datasetIds, async (part) => {
+    const query = db
+      .selectFrom("schedules")
+      .select(["id", "team_id", "trigger_dataset_id", "quiet_seconds"])
+      .where("trigger_dataset_id", "in", part)
+      .where("is_paused", "=", 0);
+    found.push(...(await query.execute()));
+  });
+  return found.sort((a, b) => a.id - b.id);
+}
+
+/** In the place of one that is there; `merge` says what becomes of the two chains. */
+export async function putNotice(db: Db, notice: NoticeRow, merge: (a: string, b: string) => string): Promise<void> {
+  for (;;) {
+    const insert = db.insertInto("schedule_notices").values(notice);
+    const { numInsertedOrUpdatedRows: inserted } = await insert.onConflict((c) => c.doNothing()).executeTakeFirst();
+    if (inserted === 1n) return;
+    // Taken meanwhile by a firing: then there is none any more.
+    const there = await lockNotice(db, notice.schedule_id);
+    if (!there) continue;
+    const changes = { ...notice, chain: merge(there.chain, notice.chain) };
+    await db.updateTable("schedule_notices").set(changes).where("schedule_id", "=", notice.schedule_id).execute();
+    return;
+  }
+}
+
+const lockNotice = (db: Db, scheduleId: number): Promise<NoticeRow | undefined> => {
+  const query = db.selectFrom("schedule_notices").selectAll().where("schedule_id", "=", scheduleId);
+  return (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst();
+};
+
+export type DueNotice = Pick<NoticeRow, "schedule_id" | "due_at">;
+
+const endedStatuses = pipelineStatuses.filter((status) => !isUnfinished(status));
+
+const due = prepared<{ now: string; limit: number }>()((db, value) =>
+  db
+    .selectFrom("schedule_notices")
+    .innerJoin("schedules", "schedules.id", "schedule_notices.schedule_id")
+    .leftJoin("pipelines", "pipelines.id", "schedules.latest_pipeline_id")
+    .select(["schedule_notices.schedule_id", "schedule_notices.due_at"])
+    .where("due_at", "<=", value("now"))
+    .where((eb) =>
+      eb.or([
+        eb("schedules.overlap", "=", "allow"),
+        eb("pipelines.id", "is", null),
+        eb("pipelines.status", "in", endedStatuses),
+      ]),
+    )
+    // Teams in turn: the first of each, then the second of each.
+    .orderBy((eb) =>
+      eb.fn.agg<number>("row_number").over((of) => of.partitionBy("schedules.team_id").orderBy("due_at")),
+    )
+    .orderBy("schedule_notices.schedule_id")
+    .limit(value("limit")),
+);
+/** Those whose dataset has been quiet for long enough, and that no run is in the way of. */
+export const dueNotices = async (db: Db, now: string, limit: number): Promise<DueNotice[]> =>
+  (await due(db, { now, limit })).rows;
+
+/** Undefined: another server took it, or a further version came. */
+export const takeNotice = (db: Db, { schedule_id, due_at }: DueNotice): Promise<NoticeRow | undefined> =>
+  db
+    .deleteFrom("schedule_notices")
+    .where("schedule_id", "=", schedule_id)
+    .where("due_at", "=", due_at)
+    .returningAll()
+    .executeTakeFirst();
+
+/** False: another server took it, or a further version came. */
+export async function postponeNotice(db: Db, { schedule_id, due_at }: DueNotice, to: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable("schedule_notices")
+    .set({ due_at: to })
+    .where("schedule_id", "=", schedule_id)
+    .where("due_at", "=", due_at)
+    .executeTakeFirst();
+  return numUpdatedRows === 1n;
+}
+
+export const dropNotice = (db: Db, scheduleId: number) =>
+  db.deleteFrom("schedule_notices").where("schedule_id", "=", scheduleId).execute();
+
+/** Those that were written after `time`, by a clock that was ahead, are due. Returns how many. */
+export async function mendNotices(db: Db, time: string, now: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable("schedule_notices")
+    .set({ noticed_at: now, due_at: now })
+    .where("noticed_at", ">", time)
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** The dataset that fires a schedule, and the notice of it that is there. */
+export async function triggersOf(db: Db, scheduleIds: readonly number[]) {
+  const found = new Map<number, Awaited<ReturnType<typeof triggersOfPart>>[number]>();
+  await eachPart(scheduleIds, async (part) => {
+    for (const row of await triggersOfPart(db, part)) found.set(row.id, row);
+  });
+  return found;
+}
+
+const triggersOfPart = (db: Db, ids: readonly number[]) =>
+  db
+    .selectFrom("schedules")
+    .innerJoin("datasets", "datasets.id", "schedules.trigger_dataset_id")
+    .innerJoin("projects", "projects.id", "datasets.project_id")
+    .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+    .leftJoin("schedule_notices", "schedule_notices.schedule_id", "schedules.id")
+    .select(["schedules.id", "namespaces.name as namespace", "projects.name as project", "datasets.name as name"])
+    .select(["schedule_notices.version", "schedule_notices.due_at"])
+    .where("schedules.id", "in", ids)
+    .execute();
+
+/** Datasets of which the jobs of a pipeline made versions. */
+export const datasetsMadeBy = async (db: Db, pipelineId: string): Promise<number[]> =>
+  (
+    await db
+      .selectFrom("pipeline_runs")
+      .innerJoin("dataset_versions", "dataset_versions.job_id", "pipeline_runs.job_id")
+      .select("dataset_versions.dataset_id")
+      .distinct()
+      .where("pipeline_runs.pipeline_id", "=", pipelineId)
+      .execute()
+  ).map(({ dataset_id }) => dataset_id);
+
+/** All that datasets fire in a team, also what is paused. */
+export const triggeredSchedules = (db: Db, teamId: number) =>
+  db
+    .selectFrom("schedules")
+    .select(["id", "name", "pipeline_id", "trigger_dataset_id"])
+    .where("team_id", "=", teamId)
+    .where("trigger_dataset_id", "is not", null)
+    .orderBy("id")
+    .execute();

@@ -1,0 +1,89 @@
+/** Which jobs the templates of schedules repeat, whose scripts those are, and what they made. */
+import { sql } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import { eachPart } from "../batches.ts";
+
+export interface TemplateRun {
+  readonly pipeline_id: string;
+  readonly job_id: string;
+}
+
+/**
+ * The runs of these templates, without those whose versions somebody named, template after template, as long as they have
+ * no more runs together than `most`. Templates that are not looked at are left out.
+ */
+export async function runsOfTemplates(
+  db: Db,
+  templates: readonly string[],
+  most: number,
+): Promise<Map<string, TemplateRun[]>> {
+  const found = new Map<string, TemplateRun[]>();
+  let left = most;
+  await eachPart(templates, async (part) => {
+    const counts = await db
+      .selectFrom("pipelines")
+      .leftJoin("pipeline_runs", "pipeline_runs.pipeline_id", "pipelines.id")
+      .select((eb) => ["pipelines.id", eb.fn.count("pipeline_runs.job_id").as("count")])
+      .where("pipelines.id", "in", part)
+      .where("asked", "is", null)
+      .groupBy("pipelines.id")
+      .orderBy("pipelines.id")
+      .execute();
+    const taken: string[] = [];
+    for (const { id, count } of counts) {
+      left -= Number(count);
+      if (left >= 0) taken.push(id);
+    }
+    if (taken.length === 0) return;
+    for (const id of taken) found.set(id, []);
+    const query = db.selectFrom("pipeline_runs").select(["pipeline_id", "job_id"]).where("pipeline_id", "in", taken);
+    for (const run of await query.orderBy("position").execute()) found.get(run.pipeline_id)?.push(run);
+  });
+  return found;
+}
+
+/** The job whose script each of these jobs runs. */
+export async function originsOf(db: Db, jobIds: readonly string[]): Promise<Map<string, string>> {
+  const origins = new Map<string, string>();
+  await eachPart(jobIds, async (part) => {
+    const query = db.selectFrom("jobs").select(["id", "origin_id"]).where("id", "in", part);
+    for (const { id, origin_id } of await query.execute()) origins.set(id, origin_id ?? id);
+  });
+  return origins;
+}
+
+/** The datasets that each of these jobs made a version of. */
+export async function datasetsMadeBy(db: Db, jobIds: readonly string[]): Promise<Map<string, number[]>> {
+  const made = new Map<string, number[]>();
+  await eachPart(jobIds, async (part) => {
+    const ids = sql.join([...part]);
+    const { rows } = await sql<{ job_id: string; dataset_id: number }>`
+      select job_id, dataset_id from dataset_versions where job_id in (${ids})
+      union select linked.job_id, version.dataset_id from dataset_version_jobs linked
+      join dataset_versions version on version.id = linked.version_id
+      where linked.job_id in (${ids}) and linked.is_creator = 1 and version.job_id is null
+      order by 1, 2`.execute(db);
+    for (const { job_id, dataset_id } of rows) {
+      const known = made.get(job_id);
+      if (known) known.push(dataset_id);
+      else made.set(job_id, [dataset_id]);
+    }
+  });
+  return made;
+}
+
+/** In full, by id. */
+export async function namesOfDatasets(db: Db, ids: readonly number[]): Promise<Map<number, string>> {
+  const names = new Map<number, string>();
+  await eachPart(ids, async (part) => {
+    const rows = await db
+      .selectFrom("datasets")
+      .innerJoin("projects", "projects.id", "datasets.project_id")
+      .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
+      .select(["datasets.id", "namespaces.name as namespace", "projects.name as project", "datasets.name"])
+      .where("datasets.id", "in", part)
+      .execute();
+    for (const { id, namespace, project, name } of rows) names.set(id, `${namespace}.${project}.${name}`);
+  });
+  return names;
+}

@@ -1,0 +1,198 @@
+/** What a team may keep on disk: uploads, logs and its dataset store. */
+import assert from "node:assert/strict";
+import { stat } from "node:fs/promises";
+import { type IncomingMessage, request as post } from "node:http";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { ApiError, type Client, createClient, type Job, routes } from "@millrace/contract";
+import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-install.ts";
+import { createJob, python, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+
+const skip = await whyNoDatachain();
+const mebibyte = 1024 ** 2;
+
+async function usageOf(client: Client) {
+  return client.call(routes.getTeamUsage, { params: { team_name: "main" } });
+}
+
+const isRefused = (pattern: RegExp) => (error: unknown) =>
+  error instanceof ApiError && error.code === "wrong_state" && pattern.test(error.message);
+
+describe("quotas of uploads and logs", () => {
+  let server: InProcessServer;
+  let client: Client;
+  before(async () => {
+    server = await startInProcess({ MILLRACE_TEAM_UPLOADS: "64KiB", MILLRACE_TEAM_LOGS: "1MiB" });
+    client = await server.client();
+  });
+  after(() => server.dispose());
+
+  const upload = (bytes: number) => client.upload(routes.uploadFile, new Blob(["x".repeat(bytes)]), "file");
+
+  it("uploads are counted in blocks, shown beside the quota, and refused beyond it; nothing of them stays", async () => {
+    await upload(1);
+    await upload(50_000);
+    assert.deepEqual((await usageOf(client)).uploads, { bytes: 4096 + 53_248, quota: 65_536 });
+    await assert.rejects(upload(9000), isRefused(/team main has 56 KiB of uploads, and its quota is 64 KiB/));
+    assert.equal((await usageOf(client)).uploads.bytes, 57_344);
+    await upload(8000);
+    await assert.rejects(upload(1), isRefused(/MILLRACE_TEAM_UPLOADS/));
+  });
+
+  it("many uploads at once never lead beyond it", async () => {
+    const { client: own } = await addTeam("rush");
+    const all = await Promise.allSettled(
+      [...Array(12)].map(() => own.upload(routes.uploadFile, new Blob(["x".repeat(10_000)]), "file")),
+    );
+    assert.equal(all.filter(({ status }) => status === "fulfilled").length, 5);
+  });
+
+  it("uploads that are still arriving count together, before any of them is whole", async () => {
+    const { client: own } = await addTeam("slow");
+    const params = { team_name: "slow" };
+    await client.call(routes.updateTeam, { params, body: { max_upload_bytes: 4 * mebibyte } });
+    const [first, second] = [await startUpload("slow", 3 * mebibyte), await startUpload("slow", 3 * mebibyte)];
+    const refused = await Promise.race([first.answer, second.answer]);
+    assert.equal(refused.statusCode, 409);
+    for (const { request } of [first, second]) request.destroy();
+    await until(async () =>
+      own.upload(routes.uploadFile, new Blob(["x"]), "file").then(
+        () => true,
+        () => false,
+      ),
+    );
+  });
+
+  /** Sends so much of a file, and then neither more nor an end. */
+  async function startUpload(team: string, bytes: number) {
+    const url = `${server.url}${routes.uploadFile.path}?team_name=${team}`;
+    const headers = {
+      authorization: `Bearer ${await server.token()}`,
+      "content-type": "multipart/form-data; boundary=b",
+      "content-length": 100 * mebibyte,
+    };
+    const request = post(url, { method: "POST", headers });
+    const answer = new Promise<IncomingMessage>((resolve) => request.once("response", resolve).on("error", () => {}));
+    request.write('--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n');
+    request.write(Buffer.alloc(bytes));
+    return { request, answer };
+  }
+
+  async function until(ask: () => Promise<boolean>): Promise<void> {
+    while (!(await ask())) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+
+  async function addTeam(name: string) {
+    await client.call(routes.createTeam, { body: { name } });
+    return { client: createClient({ url: server.url, token: await server.token(), team: name }) };
+  }
+
+  it("a quota of the team's own wins over the server's, 0 takes it away, and metrics show both", async () => {
+    const params = { team_name: "main" };
+    const set = (max_upload_bytes: number) => client.call(routes.updateTeam, { params, body: { max_upload_bytes } });
+    assert.equal((await set(10 * mebibyte)).max_upload_bytes, 10 * mebibyte);
+    await upload(70_000);
+    assert.equal((await set(0)).max_upload_bytes, null);
+    await assert.rejects(upload(1), isRefused(/quota is 64 KiB/));
+    const text = await (await server.fetch("/metrics")).text();
+    assert.match(text, /^millrace_team_quota_bytes\{team="main",kind="uploads"\} 65536$/m);
+    assert.match(text, /^millrace_team_bytes\{team="main",kind="uploads"\} 1\d{5}$/m);
+  });
+
+  it("long texts of jobs are shown beside their quota, counted once, and refused beyond it; metrics show both", async () => {
+    const { client: own } = await addTeam("texts");
+    const params = { team_name: "texts" };
+    const set = await client.call(routes.updateTeam, { params, body: { max_text_bytes: mebibyte } });
+    assert.equal(set.max_text_bytes, mebibyte);
+    const query = "#".repeat(600_000);
+    const create = (text: string) => createJob(own, shell(text, { start_after: "2040-01-01T00:00:00Z" }));
+    await create(query);
+    await create(query);
+    const { texts } = await client.call(routes.getTeamUsage, { params });
+    assert.deepEqual(texts, { bytes: 600_002, quota: mebibyte });
+    await assert.rejects(create(`${query}x`), isRefused(/this would add 585.9 KiB, and its quota is 1 MiB/));
+    const metrics = await (await server.fetch("/metrics")).text();
+    assert.match(metrics, /^millrace_team_quota_bytes\{team="texts",kind="texts"\} 1048576$/m);
+    assert.match(metrics, /^millrace_team_bytes\{team="texts",kind="texts"\} 600002$/m);
+  });
+
+  it("texts of versions that are registered count to the same quota", async () => {
+    const { client: own } = await addTeam("registering");
+    const params = { team_name: "registering" };
+    await client.call(routes.updateTeam, { params, body: { max_text_bytes: mebibyte } });
+    const register = (name: string) =>
+      own.call(routes.registerVersion, {
+        body: { name, query_script: "#".repeat(600_000), schema: { id: { type: "Int64" } } },
+      });
+    await register("first");
+    const { texts } = await client.call(routes.getTeamUsage, { params });
+    assert.ok(texts.bytes >= 600_000 && texts.bytes < 601_000, String(texts.bytes));
+    await assert.rejects(register("second"), isRefused(/texts of dataset versions\) take 586 KiB, .* quota is 1 MiB/));
+    assert.equal((await client.call(routes.getTeamUsage, { params })).texts.bytes, texts.bytes, "nothing was kept");
+  });
+
+  it("beyond the quota of logs the oldest are removed, counted on disk, and the last one stays", async () => {
+    const jobs: Job[] = [];
+    for (let i = 0; i < 4; i++) jobs.push((await runJob(client, shell("head -c 400000 /dev/zero | tr '\\0' x"))).job);
+    const [first, , , last] = jobs;
+    const status = async (job: Job | undefined) =>
+      (await server.fetch(`/api/datachain/jobs/${job?.id}/logs?team_name=main`)).status;
+    while ((await status(first)) === 200) await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.equal(await status(last), 200);
+    const refused = await server.fetch(`/api/datachain/jobs/${first?.id}/logs?team_name=main`);
+    assert.match(((await refused.json()) as { message: string }).message, /was removed on .* up to the team's quota/);
+    let { bytes } = (await usageOf(client)).logs;
+    while (bytes > mebibyte) ({ bytes } = (await usageOf(client)).logs);
+    const onDisk = (await stat(join(server.dataDir, "jobs", `${last?.id}.1`, "log"))).blocks * 512;
+    assert.equal(bytes % onDisk, 0, "each log is counted once, as it lies on disk");
+  });
+});
+
+/** Seen as using the library, and quick: it is not imported. */
+const filling = (megabytes: number, then = "") =>
+  python(`
+if False:
+    import datachain
+import os, time
+folder = os.path.dirname(os.environ["DATACHAIN_METASTORE_ARG_DB_FILE"])
+with open(os.path.join(folder, "more" + str(os.getpid())), "wb") as file:
+    for _ in range(${megabytes}):
+        file.write(os.urandom(1048576))
+        file.flush()
+        time.sleep(0.02)
+${then}
+`);
+const waits = "time.sleep(60)";
+
+describe("the dataset store of a team on disk", { skip }, () => {
+  let server: InProcessServer;
+  let client: Client;
+  before(async () => {
+    server = await startInProcess({ ...withLibrary, MILLRACE_JOB_DISK: "40MiB", MILLRACE_MAX_WORKERS: "2" });
+    client = await server.client();
+  });
+  after(() => server.dispose());
+
+  it("what a job adds to it counts to the job's own limit of disk", async () => {
+    const job = await createJob(client, filling(100, waits));
+    const ended = await waitForEnd(client, job.id);
+    assert.equal(ended.status, "FAILED");
+    assert.match(ended.error_message ?? "", /limit of 40 MiB in its folders and its team's dataset store/);
+  });
+
+  it("over the team's quota the job that made it grow is ended, and jobs that use the library are refused", async () => {
+    const params = { team_name: "main" };
+    const before = (await usageOf(client)).datasets.bytes;
+    await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: before + 10 * mebibyte } });
+    const job = await createJob(client, filling(30, waits));
+    const ended = await waitForEnd(client, job.id);
+    assert.match(ended.error_message ?? "", /the dataset store of its team went over its quota of/);
+    assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
+    await assert.rejects(createJob(client, filling(1)), isRefused(/dataset store of the team main takes .*dataset rm/));
+    await runJob(client, shell("echo others go on"));
+    await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: 0 } });
+    const { job: after } = await runJob(client, filling(1));
+    assert.equal(after.status, "COMPLETE", after.error_message ?? "");
+  });
+});

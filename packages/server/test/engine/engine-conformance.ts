@@ -1,0 +1,284 @@
+/** What every engine must do, whatever it runs on. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { attemptKey, CannotStart, type Engine, type JobSpec, type Observation } from "../../src/engines/engine.ts";
+
+export interface EngineFixture {
+  /** A server's engine on the fixture's folder; a second one stands for a server that was started again. */
+  open(options?: { claimDelay?: string }): Promise<Engine>;
+  readonly bootId: string;
+  /** Pids that still belong to an attempt. */
+  processes(key: string): number[];
+  /** With a job's end, the kernel ends what it started: nothing is ever left to sweep. */
+  readonly leavesNothing: boolean;
+  /** Ends the supervisor of an attempt with -9. */
+  killSupervisor(key: string): Promise<void>;
+  stop(): Promise<void>;
+}
+
+let counter = 0;
+const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
+  const jobId = `job-${++counter}`;
+  return {
+    key: attemptKey(jobId, 1),
+    jobId,
+    teamId: 1,
+    person: null,
+    name: "job.sh",
+    query,
+    queryType: "SHELL",
+    environment: {},
+    params: {},
+    pythonVersion: null,
+    requirements: null,
+    store: null,
+    repository: null,
+    reset: false,
+    files: [],
+    ...rest,
+  };
+};
+
+/** `skip`: why this machine or user cannot run it. */
+export function engineConformance(
+  kind: string,
+  start: () => Promise<EngineFixture>,
+  skip: string | false = false,
+): void {
+  describe(`the ${kind} engine`, { skip }, () => {
+    let fixture: EngineFixture;
+    let engine: Engine;
+    before(async () => {
+      fixture = await start();
+      engine = await fixture.open();
+    });
+    after(async () => {
+      await engine.close();
+      await fixture.stop();
+    });
+
+    const until = async <S extends Observation["state"]>(key: string, state: S, on = engine) => {
+      for (const deadline = Date.now() + 30_000; ; ) {
+        const seen = await on.observe(key, fixture.bootId);
+        if (seen.state === state) return seen as Observation & { state: S };
+        if (Date.now() > deadline) throw new Error(`${key} is ${seen.state}, not ${state}`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    const log = async (key: string, on = engine) => {
+      const source = await on.openLog(key);
+      const bytes = await source.read(0, await source.size());
+      await source.close();
+      return bytes.toString("latin1");
+    };
+    const run = async (job: JobSpec) => {
+      await engine.submit(job);
+      const { exit, steps, metrics } = await until(job.key, "EXITED");
+      return { code: exit.code, steps: steps.map((s) => s.name), log: await log(job.key), metrics };
+    };
+
+    it("runs a job and tells its exit code, its phases and every byte it wrote", async () => {
+      const result = await run(spec(String.raw`printf 'out\0\377\r\n'; echo err >&2; exit 7`));
+      assert.deepEqual(result, { code: 7, steps: ["query"], log: "out\0\xff\r\nerr\n", metrics: null });
+    });
+
+    it("says 128 + n of a job that a signal ended", async () => {
+      assert.equal((await run(spec("kill -9 $$"))).code, 137);
+    });
+
+    it("gives a job its own environment and nothing of the server's", async () => {
+      process.env["MILLRACE_SECRET_OF_SERVER"] = "hidden";
+      const environment = { MINE: "it's $HOME\nand two lines", key: "k", IFS: "x" };
+      const { log: text } = await run(spec(`echo "$MINE|$key"; env`, { environment, params: { limit: 3 } }));
+      assert.match(text, /^it's \$HOME\nand two lines\|k\n/);
+      assert.doesNotMatch(text, /MILLRACE_SECRET_OF_SERVER|hidden/);
+      assert.match(text, /^DATACHAIN_QUERY_PARAMS=\{"limit":3\}$/m);
+    });
+
+    it("leaves a job's signals as they were: INT and PIPE end what does not catch them", async () => {
+      const { log: text } = await run(spec("grep SigIgn /proc/self/status; yes | head -n 1"));
+      assert.equal(text, "SigIgn:\t0000000000000000\ny\n");
+    });
+
+    it("honours a script's own interpreter line", async () => {
+      assert.equal((await run(spec("#!/usr/bin/env cat\nhello\n"))).log, "#!/usr/bin/env cat\nhello\n");
+    });
+
+    it("reads back the metrics that a job leaves, and nothing that is no small JSON object", async () => {
+      assert.equal((await run(spec(`echo '{"rows": 3}' > "$MILLRACE_METRICS_FILE"`))).metrics, '{"rows":3}');
+      assert.equal((await run(spec(`ln -s /etc/passwd "$MILLRACE_METRICS_FILE"`))).metrics, null);
+      assert.equal((await run(spec(`mkfifo "$MILLRACE_METRICS_FILE"`))).metrics, null);
+      assert.equal((await run(spec(`echo '[1' > "$MILLRACE_METRICS_FILE"`))).metrics, null);
+    });
+
+    it("tells how old an attempt is while it runs, also to a server that was started again, and nothing else", async () => {
+      const job = spec("sleep 100");
+      assert.equal(await engine.age(job.key), undefined, "not handed over");
+      await engine.submit(job);
+      await until(job.key, "RUNNING");
+      const first = (await engine.age(job.key)) ?? Number.NaN;
+      const again = await fixture.open();
+      const other = (await again.age(job.key)) ?? Number.NaN;
+      // Process starts are counted in hundredths of a second.
+      assert.ok(first >= 0 && other >= first - 20 && ((await engine.age(job.key)) ?? 0) >= first, `${first}, ${other}`);
+      await again.close();
+      await engine.end(job.key, "enough");
+      const { exit, overLimit } = await until(job.key, "EXITED");
+      assert.deepEqual([exit.code, overLimit, await engine.age(job.key)], [137, "enough", undefined]);
+      await engine.sweep([job.key]);
+    });
+
+    it("runs an attempt once, however often it is submitted", async () => {
+      for (let round = 0; round < 20; round++) {
+        const job = spec("echo ran");
+        await Promise.all([engine.submit(job), engine.submit(job)]);
+        await until(job.key, "EXITED");
+        await engine.submit(job);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        assert.equal(await log(job.key), "ran\n");
+        await until(job.key, "EXITED");
+      }
+    });
+
+    it("never begins what was withdrawn before it began", async () => {
+      const slow = await fixture.open({ claimDelay: "0.3" });
+      const job = spec("echo ran");
+      await slow.submit(job);
+      assert.equal((await slow.observe(job.key, fixture.bootId)).state, "PENDING");
+      assert.equal(await engine.withdraw(job.key), true);
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      assert.equal(await log(job.key), "");
+      assert.equal((await slow.observe(job.key, fixture.bootId)).state, "PENDING");
+      assert.equal(await slow.withdraw(job.key), true, "withdrawn again after a server died in between");
+      await slow.close();
+    });
+
+    it("does not withdraw what has begun", async () => {
+      const job = spec("sleep 0.2; echo ran");
+      await engine.submit(job);
+      await until(job.key, "RUNNING");
+      assert.equal(await engine.withdraw(job.key), false);
+      await until(job.key, "EXITED");
+      assert.equal(await log(job.key), "ran\n");
+    });
+
+    it("lets a job outlive its server: another one attaches, reads the whole log and the exit", async () => {
+      const first = await fixture.open();
+      const job = spec("echo before; sleep 0.3; echo after; exit 3");
+      await first.submit(job);
+      await until(job.key, "RUNNING", first);
+      await first.close();
+      const second = await fixture.open();
+      assert.ok((await second.find()).includes(job.key));
+      assert.equal((await until(job.key, "EXITED", second)).exit.code, 3);
+      assert.equal(await log(job.key, second), "before\nafter\n");
+      await second.close();
+    });
+
+    it("asks a cancelled job to end, and lets it end by itself", async () => {
+      const job = spec("trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.05; done");
+      await engine.submit(job);
+      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
+      await engine.cancel(job.key, false);
+      assert.equal((await until(job.key, "EXITED")).exit.code, 5);
+      assert.match(await log(job.key), /bye/);
+    });
+
+    it("ends a job that ignores TERM, forks and makes sessions of its own", async () => {
+      const job = spec(
+        `trap '' TERM; setsid sh -c 'trap "" TERM; while :; do sleep 1; done' & (setsid sleep 1000 &) ; echo up; while :; do sleep 0.05; done`,
+      );
+      await engine.submit(job);
+      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
+      await engine.cancel(job.key, false);
+      await engine.cancel(job.key, true);
+      await until(job.key, "EXITED");
+      await engine.sweep([job.key]);
+      assert.deepEqual(fixture.processes(job.key), []);
+    });
+
+    it("asks once, and leaves alone what a script starts to tidy up", async () => {
+      const job = spec(
+        "trap 'echo asked; sleep 0.2 && echo tidied; exit 5' TERM; echo up; while :; do sleep 0.01; done",
+      );
+      await engine.submit(job);
+      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
+      let ended = false;
+      const asking = (async () => {
+        for (; !ended; await new Promise((resolve) => setTimeout(resolve, 5))) await engine.cancel(job.key, false);
+      })();
+      assert.equal((await until(job.key, "EXITED")).exit.code, 5);
+      ended = true;
+      await asking;
+      assert.deepEqual((await log(job.key)).match(/asked|tidied/g), ["asked", "tidied"]);
+    });
+
+    it("misses nobody who is between two programs when the job ends", async () => {
+      const jobs = [...Array(30).keys()].map(() =>
+        spec("for i in 1 2 3 4 5 6; do sh -c 'exec sleep 100' & done; exit 0"),
+      );
+      for (const job of jobs) {
+        await engine.submit(job);
+        await until(job.key, "EXITED");
+        assert.deepEqual(await engine.sweep([job.key]), []);
+        assert.deepEqual(fixture.processes(job.key), []);
+      }
+    });
+
+    it("sweeps what a job left behind when it ended by itself", async () => {
+      const job = spec("setsid sleep 1000 & (setsid setsid sleep 1000 &); exit 0");
+      await engine.submit(job);
+      await until(job.key, "EXITED");
+      if (!fixture.leavesNothing) assert.ok(fixture.processes(job.key).length > 0);
+      await engine.sweep([job.key]);
+      assert.deepEqual(fixture.processes(job.key), []);
+    });
+
+    it("starts no further phase of a job that is cancelled between two", async () => {
+      const job = spec("echo ran", { files: [{ path: import.meta.filename, name: "file" }] });
+      const slow = await fixture.open({ claimDelay: "0.2" });
+      await slow.submit(job);
+      await slow.cancel(job.key, false);
+      assert.equal((await until(job.key, "EXITED", slow)).exit.code, 143);
+      assert.equal(await log(job.key), "");
+      await slow.close();
+    });
+
+    it("calls a job lost whose supervisor was killed, and ends what it left", async () => {
+      // Several times: whoever was seen a moment before it became part of the job must not be overlooked.
+      for (let i = 0; i < 10; i++) {
+        const job = spec("sleep 1000");
+        await engine.submit(job);
+        await until(job.key, "RUNNING");
+        await engine.sweep([attemptKey("somebody-else", i)]);
+        await fixture.killSupervisor(job.key);
+        assert.match((await until(job.key, "LOST")).why, /the machine restarted or the supervisor was killed/);
+        await engine.sweep([job.key]);
+        assert.deepEqual(fixture.processes(job.key), []);
+      }
+    });
+
+    it("calls a job of another boot lost, unless it had ended", async () => {
+      const ended = spec("exit 4");
+      await run(ended);
+      assert.equal((await engine.observe(ended.key, "another boot")).state, "EXITED");
+      assert.equal((await engine.observe(attemptKey("never-begun", 1), "another boot")).state, "LOST");
+    });
+
+    it("refuses a Python version that is not there, and names those that are", async () => {
+      const job = spec("print(1)", { queryType: "PYTHON", pythonVersion: "3.99" });
+      await assert.rejects(
+        engine.submit(job),
+        (error) => error instanceof CannotStart && /Versions that are: .*3\.\d+/.test(error.message),
+      );
+    });
+
+    it("keeps the log and drops the rest when it cleans up", async () => {
+      const job = spec("echo kept; echo secret > file", { environment: { SECRET: "s" } });
+      await run(job);
+      await engine.cleanup(job.key);
+      assert.equal(await log(job.key), "kept\n");
+      assert.equal((await engine.observe(job.key, fixture.bootId)).state, "EXITED");
+    });
+  });
+}

@@ -1,0 +1,374 @@
+/**
+ * Environments that several jobs share: what is in one follows from its key, whoever built it. Each attack is a first job
+ * that builds an environment, and a second one of a colleague with the same requirements that must not find the
+ * planted code in it.
+ */
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { IsolationLevel, JobSpec } from "../../src/engines/engine.ts";
+import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts";
+import { DiskWatch } from "../../src/engines/local/attempt/limits.ts";
+import type { LocalEngine } from "../../src/engines/local/local-engine.ts";
+import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
+import { makeWheel } from "../support/wheels.ts";
+
+const run = promisify(execFile);
+
+// A second name can be given to a file only where jobs may write on the same file system: wherever else the tests' folders lie.
+process.env["TMPDIR"] = "/tmp";
+
+/** Code that puts itself into the environment under construction, wherever it is run. */
+const planted = `import glob, os, sys
+print("PLANTED CODE RUNS")
+for place in [os.path.join(os.environ.get("VENV", "/nowhere"), "lib/*/site-packages"), *sys.path, sys.prefix + "/lib/*/site-packages"]:
+    for folder in glob.glob(place):
+        if "site-packages" in folder and "/envs/" in folder:
+            open(os.path.join(folder, "planted.pth"), "w").write("import sys; print('PLANTED CODE RUNS')\\n")
+`;
+/** A source archive whose own code builds it, without anything from elsewhere. */
+const makeArchive = `import io, sys, tarfile
+path, code = sys.argv[1:3]
+with tarfile.open(path, "w:gz") as archive:
+    for name, text in {
+        "pyproject.toml": '[build-system]\\nrequires = []\\nbuild-backend = "backend"\\nbackend-path = ["."]\\n',
+        "PKG-INFO": "Metadata-Version: 2.1\\nName: linked\\nVersion: 1.0\\n",
+        "backend.py": code,
+    }.items():
+        info = tarfile.TarInfo("linked-1.0/" + name)
+        info.size = len(text.encode())
+        archive.addfile(info, io.BytesIO(text.encode()))
+`;
+
+const levels = [
+  { level: "uid", skip: await whyNot("uid") },
+  { level: "bwrap", skip: await whyNot("bwrap") },
+] as const;
+
+/**
+ * A build takes seconds, and much of what keeps code out is the same at both levels: where both work here, each test runs
+ * at one of them, and in the long form (MILLRACE_LONG_TESTS=1) at both.
+ */
+const runsAtBoth = process.env["MILLRACE_LONG_TESTS"] === "1" || levels.some(({ skip }) => skip !== false);
+for (const { level, skip } of levels) describe(`environments at ${level}`, { skip }, () => environments(level));
+
+describe("an environment that is being built", () => {
+  it("counts to the limit of disk of the job that builds it", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-building-"));
+    const folder = new AttemptFolder(dataDir, "job.1");
+    folder.make();
+    const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
+    const why = () => new DiskWatch().over(folder, limits, 0);
+    const built = join(dataDir, "environment");
+    await mkdir(built);
+    await writeFile(join(built, "large"), Buffer.alloc(2 * 1024 ** 2, 1));
+    assert.equal(await why(), undefined);
+    folder.write("building", `${built}\n`);
+    assert.match((await why()) ?? "", /over its limit of 1 MiB in its folders/);
+    // From a cache: only what it grew by.
+    await rm(join(built, "large"));
+    await mkdir(join(dataDir, "cache"));
+    await writeFile(join(dataDir, "cache/package"), Buffer.alloc(2 * 1024 ** 2, 1));
+    folder.write("building", `${built}\n${2 * 1024 ** 2}\n`);
+    assert.equal(await why(), undefined);
+    folder.write("building", `${built}\n4096\n`);
+    assert.match((await why()) ?? "", /over its limit of 1 MiB in its folders/);
+    await rm(dataDir, { recursive: true });
+  });
+});
+
+function environments(level: IsolationLevel): void {
+  let fixture: LocalFixture;
+  let engine: LocalEngine;
+  let folder: string;
+  let count = 0;
+
+  before(async () => {
+    fixture = await localFixture(level);
+    folder = await mkdtemp(join(tmpdir(), "millrace-planted-"));
+    await chmod(folder, 0o755);
+    // Nothing answers there: what is not in the job's own files cannot be installed.
+    const index = {
+      PIP_INDEX_URL: "http://127.0.0.1:9/simple",
+      PIP_RETRIES: "0",
+      UV_INDEX_URL: "http://127.0.0.1:9/simple",
+    };
+    engine = await fixture.open({ jobEnvironment: { PATH: process.env["PATH"] ?? "", ...index } });
+  });
+  after(async () => {
+    await engine.close();
+    await fixture.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const spec = (rest: Partial<JobSpec>): JobSpec => ({
+    key: `environment-${++count}.1`,
+    jobId: `environment-${count}`,
+    teamId: 1,
+    person: null,
+    name: "job.py",
+    query: "print('the job runs')",
+    queryType: "PYTHON",
+    environment: {},
+    params: {},
+    pythonVersion: null,
+    requirements: null,
+    store: null,
+    repository: null,
+    reset: false,
+    files: [],
+    ...rest,
+  });
+  const start = async (rest: Partial<JobSpec>) => {
+    const job = spec(rest);
+    await engine.submit(job);
+    for (const deadline = Date.now() + 120_000; ; await sleep(20)) {
+      const seen = await engine.observe(job.key, fixture.bootId);
+      if (seen.state === "EXITED") break;
+      assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
+    }
+    const source = await engine.openLog(job.key);
+    const log = (await source.read(0, await source.size())).toString();
+    await source.close();
+    await engine.sweep([job.key]);
+    await engine.cleanup(job.key);
+    return log;
+  };
+  /** A file that a job takes along. */
+  const file = async (name: string, text: string) => {
+    const path = join(folder, `${++count}-${name}`);
+    await writeFile(path, text);
+    return { path, name };
+  };
+  const wheel = async (name: string, text: string) => {
+    const place = join(folder, `wheel-${++count}`);
+    await mkdir(place);
+    return makeWheel(place, name, "1.0", text);
+  };
+
+  const repository = async (files: Record<string, string>) => {
+    const place = join(folder, `repository-${++count}`);
+    await run("git", ["init", "-q", place]);
+    for (const [name, text] of Object.entries(files)) {
+      await mkdir(join(place, name, ".."), { recursive: true });
+      await writeFile(join(place, name), text);
+    }
+    return place;
+  };
+  const commit = async (place: string) => {
+    await run("git", ["-C", place, "add", "-f", "."]);
+    await run("git", ["-C", place, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "one"]);
+    await run("chmod", ["-R", "a+rX", place]);
+    return place;
+  };
+
+  const absent = "millrace_absent_package";
+  const evil = { requirements: absent, query: `import ${absent}` };
+  const config = "[global]\nno-index = true\nfind-links = .\n";
+  const uvConfig = 'no-index = true\nfind-links = ["."]\n';
+  const wheelOfThatName = () => wheel(absent, "PLANTED CODE RUNS");
+  const attacks: Record<string, () => Promise<Partial<JobSpec>>> = {
+    "a module named like one of Python's": async () => ({
+      files: [await file("venv.py", planted), await file("ensurepip.py", planted), await file("pip.py", planted)],
+    }),
+    PIP_FIND_LINKS: async () => ({
+      ...evil,
+      environment: { PIP_FIND_LINKS: ".", UV_FIND_LINKS: ".", PIP_NO_INDEX: "1", UV_NO_INDEX: "1" },
+      files: [await wheelOfThatName()],
+    }),
+    PIP_CONFIG_FILE: async () => ({
+      ...evil,
+      environment: { PIP_CONFIG_FILE: "pip.conf", UV_CONFIG_FILE: "uv.toml" },
+      files: [await wheelOfThatName(), await file("pip.conf", config), await file("uv.toml", uvConfig)],
+    }),
+    "settings in HOME and in the working folder": async () => {
+      const place = await repository({
+        ".config/pip/pip.conf": config,
+        ".pydistutils.cfg": "[easy_install]\nfind_links = .\n",
+        ".gitconfig": "[core]\n\tfsmonitor = echo PLANTED CODE RUNS\n",
+        "setup.cfg": "[easy_install]\nfind_links = .\n",
+        "uv.toml": uvConfig,
+      });
+      const { path, name } = await wheelOfThatName();
+      await run("cp", [path, join(place, name)]);
+      return {
+        ...evil,
+        environment: { HOME: "./", GIT_CONFIG_GLOBAL: ".gitconfig" },
+        repository: `file://${await commit(place)}`,
+      };
+    },
+  };
+
+  const at = (where: IsolationLevel, name: string, work: () => Promise<void>) =>
+    (runsAtBoth || where === level) && it(name, { timeout: 240_000 }, work);
+
+  for (const [name, attack] of Object.entries(attacks)) {
+    at("uid", `are built without ${name}`, async () => {
+      const { requirements = `# ${name}`, ...first } = await attack();
+      const built = await start({ ...first, requirements });
+      assert.match(built, /Building virtualenv/);
+      assert.doesNotMatch(built, /PLANTED CODE RUNS/);
+    });
+  }
+
+  at("bwrap", "hand a colleague nothing that was planted with PYTHONPATH and a sitecustomize.py", async () => {
+    const requirements = "# with variables of the builder's";
+    const files = [await file("sitecustomize.py", planted)];
+    const built = await start({ requirements, files, environment: { PYTHONPATH: "." } });
+    assert.match(
+      built,
+      /Building virtualenv[\s\S]*PLANTED CODE RUNS[\s\S]*the job runs/,
+      "in the builder's own query it runs",
+    );
+    assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/, built);
+  });
+
+  at("uid", "hand a colleague nothing that a process put there which the clone of a repository left", async () => {
+    const place = await commit(await repository({ file: "" }));
+    // It looks for the builder, which has the same user, and writes where that one builds.
+    const watcher = `import glob, os, time
+end = time.time() + 60
+while time.time() < end:
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try: words = open(path).read().split("\\0")
+        except OSError: continue
+        for word in words:
+            at = word.find("/envs/")
+            if at < 0: continue
+            venv = word[: at + 6 + 40]
+            for folder in glob.glob(venv + "/lib/*/site-packages"):
+                try: open(folder + "/planted.pth", "w").write("import sys; print('PLANTED CODE RUNS')\\n")
+                except OSError: pass
+    time.sleep(0.005)
+`;
+    const script = join(folder, "watcher.py");
+    await writeFile(script, watcher);
+    const leave = `(setsid python3 -S ${script} >/dev/null 2>&1 &); exec git -c safe.directory='*' upload-pack ${place} #`;
+    const shown = level === "bwrap" ? { jobPaths: [{ path: folder, mode: "ro" as const }] } : {};
+    await engine.close();
+    engine = await fixture.open({ jobEnvironment: { PATH: process.env["PATH"] ?? "" }, ...shown });
+    const requirements = "# beside a process that stayed";
+    const built = await start({
+      requirements,
+      repository: "somebody@somewhere:repository",
+      environment: { GIT_SSH_COMMAND: `sh -c "${leave.replaceAll('"', '\\"')}"` },
+    });
+    assert.match(built, /Building virtualenv/);
+    assert.doesNotMatch(await start({ requirements }), /PLANTED CODE RUNS/);
+  });
+
+  at("bwrap", "lie with their team's, and say how large they are", async () => {
+    await start({ requirements: "# sized", teamId: 5 });
+    const names = await readdir(join(fixture.dataDir, "envs/5"));
+    const size = names.find((name) => name.endsWith(".size")) ?? "";
+    assert.ok(Number(await readFile(join(fixture.dataDir, "envs/5", size), "utf8")) > 1_000_000);
+    assert.match(await start({ requirements: "# sized", teamId: 5 }), /Using cached virtualenv/);
+  });
+
+  at("uid", "that are larger than the job may take are thrown away, however quickly they were built", async () => {
+    const limits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 1024 ** 2 };
+    const small = await fixture.open({ limits, jobEnvironment: { PATH: process.env["PATH"] ?? "" } });
+    const job = spec({ requirements: "# too large", teamId: 6 });
+    await small.submit(job);
+    for (const deadline = Date.now() + 120_000; ; await sleep(20)) {
+      const seen = await small.observe(job.key, fixture.bootId);
+      assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
+      if (seen.state !== "EXITED") continue;
+      assert.match(seen.overLimit ?? "", /over its limit of 1 MiB in its folders \(MILLRACE_JOB_DISK/);
+      break;
+    }
+    await small.sweep([job.key]);
+    await small.cleanup(job.key);
+    await small.close();
+    const left = await readdir(join(fixture.dataDir, "envs/6"));
+    assert.deepEqual(
+      left.filter((name) => !/\.lock$|^cache$/.test(name)),
+      [],
+    );
+  });
+
+  at("bwrap", "differ where a file that a named file names differs, and are shared where it does not", async () => {
+    const named = async (says: string) => ({
+      requirements: "-r more.txt",
+      query: "import named",
+      files: [await file("more.txt", "./named-1.0-py3-none-any.whl\n"), await wheel("named", says)],
+    });
+    const one = await named("one");
+    assert.match(await start(one), /Building virtualenv[\s\S]*one\n/);
+    assert.match(await start(await named("two")), /Building virtualenv[\s\S]*two\n/);
+    assert.match(await start(one), /Using cached virtualenv\none\n/);
+  });
+
+  at("uid", "that install a folder of the job's, or a path of the machine's, are the job's alone", async () => {
+    const there = await wheel("elsewhere", "from elsewhere");
+    for (const requirements of [there.path, `elsewhere @ file://${there.path}`]) {
+      const job = { requirements, query: "import elsewhere" };
+      for (let i = 0; i < 2; i++) assert.doesNotMatch(await start(job), /Using cached virtualenv/);
+    }
+  });
+
+  const listThatIsGone = async () => {
+    const place = await mkdtemp(join(folder, "gone-"));
+    await chmod(place, 0o755);
+    const list = join(place, "list.txt");
+    const attacks = [`-r file://${list}`, `# pinned\f-r ${list}`];
+    const there = await wheel("planted", "PLANTED CODE RUNS");
+    await writeFile(list, `${there.path}\n`);
+    const job = (requirements: string) => ({ requirements, query: "import planted" });
+    for (const attack of attacks) {
+      const built = await start(job(attack));
+      assert.match(built, /Building virtualenv[\s\S]*PLANTED CODE RUNS/, "the builder itself asked for it");
+    }
+    await rm(list);
+    for (const attack of attacks) {
+      const log = await start(job(attack));
+      assert.doesNotMatch(log, /Using cached virtualenv|PLANTED CODE RUNS/, attack);
+    }
+  };
+  // At bwrap a job does not see the place.
+  if (level === "uid")
+    at("uid", "hand a colleague nothing of a list on the machine that is gone, however it is spelled", listThatIsGone);
+
+  at("bwrap", "of a job with secrets of a person are that person's; others share the team's", async () => {
+    const requirements = "# whose is it";
+    const first = async (rest: Partial<JobSpec>) => /Building/.test(await start({ requirements, ...rest }));
+    const built = [];
+    for (const rest of [{}, { person: 1 }, { person: 2 }, {}, { person: 1 }, { teamId: 2 }])
+      built.push(await first(rest));
+    assert.deepEqual(built, [true, true, true, false, false, true]);
+  });
+
+  at("uid", "are not used when a file of theirs has a second name that their builder keeps", async () => {
+    // At bwrap there is no place for one: the folder is a file system of its own to whoever builds.
+    const code = `import os, sys
+def build_wheel(folder, *_):
+    for name in (os.environ["TMPDIR"] + "/kept", "/var/tmp/millrace-kept-${process.pid}"):
+        try: os.link(sys.prefix + "/pyvenv.cfg", name); print("LINKED")
+        except OSError as error: print(error)
+    import zipfile
+    name = "linked-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.writestr("linked.py", "print('installed')")
+        wheel.writestr("linked-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: linked\\nVersion: 1.0\\n")
+        wheel.writestr("linked-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nGenerator: t\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("linked-1.0.dist-info/RECORD", "")
+    return name
+`;
+    const path = join(folder, "linked-1.0.tar.gz");
+    await run("python3", ["-c", makeArchive, path, code]);
+    const job = {
+      requirements: "./linked-1.0.tar.gz",
+      query: "import linked",
+      files: [{ path, name: "linked-1.0.tar.gz" }],
+    };
+    const log = await start(job);
+    if (level === "bwrap") assert.match(log, /installed\n$/);
+    else assert.match(log, /holds a file that is also elsewhere/);
+    await rm(`/var/tmp/millrace-kept-${process.pid}`, { force: true });
+  });
+}

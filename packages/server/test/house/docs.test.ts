@@ -1,0 +1,107 @@
+/** What the documentation lists is what the program has. */
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { it } from "node:test";
+import {
+  answerLimits,
+  credentialLimits,
+  errorCodes,
+  fieldLimits,
+  isolationLevels,
+  processLimits,
+} from "@millrace/contract";
+import { settings } from "../../src/configuration/config.ts";
+
+const root = join(import.meta.dirname, "../../../..");
+const firstCells = async (page: string, heading: RegExp) => {
+  const text = await readFile(join(root, "docs", page), "utf8");
+  const rows = text.slice(text.search(heading)).split("\n\n")[0]?.split("\n").slice(2) ?? [];
+  return rows.map((row) => row.split("|")[1]?.replaceAll("`", "").trim());
+};
+
+it("docs/configuration.md lists every setting, in order", async () => {
+  assert.deepEqual(
+    await firstCells("configuration.md", /\| Environment +\|/),
+    Object.values(settings).map((s) => s.env),
+  );
+});
+
+it("docs/errors.md lists every error code", async () => {
+  assert.deepEqual(await firstCells("errors.md", /\| Code +\|/), Object.keys(errorCodes));
+});
+
+it("docs/dependencies.md has a line for every dependency", async () => {
+  const text = await readFile(join(root, "docs/dependencies.md"), "utf8");
+  for (const file of [
+    "package.json",
+    "packages/contract/package.json",
+    "packages/server/package.json",
+    "packages/cli/package.json",
+  ]) {
+    const manifest = JSON.parse(await readFile(join(root, file), "utf8")) as Record<
+      string,
+      Record<string, string> | undefined
+    >;
+    const names = ["dependencies", "devDependencies", "optionalDependencies"].flatMap((kind) =>
+      Object.keys(manifest[kind] ?? {}),
+    );
+    for (const name of names.filter((n) => !n.startsWith("@millrace/") && !n.startsWith("@types/")))
+      assert.ok(text.includes(name), name);
+  }
+});
+
+it("docs/limits.md has every number of the contract's limits", async () => {
+  const text = await readFile(join(root, "docs/limits.md"), "utf8");
+  const limits = { ...fieldLimits, ...processLimits, ...answerLimits, ...credentialLimits };
+  for (const [name, limit] of Object.entries(limits))
+    assert.match(text, new RegExp(`\\b${limit.toLocaleString("en-US")}\\b`), name);
+});
+
+it("docs/configuration.md lists what a server keeps in its data folder, and nothing else", async () => {
+  const cells = await firstCells("configuration.md", /\| Entry +\|/);
+  const listed = cells.flatMap((cell) => (cell ?? "").split(", ")).filter((name) => !name.startsWith("-"));
+  const sources = await Promise.all(
+    (await readdir(join(root, "packages/server/src"), { recursive: true }))
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => readFile(join(root, "packages/server/src", name), "utf8")),
+  );
+  const used = sources.flatMap((text) =>
+    [...text.matchAll(/join\([\w.]*[dD]ataDir, "([^"]+)"/g)].map(([, name]) => name),
+  );
+  assert.deepEqual(
+    [...new Set(used)].sort(),
+    listed
+      .map((name) => name.replace(/\/$/, ""))
+      .filter((name) => name !== "millrace.db")
+      .sort(),
+  );
+});
+
+it("no table of the documentation has a second header", async () => {
+  const pages = (await readdir(join(root, "docs"))).map((name) => join("docs", name));
+  for (const page of ["README.md", "packages/storage/README.md", ...pages]) {
+    const tables = (await readFile(join(root, page), "utf8")).split(/\n(?!\|)/);
+    for (const table of tables)
+      assert.ok((table.match(/^\|[ :|-]+\|$/gm) ?? []).length <= 1, `${page}: ${table.trim().split("\n")[0]}`);
+  }
+});
+
+it("docs/security.md has every level of isolation, and no page says that one comes later", async () => {
+  assert.deepEqual((await firstCells("security.md", /\| Level +\|/)).sort(), [...isolationLevels].sort());
+  const pages = (await readdir(join(root, "docs"))).map((name) => join("docs", name));
+  for (const page of ["README.md", ...pages]) {
+    const text = await readFile(join(root, page), "utf8");
+    assert.doesNotMatch(text, /levels? \(later\)|levels? [^.]{0,60}later version/, page);
+  }
+});
+
+it("README.md installs the client with all that its commands need, and signs in before the first of them", async () => {
+  const text = await readFile(join(root, "README.md"), "utf8");
+  const installs = [...text.matchAll(/pip install [^`\n]*datachain\S*/g)].map(([words]) => words);
+  assert.ok(installs.length > 0);
+  for (const words of installs) assert.match(words, /'datachain\[remote\]'/);
+  // Several commands of the client take the token from its settings file only, never from the environment.
+  const login = text.search(/^\$ millrace auth login/m);
+  assert.ok(login !== -1 && login < text.search(/^\$ (datachain|millrace job)/m), "auth login comes first");
+});

@@ -1,0 +1,289 @@
+/** The house has floors: imports point down, and the parts that must not know each other do not. */
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join, normalize, relative } from "node:path";
+import { describe, it } from "node:test";
+
+const root = join(import.meta.dirname, "../../../..");
+
+/** What each part may import of the others. */
+type Floors = Readonly<Record<string, readonly string[]>>;
+
+/** Engines and domain never meet: a loop joins them. */
+const server: Floors = {
+  store: [],
+  engines: [],
+  logs: [],
+  reasons: [],
+  metrics: [],
+  configuration: [],
+  domain: ["store"],
+  "team-stores": ["engines"],
+  senders: ["domain"],
+  machine: ["domain", "store"],
+  "job-logs": ["domain", "engines", "logs", "store"],
+  loops: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "senders", "store", "team-stores"],
+  http: [...["configuration", "domain", "engines", "job-logs", "logs", "machine", "metrics", "store", "team-stores"]],
+  admin: ["configuration", "domain", "engines", "machine", "store", "team-stores"],
+  app: [
+    "version.ts",
+    ...["admin", "configuration", "domain", "engines", "http", "loops", "machine", "metrics", "senders", "store"],
+    "team-stores",
+  ],
+  "version.ts": [],
+  "main.ts": ["admin", "app", "configuration", "domain", "engines", "machine", "store", "team-stores"],
+};
+
+const basics = ["secrets", "time", "turns"];
+
+const domain: Floors = {
+  secrets: [],
+  time: [],
+  turns: [],
+  access: basics,
+  lifecycle: ["secrets", "time"],
+  events: ["access", "lifecycle", ...basics],
+  jobs: ["access", "lifecycle", ...basics],
+  datasets: ["access", "lifecycle", ...basics],
+  pipelines: ["access", "datasets", "jobs", "lifecycle", ...basics],
+  ownership: ["access", "jobs", "lifecycle", "pipelines", "time"],
+  schedules: ["access", "datasets", "jobs", "lifecycle", "ownership", "pipelines", ...basics],
+  people: ["access", "jobs", "ownership", ...basics],
+};
+
+const store: Floors = {
+  schema: [],
+  drivers: ["schema"],
+  queries: ["drivers", "schema"],
+  migrations: ["drivers", "queries", "schema"],
+  opening: ["drivers", "migrations", "schema"],
+};
+
+/** What several nouns need. */
+const texts = ["batches.ts", "short-texts.ts"];
+
+const queries: Floors = {
+  "batches.ts": [],
+  "short-texts.ts": [],
+  events: texts,
+  people: texts,
+  datasets: [...texts, "people"],
+  jobs: [...texts, "events", "people"],
+  pipelines: [...texts, "events"],
+  schedules: [...texts, "jobs"],
+};
+
+const http: Floors = {
+  connections: [],
+  requests: ["connections"],
+  jobs: ["connections", "requests"],
+  datasets: ["requests"],
+  pipelines: ["requests"],
+  schedules: ["requests"],
+  events: ["requests"],
+  people: ["requests"],
+  system: ["requests"],
+  pages: ["jobs", "requests"],
+  "app.ts": [
+    ...["connections", "datasets", "events", "jobs", "pages", "people", "pipelines", "requests", "schedules", "system"],
+  ],
+};
+
+const localEngine: Floors = {
+  processes: [],
+  attempt: ["processes"],
+  isolation: ["attempt", "processes"],
+  library: ["attempt"],
+  environments: ["attempt", "isolation", "processes"],
+  "plan.ts": ["attempt", "environments", "library", "processes"],
+  "local-engine.ts": ["attempt", "environments", "isolation", "library", "plan.ts", "processes"],
+};
+
+/** What all kinds of storage stand on. */
+const ground = [
+  "errors.ts",
+  "check-count.ts",
+  "address",
+  "configuration",
+  "waiting",
+  "capabilities.ts",
+  "backend.ts",
+  "options.ts",
+];
+
+/** The interface that callers see, types only, which names what random access gives. */
+const face = ["storage.ts", "random-access"];
+
+const storage: Floors = {
+  "errors.ts": [],
+  "check-count.ts": ["errors.ts"],
+  address: ["errors.ts"],
+  configuration: ["errors.ts"],
+  waiting: ["errors.ts", "check-count.ts"],
+  "capabilities.ts": [],
+  "backend.ts": ["waiting"],
+  "options.ts": ["backend.ts"],
+  "entry.ts": ["backend.ts"],
+  "batch.ts": ["errors.ts", "waiting"],
+  "store-backend.ts": ["errors.ts", "waiting", "backend.ts", "entry.ts"],
+  "scheme.ts": ground,
+  "storage.ts": [...ground, "random-access"],
+  transfer: [...ground, "storage.ts"],
+  listing: [...ground, "storage.ts"],
+  "random-access": [...ground, "storage.ts", "transfer"],
+  http: ground,
+  archive: [...ground, "entry.ts", "listing", "scheme.ts", "transfer"],
+  schemes: [
+    ...ground,
+    "archive",
+    "batch.ts",
+    "entry.ts",
+    "http",
+    "listing",
+    "random-access",
+    "scheme.ts",
+    "store-backend.ts",
+    "transfer",
+  ],
+  "registry.ts": [...ground, "archive", "scheme.ts", "schemes"],
+  "client-configs.ts": [...ground, "schemes"],
+  "local-files": [...ground, "schemes", "storage.ts", "transfer"],
+  "opened-storage.ts": [...ground, ...face, "entry.ts", "listing", "local-files", "scheme.ts", "transfer"],
+  "open.ts": [...ground, "client-configs.ts", "opened-storage.ts", "registry.ts", "storage.ts"],
+  "sync.ts": [...ground, "storage.ts"],
+  files: [...ground, ...face, "client-configs.ts", "listing", "open.ts", "registry.ts"],
+  "index.ts": [...ground, ...face, "client-configs.ts", "files", "open.ts", "registry.ts", "scheme.ts", "sync.ts"],
+};
+
+const houses: Readonly<Record<string, Floors>> = {
+  "server/src": server,
+  "server/src/domain": domain,
+  "server/src/store": store,
+  "server/src/store/queries": queries,
+  "server/src/http": http,
+  "server/src/engines/local": localEngine,
+  "storage/src": storage,
+};
+
+/** What each package may import of ours. */
+const packages: Record<string, readonly string[]> = {
+  contract: [],
+  server: ["@millrace/contract"],
+  storage: [],
+  cli: ["@millrace/contract", "@millrace/server", "@millrace/storage"],
+};
+
+async function sources(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((e) => e.isFile() && e.name.endsWith(".ts")).map((e) => join(e.parentPath, e.name));
+}
+
+async function importsOf(file: string): Promise<string[]> {
+  const text = await readFile(file, "utf8");
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+}
+
+/** The files of one circle, in its order; none where there is none. */
+function circleIn(graph: ReadonlyMap<string, readonly string[]>): string[] {
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): string[] => {
+    if (path.includes(file)) return path.slice(path.indexOf(file));
+    if (done.has(file)) return [];
+    path.push(file);
+    for (const next of graph.get(file) ?? []) {
+      const circle = visit(next);
+      if (circle.length > 0) return circle;
+    }
+    path.pop();
+    done.add(file);
+    return [];
+  };
+  for (const file of graph.keys()) {
+    const circle = visit(file);
+    if (circle.length > 0) return circle;
+  }
+  return [];
+}
+
+describe("imports", () => {
+  for (const [name, floors] of Object.entries(houses)) {
+    it(`in ${name} point down the floors`, async () => {
+      const src = join(root, "packages", name);
+      const part = (path: string) => relative(src, path).split("/")[0] ?? "";
+      for (const file of await sources(src)) {
+        const from = part(file);
+        assert.ok(from in floors, `${from} has no floor: name it in this test and in ARCHITECTURE.md`);
+        for (const target of (await importsOf(file)).filter((word) => word.startsWith("."))) {
+          const to = part(normalize(join(dirname(file), target)));
+          if (to === "..") continue;
+          assert.ok(to === from || floors[from]?.includes(to), `${relative(root, file)} must not import ${target}`);
+        }
+      }
+    });
+  }
+
+  it("go in no circle, not even those of types", async () => {
+    for (const name of Object.keys(packages)) {
+      const files = await sources(join(root, "packages", name, "src"));
+      const graph = new Map<string, string[]>();
+      for (const file of files) {
+        const targets = (await importsOf(file)).filter((word) => word.startsWith("."));
+        graph.set(
+          file,
+          targets.map((target) => normalize(join(dirname(file), target))),
+        );
+      }
+      assert.deepEqual(
+        circleIn(graph).map((file) => relative(root, file)),
+        [],
+        `a circle in ${name}`,
+      );
+    }
+  });
+
+  it("of one kind of storage are of no other kind", async () => {
+    const src = join(root, "packages/storage/src/schemes");
+    const kind = (path: string) => relative(src, path).split("/")[0];
+    for (const file of await sources(src)) {
+      for (const target of (await importsOf(file)).filter((word) => word.startsWith("."))) {
+        const to = normalize(join(dirname(file), target));
+        const isInside = !relative(src, to).startsWith("..");
+        assert.ok(!isInside || kind(to) === kind(file), `${relative(root, file)} must not import ${target}`);
+      }
+    }
+  });
+
+  it("between packages point down", async () => {
+    for (const [name, allowed] of Object.entries(packages)) {
+      for (const file of await sources(join(root, "packages", name, "src"))) {
+        for (const target of (await importsOf(file)).filter((t) => t.startsWith("@millrace/"))) {
+          assert.ok(allowed.includes(target), `${relative(root, file)} must not import ${target}`);
+        }
+      }
+    }
+  });
+
+  it("of the environment happen in one place per program", async () => {
+    const readers = { server: ["configuration/config.ts"], cli: ["settings.ts"], contract: [] as string[] };
+    for (const [name, allowed] of Object.entries(readers)) {
+      const src = join(root, "packages", name, "src");
+      for (const file of await sources(src)) {
+        if (/process\.env\b/.test(await readFile(file, "utf8")))
+          assert.ok(allowed.includes(relative(src, file)), `${relative(root, file)} reads the environment`);
+      }
+    }
+  });
+
+  it("of every folder are explained in ARCHITECTURE.md", async () => {
+    const text = await readFile(join(root, "ARCHITECTURE.md"), "utf8");
+    for (const name of Object.keys(server))
+      assert.ok(new RegExp(`^ {4}${name}/? `, "m").test(text), `${name} is not in ARCHITECTURE.md`);
+    for (const rooms of [domain, store, http, localEngine]) {
+      for (const name of Object.keys(rooms).filter((room) => !room.endsWith(".ts")))
+        assert.ok(new RegExp(`^ {6,8}${name}/ `, "m").test(text), `the room ${name} is not in ARCHITECTURE.md`);
+    }
+    for (const name of Object.keys(storage).filter((part) => !part.endsWith(".ts")))
+      assert.ok(new RegExp(`^ {4}src/${name}/ `, "m").test(text), `src/${name} is not in ARCHITECTURE.md`);
+  });
+});

@@ -1,0 +1,304 @@
+/** Answers are bounded in bytes, whatever is in the store, and whoever asks gets the rest by paging on. */
+import assert from "node:assert/strict";
+import { after, before, describe, it, type TestContext } from "node:test";
+import {
+  answerLimits,
+  type Client,
+  fieldLimits,
+  type Job,
+  type Pipeline,
+  processLimits,
+  routes,
+} from "@millrace/contract";
+import { createJob, python, runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { audit, operator } from "../../src/domain/access/audit.ts";
+import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
+import { BoundedList } from "../../src/domain/turns/bounded-list.ts";
+import { answering, nextStretch, stretchBytes } from "../../src/domain/turns/large-answers.ts";
+import { getJob, insertJobs, type JobRow } from "../../src/store/queries/jobs/jobs.ts";
+import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { makeDataset } from "../support/lineage.ts";
+
+const later = "2040-01-01T00:00:00Z";
+const count = 200;
+
+describe("answers", () => {
+  let server: InProcessServer;
+  let client: Client;
+  /** As large as a request can make it. */
+  let largest: Job;
+  before(async () => {
+    server = await startInProcess();
+    client = await server.client();
+    largest = await createJob(client, {
+      ...python("q".repeat(fieldLimits.query)),
+      query_name: "largest",
+      start_after: later,
+      requirements: `${"r".repeat(60_000)}\n`.repeat(4),
+      params: { p: "p".repeat(processLimits.params - 8) },
+      environment: `A=${"a".repeat(120_000)}\nB=${"b".repeat(120_000)}`,
+    });
+    await copies(largest.id, {});
+  });
+  after(() => server.dispose());
+
+  /** The same job again and again, straight into the store. */
+  async function copies(id: string, changes: Partial<JobRow>): Promise<void> {
+    const row = (await getJob(server.store.db, id)) as JobRow;
+    for (let index = 1; index < count; index++) {
+      const copy = newJobId(Date.now());
+      const spec = JSON.stringify({ ...JSON.parse(row.spec), id: copy });
+      const job = { ...row, status: "COMPLETE" as const, environment: "", ...changes, id: copy, spec };
+      await server.store.write((db) => insertJobs(db, [job]));
+    }
+  }
+
+  const list = async (query: string) => {
+    const response = await server.fetch(`/api/datachain/jobs/?team_name=main${query}`);
+    const text = await response.text();
+    assert.equal(response.status, 200, text.slice(0, 200));
+    return {
+      jobs: JSON.parse(text) as Job[],
+      bytes: Buffer.byteLength(text),
+      next: response.headers.get("x-next-cursor"),
+    };
+  };
+
+  it("with the default list of 200 of the largest jobs have less than a megabyte, and each job says what is cut", async () => {
+    const { jobs, bytes } = await list("");
+    assert.equal(jobs.length, 20);
+    assert.ok(bytes < 1024 * 1024, `${bytes} bytes`);
+    for (const { cut, query, requirements, params } of jobs) {
+      assert.deepEqual(cut, ["query", "requirements", "params"]);
+      assert.deepEqual([query.length, requirements?.length, params], [answerLimits.listed, answerLimits.listed, {}]);
+    }
+  });
+
+  it("with one job hold everything, and say nothing of a cut", async () => {
+    const { jobs } = await list(`&job_id=${largest.id}`);
+    const [job] = jobs;
+    assert.deepEqual(job, largest);
+    assert.equal(job?.query.length, fieldLimits.query);
+    assert.equal(job?.environment["A"]?.length, 120_000);
+    assert.equal(job?.cut, undefined);
+    const [listed] = (await list("&name=largest&status=TASK")).jobs;
+    assert.deepEqual(listed?.cut, ["query", "requirements", "params", "environment"]);
+    assert.deepEqual(listed?.environment, {});
+  });
+
+  it("with what is short hold it whole, without a cut", async () => {
+    const job = await createJob(
+      client,
+      shell("#".repeat(answerLimits.listed), { params: { a: 1 }, start_after: later }),
+    );
+    const [listed] = (await list("&limit=1")).jobs;
+    assert.deepEqual(listed, job);
+  });
+
+  it("end at 16 MiB and say where they go on: whoever follows gets every job once", async () => {
+    // What JSON writes with six bytes a character is the most that a list can show.
+    const controls = "\u0001".repeat(answerLimits.listed);
+    const heavy = { query_name: "heavy", requirements: "#".repeat(answerLimits.listed), start_after: later };
+    const { id } = await createJob(client, shell(controls, heavy));
+    await copies(id, { error_message: controls, error_stack: controls });
+    const seen: string[] = [];
+    let pages = 0;
+    for (let cursor = ""; ; pages++) {
+      const page = await list(`&name=heavy&limit=1000${cursor}`);
+      assert.ok(page.bytes <= answerLimits.bytes + 2, `${page.bytes} bytes`);
+      seen.push(...page.jobs.map((job) => job.id));
+      if (page.next === null) break;
+      cursor = `&cursor=${page.next}`;
+    }
+    assert.ok(pages > 0, "one answer does not hold them");
+    assert.deepEqual([seen.length, new Set(seen).size], [count, count]);
+  });
+
+  it("have the beginning of an error that goes on and on, and of what was done to very many things", async () => {
+    const { job } = await runJob(client, python("raise ValueError('x' * 50_000)"));
+    assert.equal(job.error_message, `ValueError: ${"x".repeat(50_000)}`.slice(0, 4096));
+    assert.ok((job.error_stack?.length ?? 0) > 50_000);
+    const change = {
+      action: "dataset.remove",
+      team: { id: 1 },
+      target: "t".repeat(10_000),
+      detail: "d".repeat(1_000_000),
+    };
+    await server.store.write((db) => audit(db, operator, change, Date.now()));
+    const [entry] = await client.call(routes.listAudit, { query: { action: "dataset.remove" } });
+    assert.deepEqual([entry?.target.length, entry?.detail.length], [2048, 4096]);
+  });
+
+  it("with pipelines are cut alike, page on, and one pipeline is whole", async () => {
+    await makeDataset({ store: server.store, client }, "seed", ":");
+    const body = { datasets: ["seed"], review: true };
+    for (let index = 0; index < 3; index++) await client.call(routes.triggerPipeline, { body });
+    const [newest] = await client.call(routes.listPipelines, { query: {} });
+    const settings = {
+      pipeline_id: newest?.pipeline_id ?? "",
+      python_version: "3.12",
+      requirements: "# r\n".repeat(50_000),
+      environment: `A=${"a".repeat(100_000)}`,
+    };
+    await client.call(routes.updatePipelineSettings, { body: settings });
+    const [listed] = await client.call(routes.listPipelines, { query: {} });
+    assert.deepEqual(listed?.cut, ["requirements", "environment_variables"]);
+    assert.deepEqual([listed?.requirements, listed?.environment_variables, listed?.python_version], [null, {}, "3.12"]);
+    const whole = await client.call(routes.getPipeline, { query: { pipeline_id: settings.pipeline_id } });
+    assert.deepEqual([whole.requirements, whole.cut], [settings.requirements.trim(), undefined]);
+    const page = (cursor: string) => server.fetch(`/api/datachain/pipeline/list?team_name=main&limit=2${cursor}`);
+    const first = await page("");
+    const names = ((await first.json()) as Pipeline[]).map(({ name }) => name);
+    const second = await page(`&cursor=${first.headers.get("x-next-cursor")}`);
+    names.push(...((await second.json()) as Pipeline[]).map(({ name }) => name));
+    assert.equal(new Set(names).size, 3);
+    assert.equal(second.headers.get("x-next-cursor"), null);
+  });
+
+  it("with datasets are cut alike, and page on", async () => {
+    for (const name of ["one", "two", "three"]) await makeDataset({ store: server.store, client }, name, ":");
+    const description = "d".repeat(20_000);
+    await client.call(routes.editDataset, { body: { name: "one", description } });
+    const all = await client.call(routes.listDatasets, { query: {} });
+    const cut = all.find(({ name }) => name === "one");
+    assert.deepEqual([cut?.description?.length, cut?.cut], [answerLimits.listed, ["description"]]);
+    assert.equal((await client.call(routes.getDataset, { query: { name: "one" } })).description, description);
+    const names: string[] = [];
+    for (let cursor = ""; ; ) {
+      const response = await server.fetch(`/api/datachain/datasets?team_name=main&limit=1${cursor}`);
+      names.push(...((await response.json()) as { name: string }[]).map(({ name }) => name));
+      const next = response.headers.get("x-next-cursor");
+      if (next === null) break;
+      cursor = `&cursor=${next}`;
+    }
+    assert.deepEqual(
+      names,
+      all.map(({ name }) => name),
+    );
+    // Neither of another team nor of nobody: where such a cursor lies would tell of names.
+    const unknown = await server.fetch("/api/datachain/datasets?team_name=main&cursor=999999");
+    assert.equal(unknown.status, 422);
+    await client.call(routes.createTeam, { body: { name: "others" } });
+    const own = (await client.call(routes.listDatasets, { query: { limit: 1 } }))[0]?.id;
+    const foreign = await server.fetch(`/api/datachain/datasets?team_name=others&cursor=${own}`);
+    assert.equal(foreign.status, 422);
+  });
+});
+
+describe("large answers that are asked for at once", () => {
+  const asked = 10;
+  let server: InProcessServer;
+  before(async () => {
+    server = await startInProcess();
+  });
+  after(() => server.dispose());
+
+  /** Counts bytes, and the most of them between two rounds of the event loop. */
+  function countRounds(t: TestContext) {
+    const count = { bytes: 0, round: 0, largest: 0 };
+    let looking = setImmediate(function look() {
+      count.largest = Math.max(count.largest, count.round);
+      count.round = 0;
+      looking = setImmediate(look);
+    });
+    t.after(() => clearImmediate(looking));
+    const add = (bytes: number) => {
+      count.bytes += bytes;
+      count.round += bytes;
+    };
+    return { count, add };
+  }
+
+  it("are built a stretch at a time, one of all of them in a round of the event loop", async (t) => {
+    const client = await server.client();
+    const schema = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, "t".repeat(2400)]));
+    const versions = 20;
+    for (let patch = 0; patch < versions; patch++)
+      await client.call(routes.registerVersion, { body: { name: "big.p.d", version: `1.0.${patch}`, schema } });
+    const { count, add } = countRounds(t);
+    const { parse } = JSON;
+    // Every schema is read to see that it is JSON.
+    t.mock.method(JSON, "parse", (text: string) => {
+      add(text.length);
+      return parse(text);
+    });
+    const ask = () => server.fetch("/api/datachain/datasets/info?team_name=main&name=big.p.d");
+    const texts = await Promise.all(Array.from({ length: asked }, async () => (await ask()).text()));
+    assert.equal(new Set(texts).size, 1);
+    const answer = parse(texts[0] ?? "") as { schema: object; versions: { schema: object }[] };
+    assert.equal(answer.versions.length, versions);
+    for (const shown of [answer, ...answer.versions]) assert.deepEqual(shown.schema, schema);
+    assert.ok(count.bytes >= asked * versions * 240_000, `${count.bytes} bytes were read`);
+    assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
+  });
+
+  it("as lists are built so, once they have begun", async (t) => {
+    const { count, add } = countRounds(t);
+    const text = "x".repeat(64 * 1024);
+    const build = async () => {
+      const list = new BoundedList();
+      while (await list.add(text)) add(text.length);
+      return list.length;
+    };
+    const built = Array.from({ length: asked }, build);
+    await new Promise(setImmediate);
+    assert.ok(count.bytes <= asked * 2 * stretchBytes, `${count.bytes} bytes in the first round`);
+    count.largest = 0;
+    assert.deepEqual(new Set(await Promise.all(built)), new Set([255]));
+    assert.ok(count.largest <= 2 * stretchBytes, `${count.largest} bytes in one round`);
+  });
+});
+
+describe("stretches of large answers", () => {
+  it("are built one in a round of the event loop, callers in turn, and none for a caller that has gone", async () => {
+    const built: string[] = [];
+    let hasGone = false;
+    let most = 0;
+    let inRound = 0;
+    const answer = (caller: string, gone = () => false) =>
+      answering({ caller, hasGone: gone }, async () => {
+        for (let stretch = 0; stretch < 3; stretch++) {
+          await nextStretch();
+          most = Math.max(most, ++inRound);
+          setImmediate(() => (inRound = 0));
+          built.push(caller);
+        }
+      });
+    const many = Array.from({ length: 20 }, () => answer("many"));
+    const leaves = Array.from({ length: 20 }, () => answer("leaves", () => hasGone));
+    const one = answer("one").then(() => built.length);
+    await leaves[0];
+    hasGone = true;
+    await Promise.allSettled([...many, ...leaves]);
+    assert.ok((await one) <= 40, `the only answer of a caller was ready after ${await one} stretches`);
+    assert.ok(most <= 2, `${most} in a round`);
+    assert.ok(built.filter((caller) => caller === "leaves").length < 60);
+    assert.equal(built.filter((caller) => caller === "many").length, 60);
+  });
+
+  it("of few answers are under way at a time, callers in turn: the others wait before they take memory", async () => {
+    let [underWay, most] = [0, 0];
+    const done: string[] = [];
+    const answer = (caller: string) =>
+      answering({ caller, hasGone: () => false }, async () => {
+        await nextStretch();
+        most = Math.max(most, ++underWay);
+        for (let stretch = 0; stretch < 5; stretch++) await nextStretch();
+        underWay--;
+        done.push(caller);
+      });
+    const many = Array.from({ length: 50 }, () => answer("many"));
+    await answer("one");
+    assert.ok(done.length <= 20, `the only answer of a caller was ready after ${done.length}`);
+    await Promise.all(many);
+    assert.equal(most, 3, "two of one caller, and one of the other");
+    await assert.rejects(
+      answering({ caller: "fails", hasGone: () => false }, async () => {
+        await nextStretch();
+        throw new Error("broken");
+      }),
+      /broken/,
+    );
+    await Promise.all(Array.from({ length: 20 }, () => answer("after")));
+  });
+});

@@ -1,0 +1,107 @@
+/** Whose process calls from this machine: told by the kernel's tables, which any process here can make long. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { after, before, describe, it } from "node:test";
+import { PeerUsers } from "../../src/http/connections/peer-users.ts";
+
+const skip = existsSync("/proc/net/tcp") ? false : "needs the tables of Linux";
+
+describe("the user of a caller on this machine", { skip }, () => {
+  const self = process.getuid?.();
+  let server: Server;
+  let port: number;
+  const clients: Socket[] = [];
+  before(async () => {
+    server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    ({ port } = server.address() as AddressInfo);
+  });
+  after(() => {
+    for (const client of clients) client.destroy();
+    server.close();
+  });
+
+  /** The server's end of a new connection. */
+  async function accept(): Promise<Socket> {
+    const accepted = once(server, "connection") as Promise<[Socket]>;
+    clients.push(connect(port, "127.0.0.1"));
+    return (await accepted)[0];
+  }
+  const hex = (number: number) => number.toString(16).toUpperCase().padStart(4, "0");
+  const line = (from: string, to: string, state: string, user: number) =>
+    `   1: ${from} ${to} ${state} 00000000:00000000 00:00000000 00000000 ${user}        0 0 1 0 20 4 30 10 -1\n`;
+
+  /** The real tables, with lines of our own before what the kernel says. */
+  const lengthened = (more: (path: string) => string) =>
+    new PeerUsers(async (path) => Buffer.concat([Buffer.from(more(path)), await readFile(path)]));
+
+  it("is found by comparing one line, however many closed connections the table has", async () => {
+    const closed = Array.from({ length: 60_000 }, (_, i) =>
+      line(`0100007F:${hex(i)}`, `0100007F:${hex(port)}`, "06", 61_003),
+    ).join("");
+    const users = lengthened((path) => (path.endsWith("tcp") ? closed : ""));
+    const socket = await accept();
+    const standing = clients.length;
+    assert.equal(await users.of(socket), self);
+    assert.ok(users.linesCompared <= standing, `${users.linesCompared} lines were compared`);
+  });
+
+  it("is not that of a process which has the same port at another address", async () => {
+    const socket = await accept();
+    const from = `0100007F:${hex(socket.remotePort ?? 0)}`;
+    const users = lengthened(() => line(from, `0200007F:${hex(port)}`, "01", 61_003));
+    assert.equal(await users.of(socket), self);
+  });
+
+  it("is looked up for all who ask meanwhile by one reading, which begins after they asked", async () => {
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    let reads = 0;
+    const users = new PeerUsers(async (path) => {
+      reads++;
+      const table = await readFile(path);
+      begun.resolve();
+      await gate.promise;
+      return table;
+    });
+    const answers = [users.of(await accept())];
+    await begun.promise;
+    // These are not in the table that was read for the first.
+    for (let i = 0; i < 50; i++) answers.push(users.of(await accept()));
+    gate.resolve();
+    assert.deepEqual(new Set(await Promise.all(answers)), new Set([self]));
+    assert.equal(reads, 4, "two of each table");
+  });
+
+  it("is looked up at a pace of 8 MiB of tables a second: the longer they are, the longer is the rest", async () => {
+    const rests: { milliseconds: number; end: () => void }[] = [];
+    const rest = (milliseconds: number) => new Promise<void>((end) => rests.push({ milliseconds, end }));
+    let reads = 0;
+    const users = new PeerUsers(async (path) => {
+      reads++;
+      return path.endsWith("tcp")
+        ? Buffer.concat([Buffer.alloc(8 * 1024 ** 2, " \n"), await readFile(path)])
+        : undefined;
+    }, rest);
+    assert.equal(await users.of(await accept()), self);
+    const answers = [];
+    for (let i = 0; i < 3; i++) answers.push(users.of(await accept()));
+    assert.equal(reads, 2, "one of each table");
+    assert.ok((rests[0]?.milliseconds ?? 0) >= 1000);
+    rests[0]?.end();
+    assert.deepEqual(await Promise.all(answers), [self, self, self]);
+    assert.equal(reads, 4, "another for all three");
+    rests[1]?.end();
+  });
+
+  it("is unknown of a connection whose other end has been closed, and where there are no tables", async () => {
+    const socket = await accept();
+    clients.at(-1)?.destroy();
+    await once(socket.resume(), "close");
+    assert.equal(await new PeerUsers().of(socket), "gone");
+    assert.equal(await new PeerUsers(async () => undefined).of(await accept()), undefined);
+  });
+});

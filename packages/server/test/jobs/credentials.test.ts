@@ -1,0 +1,402 @@
+/** Credentials over HTTP: who may do what, what jobs are given, and that no value ever comes back. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { ApiError, type Client, type Credentials, createClient, routes } from "@millrace/contract";
+import { createJob, python, readJob, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { insertMembership } from "../../src/store/queries/people/memberships.ts";
+import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { addPerson, addTeam } from "../support/people.ts";
+
+describe("credentials", () => {
+  let server: InProcessServer;
+  let admin: Client;
+  let editor: Client;
+  let viewer: Client;
+  const now = new Date().toISOString();
+
+  before(async () => {
+    server = await startInProcess({ MILLRACE_MAX_WORKERS: "2" });
+    await addTeam(server, "other");
+    admin = await server.client();
+    editor = (await addPerson(server, "ed", { team: "main", role: "editor" })).client;
+    viewer = (await addPerson(server, "vi", { team: "main", role: "viewer" })).client;
+  });
+  after(() => server.dispose());
+
+  const refused = (code: string, message: RegExp) => (error: unknown) => {
+    assert.ok(error instanceof ApiError);
+    assert.deepEqual([error.code, message.test(error.message)], [code, true], error.message);
+    return true;
+  };
+  const setTeam = (client: Client, name: string, values: Record<string, string>) =>
+    client.call(routes.setTeamCredentials, { body: { name, values } });
+  const setOwn = (client: Client, name: string, values: Record<string, string>) =>
+    client.call(routes.setOwnCredentials, { body: { name, values } });
+  const list = async (client: Client): Promise<Credentials[]> => client.call(routes.listCredentials, { query: {} });
+
+  it("are listed by name and variables, for editors, without values", async () => {
+    const made = await setTeam(admin, "aws", { AWS_SECRET: "aws-value-1", AWS_ID: "aws-value-2" });
+    assert.deepEqual(
+      [made.name, made.owner, made.variables, made.default],
+      ["aws", "team", ["AWS_ID", "AWS_SECRET"], false],
+    );
+    const response = await server.fetch("/api/datachain/credentials/?team_name=main", {
+      token: await server.token({ user: "ed" }),
+    });
+    const text = await response.text();
+    assert.deepEqual([response.status, text.includes("aws-value")], [200, false]);
+    assert.deepEqual(
+      (await list(editor)).map(({ name }) => name),
+      ["aws"],
+    );
+    await assert.rejects(list(viewer), refused("forbidden", /needs the role editor/));
+  });
+
+  it("of a team are its admins' to change, with a token that has the ADMIN scope", async () => {
+    await assert.rejects(setTeam(editor, "x", { A: "1" }), refused("forbidden", /needs the role admin/));
+    const limited = await server.client({ scopes: ["JOB"] });
+    await assert.rejects(setTeam(limited, "x", { A: "1" }), refused("forbidden", /ADMIN scope/));
+    for (const route of [routes.deleteTeamCredentials, routes.setDefaultCredentials])
+      await assert.rejects(editor.call(route, { body: { name: "aws" } }), refused("forbidden", /role admin/));
+  });
+
+  it("come as a map, as dotenv lines, or as both, the map winning; a replacement replaces all of them", async () => {
+    const both = { name: "both", dotenv: "# note\nA=1\nB='two words'\n", values: { A: "map", C: "3" } };
+    assert.deepEqual((await admin.call(routes.setTeamCredentials, { body: both })).variables, ["A", "B", "C"]);
+    const { log } = await runJob(admin, shell('echo "$A.$B.$C" | rev', { credentials_name: "both" }));
+    assert.equal(log, "3.sdrow owt.pam\n");
+    assert.deepEqual((await setTeam(admin, "both", { D: "4" })).variables, ["D"]);
+  });
+
+  it("with wrong names, nothing in them, or too much are refused, and no value is repeated", async () => {
+    const bad: [object, RegExp][] = [
+      [{ values: {} }, /at least one variable/],
+      [{ values: { "A-B": "hidden-value" } }, /values: expected names/],
+      [{ values: { A: 12345678 } }, /^values\.A: expected string$/],
+      [{ values: "hidden-value" }, /^values: expected object$/],
+      [{ dotenv: "hidden-value" }, /dotenv: expected NAME=VALUE in line 1/],
+      [{ dotenv: "hidden+value/of+base64-that-lost-its-name==" }, /dotenv: expected names/],
+      [{ values: { A: "x".repeat(262_145) } }, /^values\.A: expected at most 131072 characters, got 262145$/],
+      [
+        { values: Object.fromEntries([...Array(101).keys()].map((i) => [`A${i}`, "1"])) },
+        /at most 100 variables, got 101/,
+      ],
+    ];
+    for (const [body, expected] of bad) {
+      const response = await server.fetch("/api/datachain/credentials/team", {
+        json: { team_name: "main", name: "bad", ...body },
+      });
+      const { message } = (await response.json()) as { message: string };
+      assert.equal(response.status, 422);
+      assert.match(message, expected);
+      assert.doesNotMatch(message, /hidden|1234|xxx/);
+    }
+    for (const name of ["", "has space", "../x", "a".repeat(65)])
+      await assert.rejects(setTeam(admin, name, { A: "1" }), refused("invalid", /^name: expected letters, digits/));
+    const broken = await server.fetch("/api/datachain/credentials/team", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: '{"name": "x", "values": {"A": hidden-value}}',
+    });
+    assert.deepEqual([broken.status, (await broken.text()).includes("hidden")], [400, false]);
+  });
+
+  it("lie below the job's own environment and above the server's", async () => {
+    await setTeam(admin, "order", { A: "set", B: "set", LANG: "set", MILLRACE_JOB_ID: "set", MILLRACE_URL: "set" });
+    const script = 'echo "$A $B $LANG"; [ "$MILLRACE_JOB_ID" != set ] && [ "$MILLRACE_URL" != set ] && echo ours';
+    const { job, log } = await runJob(admin, shell(script, { credentials_name: "order", environment: "B=own" }));
+    assert.equal(log, "set own set\nours\n");
+    assert.deepEqual([job.credentials_name, job.environment], ["order", { B: "own" }]);
+  });
+
+  it("by an unknown name are refused with the names that there are", async () => {
+    await setOwn(editor, "mine", { A: "1" });
+    await assert.rejects(
+      createJob(editor, shell(":", { credentials_name: "nope" })),
+      refused("invalid", /^credentials_name: expected .*\(mine, aws, both, order\), got "nope"/),
+    );
+    await assert.rejects(createJob(admin, shell(":", { credentials_name: "mine" })), refused("invalid", /got "mine"/));
+  });
+
+  it("may hold variables that are not secret: listed with their values, not masked, encrypted all the same", async () => {
+    const values = { REGION: "eu-central-1", SECRET: "secret-value-1" };
+    const made = await admin.call(routes.setTeamCredentials, { body: { name: "plain", values, plain: ["REGION"] } });
+    assert.deepEqual([made.variables, made.plain], [["REGION", "SECRET"], { REGION: "eu-central-1" }]);
+    const listed = (await list(editor)).find(({ name }) => name === "plain");
+    assert.deepEqual(listed, made);
+    const script = 'echo "$REGION $SECRET"';
+    const { log } = await runJob(editor, shell(script, { credentials_name: "plain" }));
+    assert.equal(log, `eu-central-1 ${"*".repeat(14)}\n`);
+    const row = await server.store.db
+      .selectFrom("credentials")
+      .selectAll()
+      .where("name", "=", "plain")
+      .executeTakeFirst();
+    assert.doesNotMatch(JSON.stringify(row), /eu-central-1/);
+    const replaced = await admin.call(routes.setTeamCredentials, { body: { name: "plain", values } });
+    assert.deepEqual(replaced.plain, {}, "a replacement replaces that, too");
+    assert.equal(
+      (await runJob(editor, shell(script, { credentials_name: "plain" }))).log,
+      `${"*".repeat(12)} ${"*".repeat(14)}\n`,
+    );
+  });
+
+  it("mark only variables that they have as not secret, and short ones", async () => {
+    const set = (plain: string[], value = "1") =>
+      admin.call(routes.setTeamCredentials, { body: { name: "marked", values: { A: value }, plain } });
+    await assert.rejects(set(["B"]), refused("invalid", /^plain: expected names of variables of this set, got "B"/));
+    await assert.rejects(set(["A"], "x".repeat(5000)), refused("invalid", /^plain: expected at most 4096 bytes/));
+  });
+
+  it("of several sets are given together, whether named in a list or with commas", async () => {
+    await setTeam(admin, "left", { LEFT: "l" });
+    await setOwn(editor, "right", { RIGHT: "r" });
+    const script = 'echo "$LEFT$RIGHT"';
+    const { job, log } = await runJob(editor, shell(script, { credentials_names: ["left", "right", "left"] }));
+    assert.deepEqual([log, job.credentials_name, job.credentials_names], ["lr\n", "left", ["left", "right"]]);
+    assert.equal((await runJob(editor, shell(script, { credentials_name: "right, left" }))).log, "lr\n");
+    assert.equal((await runJob(editor, shell(script, { credentials_names: [] }))).log, "\n");
+    await assert.rejects(
+      createJob(editor, shell(":", { credentials_name: "left", credentials_names: ["right"] })),
+      refused("invalid", /^credentials_names: expected not together with credentials_name/),
+    );
+  });
+
+  it("with a variable in common are refused, at creation and where it comes later when the job begins", async () => {
+    await setTeam(admin, "cloud", { REGION: "a", KEY: "1" });
+    await setTeam(admin, "git", { TOKEN: "t" });
+    const names = ["cloud", "git"];
+    const letGo = await fill();
+    const waiting = await createJob(admin, shell(":", { credentials_names: names }));
+    await setTeam(admin, "git", { TOKEN: "t", REGION: "a" });
+    const clash = /Both cloud and git have REGION: name one of the two, or take the variable out of one\.$/;
+    for (const wish of [{ credentials_names: names }, { credentials_name: names.join(",") }])
+      await assert.rejects(createJob(admin, shell(":", wish)), refused("invalid", clash));
+    await letGo();
+    const ended = await waitForEnd(admin, waiting.id);
+    assert.equal(ended.status, "FAILED");
+    assert.match(ended.error_message ?? "", clash);
+  });
+
+  it("of a user serve that user's jobs, and win over the team's of the same name", async () => {
+    await setTeam(admin, "same", { WHO: "team" });
+    await setOwn(editor, "same", { WHO: "user" });
+    const who = async (client: Client) =>
+      (await runJob(client, shell('echo "$WHO"', { credentials_name: "same" }))).log.trim();
+    assert.deepEqual([await who(editor), await who(admin)], ["user", "team"]);
+    assert.deepEqual(
+      (await list(editor)).filter(({ name }) => name === "same").map(({ owner }) => owner),
+      ["team", "user"],
+    );
+    await editor.call(routes.deleteOwnCredentials, { body: { name: "same" } });
+    assert.equal(await who(editor), "team");
+    await assert.rejects(
+      editor.call(routes.deleteOwnCredentials, { body: { name: "same" } }),
+      refused("not_found", /no credentials same of your own\. There are: mine/),
+    );
+  });
+
+  it("of a user are not for a token that reaches only some of the user's teams", async () => {
+    await server.store.write(async (db) => {
+      const other = await db.selectFrom("teams").select("id").where("name", "=", "other").executeTakeFirstOrThrow();
+      const ed = await db.selectFrom("users").select("id").where("username", "=", "ed").executeTakeFirstOrThrow();
+      await insertMembership(db, other.id, ed.id, "editor");
+    });
+    const limited = await server.client({ user: "ed", team: "main" });
+    await assert.rejects(setOwn(limited, "mine", { A: "1" }), refused("forbidden", /all your teams/));
+    await setOwn(editor, "mine", { A: "1" });
+  });
+
+  it("that are the team's default go to jobs that name none, unless they ask for none", async () => {
+    await setTeam(admin, "usual", { USUAL: "yes" });
+    await admin.call(routes.setDefaultCredentials, { body: { name: "usual" } });
+    assert.deepEqual(
+      (await list(admin)).filter((set) => set.default).map(({ name }) => name),
+      ["usual"],
+    );
+    const run = async (rest: object) => {
+      const { job, log } = await runJob(editor, shell('[ -n "$USUAL" ] && echo yes || echo no', rest));
+      return [job.credentials_name, log.trim()];
+    };
+    assert.deepEqual(await run({}), ["usual", "yes"]);
+    assert.deepEqual(await run({ credentials_name: "" }), [null, "no"]);
+    assert.deepEqual(await run({ credentials_name: "aws" }), ["aws", "no"]);
+    await admin.call(routes.setDefaultCredentials, { body: { name: null } });
+    assert.deepEqual(await run({}), [null, "no"]);
+    await admin.call(routes.setDefaultCredentials, { body: { name: "usual" } });
+    await admin.call(routes.deleteTeamCredentials, { body: { name: "usual" } });
+    assert.deepEqual(await run({}), [null, "no"], "a deleted set is nobody's default");
+    await assert.rejects(
+      admin.call(routes.setDefaultCredentials, { body: { name: "usual" } }),
+      refused("not_found", /no credentials usual of the team/),
+    );
+  });
+
+  /** Fills every slot until let go. */
+  const fill = async () => {
+    const blocker = await createJob(admin, shell("sleep 30", { workers: 2 }));
+    return async () => {
+      await admin.call(routes.cancelJob, { params: { job_id: blocker.id }, body: {} });
+      await waitForEnd(admin, blocker.id);
+    };
+  };
+
+  it("are read when the job begins: new values are used, and a set that is gone fails the job by name", async () => {
+    await setTeam(admin, "moving", { V: "a" });
+    await setTeam(admin, "leaving", { V: "a" });
+    const letGo = await fill();
+    const moving = await createJob(admin, shell("echo $V", { credentials_name: "moving" }));
+    const leaving = await createJob(admin, shell("echo $V", { credentials_name: "leaving" }));
+    const behind = await createJob(admin, shell("echo $V"));
+    await setTeam(admin, "moving", { V: "b" });
+    await admin.call(routes.deleteTeamCredentials, { body: { name: "leaving" } });
+    await letGo();
+    await waitForEnd(admin, moving.id);
+    const failed = await waitForEnd(admin, leaving.id);
+    assert.deepEqual(
+      [failed.status, /credentials leaving are gone/.test(failed.error_message ?? "")],
+      ["FAILED", true],
+    );
+    assert.equal((await waitForEnd(admin, behind.id)).status, "COMPLETE");
+    const log = await server.fetch(`/api/datachain/jobs/${moving.id}/logs?team_name=main`);
+    assert.equal(await log.text(), "b\n");
+  });
+
+  it("whose value cannot be decrypted fail the job that names them, and no other", async () => {
+    await setTeam(admin, "broken", { V: "a" });
+    const { secret } = await server.store.db
+      .selectFrom("credentials")
+      .select("secret")
+      .where("name", "=", "order")
+      .executeTakeFirstOrThrow();
+    await server.store.write((db) =>
+      db.updateTable("credentials").set({ secret }).where("name", "=", "broken").execute(),
+    );
+    const { job } = await runJob(admin, shell(":", { credentials_name: "broken" }));
+    assert.match(job.error_message ?? "", /credentials broken cannot be decrypted/);
+    assert.equal((await runJob(admin, shell(":"))).job.status, "COMPLETE");
+  });
+
+  it("are carried by tasks to the jobs that they fire", async () => {
+    await setTeam(admin, "nightly", { V: "carried" });
+    const task = await createJob(
+      admin,
+      shell("echo $V$OWN | rev", {
+        credentials_name: "nightly",
+        environment: "OWN=too",
+        start_after: new Date(Date.now() + 300).toISOString(),
+      }),
+    );
+    assert.equal(task.credentials_name, "nightly");
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; ) {
+      const [child] = (await admin.call(routes.listJobs, { query: { limit: 1 } })).filter(
+        (j) => j.parent_job_id === task.id,
+      );
+      if (child) {
+        const done = await waitForEnd(admin, child.id);
+        assert.deepEqual(
+          [done.status, done.credentials_name, done.environment],
+          ["COMPLETE", "nightly", { OWN: "too" }],
+        );
+        const log = await server.fetch(`/api/datachain/jobs/${child.id}/logs?team_name=main`);
+        assert.equal(await log.text(), "ootdeirrac\n");
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    assert.fail("the task did not fire");
+  });
+
+  it("leave a row in the audit at every change, without values", async () => {
+    await setTeam(admin, "audited", { V1: "audit-value" });
+    await setTeam(admin, "audited", { V2: "audit-value" });
+    await admin.call(routes.setDefaultCredentials, { body: { name: "audited" } });
+    await admin.call(routes.deleteTeamCredentials, { body: { name: "audited" } });
+    await setOwn(editor, "audited", { V3: "audit-value" });
+    const rows = await server.store.db
+      .selectFrom("audit")
+      .selectAll()
+      .where("target", "like", "audited%")
+      .orderBy("id")
+      .execute();
+    assert.deepEqual(
+      rows.map(({ action, username, team_id, target, detail }) => [action, username, team_id, target, detail]),
+      [
+        ["credentials.create", "admin", 1, "audited", "V1"],
+        ["credentials.replace", "admin", 1, "audited", "V2"],
+        ["credentials.default", "admin", 1, "audited", ""],
+        ["credentials.delete", "admin", 1, "audited", ""],
+        ["credentials.create", "ed", null, "audited (own)", "V3"],
+      ],
+    );
+  });
+
+  it("of one owner are at most 100", async () => {
+    const rows = [...Array(100).keys()].map((i) => ({
+      team_id: 2,
+      user_id: null,
+      name: `n${i}`,
+      variables: "[]",
+      secret: "",
+      created_at: now,
+      updated_at: now,
+    }));
+    await server.store.write((db) => db.insertInto("credentials").values(rows).execute());
+    const other = createClient({ url: server.url, token: await server.token(), team: "other" });
+    await assert.rejects(setTeam(other, "more", { A: "1" }), refused("wrong_state", /100 sets/));
+    await setTeam(other, "n1", { A: "1" });
+  });
+
+  describe("environment of a job", () => {
+    it("is stored encrypted, and empty where there is none", async () => {
+      const { job } = await runJob(admin, shell(":", { environment: "A=in-the-clear-1" }));
+      const { job: none } = await runJob(admin, shell(":", { environment: "# only a comment\n\n" }));
+      const stored = (id: string) =>
+        server.store.db.selectFrom("jobs").select("environment").where("id", "=", id).executeTakeFirstOrThrow();
+      assert.match((await stored(job.id)).environment, /^enc1\./);
+      assert.equal((await stored(none.id)).environment, "");
+      assert.deepEqual(job.environment, { A: "in-the-clear-1" });
+    });
+
+    it("that is refused is not repeated", async () => {
+      for (const [environment, expected] of [
+        [12345678, /^environment: expected string$/],
+        [
+          "hidden".repeat(50_000),
+          /^environment: expected at most 262144 characters, got 300000\. Attach what is long as a file\.$/,
+        ],
+        ["A=1\nhidden", /^environment: expected NAME=VALUE in line 2$/],
+      ] as const) {
+        const json = { team_name: "main", query: ":", query_type: "SHELL", environment };
+        const { message } = (await (await server.fetch("/api/datachain/jobs/", { json })).json()) as {
+          message: string;
+        };
+        assert.match(message, expected);
+      }
+    });
+
+    it("shows its values to editors and admins, and its names to viewers, on every way", async () => {
+      const { job } = await runJob(editor, shell(":", { environment: "A=visible-to-editors\nB=2" }));
+      assert.deepEqual((await readJob(editor, job.id)).environment, { A: "visible-to-editors", B: "2" });
+      assert.deepEqual((await readJob(admin, job.id)).environment, { A: "visible-to-editors", B: "2" });
+      assert.deepEqual((await readJob(viewer, job.id)).environment, { A: "***", B: "***" });
+      const listed = await viewer.call(routes.listJobs, { query: { limit: 100 } });
+      assert.ok(!JSON.stringify(listed).includes("visible-to-editors"));
+    });
+
+    it("with a secret does not come back in the reason of a failure, a traceback or metrics", async () => {
+      const environment = "API_TOKEN=tok-5-en\nNUMBER_KEY=12345678";
+      const script = `import json, os
+t = os.environ["API_TOKEN"]
+n = os.environ["NUMBER_KEY"]
+open(os.environ["MILLRACE_METRICS_FILE"], "w").write(json.dumps({t: [t, {"n": int(n), "m": 1.5, "x": None}], "k": "a" + t}))
+raise ValueError("no " + t)
+`;
+      const { job, log } = await runJob(admin, python(script, { environment }));
+      assert.equal(job.error_message, "ValueError: no ********");
+      assert.match(job.error_stack ?? "", /ValueError: no \*{8}/);
+      assert.deepEqual(job.metrics, { "********": ["********", { n: "********", m: 1.5, x: null }], k: "a********" });
+      assert.ok(!log.includes("tok-5-en"));
+    });
+  });
+});

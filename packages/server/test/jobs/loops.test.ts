@@ -1,0 +1,298 @@
+/** Loops with an injected clock: time passes without a sleep. */
+import assert from "node:assert/strict";
+import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import type { Job, JobInput } from "@millrace/contract";
+import { pino } from "pino";
+import { operator } from "../../src/domain/access/audit.ts";
+import type { Principal, Team } from "../../src/domain/access/principals.ts";
+import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
+import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
+import { day, iso } from "../../src/domain/time/clock.ts";
+import { Signals } from "../../src/domain/turns/signals.ts";
+import type { Engine, JobSpec } from "../../src/engines/engine.ts";
+import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
+import { acceptResults, type Result } from "../../src/loops/end-attempt.ts";
+import { exportDatasets } from "../../src/loops/export-datasets.ts";
+import { fireTasks } from "../../src/loops/fire-tasks.ts";
+import { sweep } from "../../src/loops/sweep.ts";
+import { Disk } from "../../src/machine/disk.ts";
+import { readFaults } from "../../src/machine/faults.ts";
+import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
+import { openStore } from "../../src/store/opening/open-store.ts";
+import { versionIdOf } from "../../src/store/queries/datasets/dataset-versions.ts";
+import { findExport, insertExport } from "../../src/store/queries/datasets/exports.ts";
+import { openAttempt, openAttempts } from "../../src/store/queries/jobs/attempts.ts";
+import { insertEndedAttempt } from "../../src/store/queries/jobs/ended-attempts.ts";
+import { insertFile } from "../../src/store/queries/jobs/files.ts";
+import { getJob, moveJob } from "../../src/store/queries/jobs/jobs.ts";
+import { usageOf } from "../../src/store/queries/people/team-usage.ts";
+import { insertTeam } from "../../src/store/queries/people/teams.ts";
+import { TeamStores } from "../../src/team-stores/team-stores.ts";
+import { putVersion } from "../support/datasets.ts";
+import { keyRing } from "../support/keys.ts";
+import { noQuotas as quotas } from "../support/quotas.ts";
+import { unconfined } from "../support/unconfined.ts";
+
+const start = Date.UTC(2030, 0, 1);
+
+describe("loops", () => {
+  let dataDir: string;
+  let store: Store;
+  let now = start;
+  const clock = { now: () => now, monotonic: () => now };
+  const log = pino({ level: "silent" });
+  const signals = new Signals();
+  const keys = keyRing();
+  const metrics = new ServerMetrics();
+  after(() => metrics.close());
+  let disk: Disk;
+  let jobs: JobsContext;
+  const team: Team = { id: 1, name: "main", role: "admin" };
+  const principal: Principal = {
+    userId: 1,
+    username: "admin",
+    isAdmin: true,
+    via: { kind: "session", hash: "" },
+    scopes: [],
+    teams: [team],
+  };
+
+  before(async () => {
+    dataDir = await mkdtemp(join(tmpdir(), "millrace-loops-"));
+    store = await openStore({ dataDir, databaseUrl: "" });
+    disk = new Disk(dataDir, 0, clock);
+    await prepareStore(store, now);
+    await prepareLocalCluster(store, 1, "none");
+    jobs = { store, keys, signals, quotas, timezone: "UTC", jobPaths: [], publicUrl: () => "" };
+  });
+  after(async () => {
+    await store.close();
+    await rm(dataDir, { recursive: true });
+  });
+
+  const tasksContext = () => ({ store, keys, signals, clock, log, metrics, disk, quotas });
+  const create = async (rest: Partial<JobInput>) => {
+    const input: JobInput = { query: "", query_type: "SHELL", ...rest };
+    return JSON.parse(
+      await createJob(jobs, { principal, actor: operator, team, input, idempotencyKey: undefined }, now),
+    ) as Job;
+  };
+  const firings = async (parent: string) =>
+    (
+      await store.db.selectFrom("jobs").select("created_at").where("parent_job_id", "=", parent).orderBy("id").execute()
+    ).map((j) => j.created_at);
+
+  it("fire a cron task at every tick of a year, once each, also with two servers", async () => {
+    const task = await create({ cron_expression: "30 4 * * 1" });
+    const servers = [fireTasks(tasksContext()), fireTasks(tasksContext())];
+    for (; now < start + 365 * day; now += 3_600_000) await Promise.all(servers.map((loop) => loop.runOnce()));
+    const expected = [];
+    for (let time = start; time < start + 365 * day; time += day) {
+      if (new Date(time).getUTCDay() === 1) expected.push(iso(time + 5 * 3_600_000));
+    }
+    assert.deepEqual(await firings(task.id), expected);
+    await cancelJob(jobs, operator, team, task.id, now);
+  });
+
+  it("fire one job after an outage, not a burst", async () => {
+    const task = await create({ cron_expression: "@hourly" });
+    const loop = fireTasks(tasksContext());
+    now += 100 * 3_600_000;
+    await loop.runOnce();
+    await loop.runOnce();
+    assert.equal((await firings(task.id)).length, 1);
+    now += 3_600_000;
+    await loop.runOnce();
+    assert.equal((await firings(task.id)).length, 2);
+    await cancelJob(jobs, operator, team, task.id, now);
+    now += 24 * 3_600_000;
+    await loop.runOnce();
+    assert.equal((await firings(task.id)).length, 2, "a cancelled task fires no more");
+  });
+
+  it("accept results that can be written, and say which: the folders of the others are still needed", async () => {
+    const ids = [(await create({})).id, (await create({})).id];
+    const at = { created_at: iso(now), signalled_at: null };
+    const held = { cluster_id: 1, slots: 1, server_id: "s", boot_id: "b", ...at };
+    const results = ids.map((id, index): Result => {
+      // No store takes an object for a text.
+      const changes = { error_stack: index === 0 ? ({} as string) : null };
+      return { fence: { id, attempt: 1 }, status: "COMPLETE", signalled: false, changes };
+    });
+    await store.write(async (db) => {
+      for (const id of ids) {
+        await moveJob(db, { id, from: ["CREATED"], to: "INIT", fence: 0, changes: { attempt: 1 } });
+        await openAttempt(db, { job_id: id, team_id: 1, attempt: 1, ...held });
+      }
+    });
+    const accepted = await acceptResults({ store, signals, clock, log, metrics }, results);
+    assert.deepEqual(accepted, [results[1]]);
+    assert.deepEqual(
+      (await openAttempts(store.db, "s")).map(({ job_id }) => job_id),
+      [ids[0]],
+    );
+  });
+
+  it("hand a job over again that an engine did not take, however many attempts of it have run before", async () => {
+    const { id } = await create({ retries: 9 });
+    const ended = { exit_code: 1, error_message: "", error_stack: null, started_at: iso(now), finished_at: iso(now) };
+    await store.write(async (db) => {
+      await db.updateTable("jobs").set({ attempt: 7, retried: 7, status: "QUEUED" }).where("id", "=", id).execute();
+      await insertEndedAttempt(db, { job_id: id, attempt: 7, ...ended, next_at: iso(now) });
+      await db.deleteFrom("queue").where("job_id", "!=", id).execute();
+      await db.deleteFrom("attempts").execute();
+    });
+    const submitted: string[] = [];
+    // No engine fails so on demand.
+    const engine = {
+      submit: async ({ key }: JobSpec) => {
+        submitted.push(key);
+        if (submitted.length === 1) throw new Error("too many open files");
+      },
+      withdraw: async () => true,
+      cleanup: async () => {},
+    } as unknown as Engine;
+    const place = { filePath: () => "", publicUrl: () => "", teamStores: {} as TeamStores, libraryVersion: "" };
+    const loop = dispatchJobs({
+      ...{ store, engine, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+      ...{ serverId: "s", bootId: "b", ...place },
+    });
+    await loop.runOnce();
+    assert.deepEqual(submitted, [`${id}.8`, `${id}.9`]);
+    const job = await getJob(store.db, id);
+    assert.deepEqual([job?.status, job?.retried], ["INIT", 7]);
+  });
+
+  it("write files of exports for every team in turn, also where one has many and large ones", async () => {
+    const other = (await store.write((db) => insertTeam(db, { name: "other", created_at: iso(now) }))) ?? 0;
+    const wanted = [
+      ...["a", "b", "c", "d", "e"].map((name) => ({ name, teamId: 1, files: 100 })),
+      { name: "small", teamId: other, files: 1 },
+    ];
+    for (const { name, teamId, files } of wanted) {
+      const uuid = await putVersion(store, name, { teamId, rows_table: name, num_objects: files });
+      const version_id = (await versionIdOf(store.db, teamId, uuid)) ?? 0;
+      const row = { id: name, team_id: teamId, version_id, status: "pending", num_files: files } as const;
+      await store.write((db) => insertExport(db, { ...row, files_done: 0, error: null, created_at: iso(now++) }));
+    }
+    const served: string[] = [];
+    const teamStores = {
+      exportRows: async (_team: number, { table }: { table: string }, path: string) => {
+        served.push(table);
+        await writeFile(path, "");
+      },
+    } as unknown as TeamStores;
+    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
+    for (let turn = 0; turn < 6; turn++) {
+      await loop.runOnce();
+      await loop.settled();
+    }
+    assert.deepEqual(served.slice(0, 2).sort(), ["a", "small"], "side by side");
+    assert.deepEqual(served.slice(2), ["b", "c", "d", "e", "a"]);
+  });
+
+  it("write files of exports of other teams while the store of one is locked", async () => {
+    await store.write((db) => db.deleteFrom("exports").execute());
+    const other = (await store.write((db) => insertTeam(db, { name: "waiting", created_at: iso(now) }))) ?? 0;
+    for (const [name, teamId] of [
+      ["locked-1", 1],
+      ["locked-2", 1],
+      ["free", other],
+    ] as const) {
+      const uuid = await putVersion(store, name, { teamId, rows_table: name, num_objects: 1 });
+      const version_id = (await versionIdOf(store.db, teamId, uuid)) ?? 0;
+      const row = { id: name, team_id: teamId, version_id, status: "pending", num_files: 1 } as const;
+      await store.write((db) => insertExport(db, { ...row, files_done: 0, error: null, created_at: iso(now++) }));
+    }
+    const unlocked = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const teamStores = {
+      exportRows: async (team: number, { table }: { table: string }, path: string) => {
+        asked.push(table);
+        if (team === 1) await unlocked.promise;
+        await writeFile(path, "");
+      },
+    } as unknown as TeamStores;
+    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
+    const statusOf = async (id: string) => (await findExport(store.db, id))?.status;
+    const completed = async (id: string) => {
+      for (; (await statusOf(id)) !== "complete"; await new Promise(setImmediate)) await loop.runOnce();
+    };
+    await completed("free");
+    assert.deepEqual(asked.toSorted(), ["free", "locked-1"], "one file of a team at a time");
+    unlocked.resolve();
+    await completed("locked-2");
+    await loop.settled();
+  });
+
+  it("write no more files of exports than a team's quota: the export fails, says so, and its files go", async () => {
+    await store.write((db) => db.deleteFrom("exports").execute());
+    const uuid = await putVersion(store, "much", { rows_table: "much", num_objects: 100 });
+    const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
+    const row = { id: "much", team_id: 1, version_id, status: "pending", num_files: 100, files_done: 0 } as const;
+    await store.write((db) => insertExport(db, { ...row, error: null, created_at: iso(now) }));
+    const teamStores = {
+      exportRows: (_team: number, _rows: object, path: string) => writeFile(path, Buffer.alloc(1024 ** 2, 1)),
+    } as unknown as TeamStores;
+    const folder = join(dataDir, "exports", "much");
+    const exports = { path: (_id: string, file: number) => join(folder, String(file)) };
+    const room = { ...quotas, exports: 3 * 1024 ** 2 };
+    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas: room });
+    for (let turn = 0; turn < 4; turn++) {
+      await loop.runOnce();
+      await loop.settled();
+    }
+    const { status, files_done, error } = (await findExport(store.db, "much")) ?? {};
+    assert.deepEqual([status, files_done], ["failed", 3]);
+    assert.match(
+      error ?? "",
+      /exports take 3 MiB, and their quota is 3 MiB \(max_export_bytes, MILLRACE_TEAM_EXPORTS\)/,
+    );
+    await assert.rejects(access(folder));
+    assert.equal((await usageOf(store.db, 1)).exports, 0);
+  });
+
+  it("sweep files that no job took along after the documented time, with their bytes", async () => {
+    const filePath = (blob: string) => join(dataDir, "files", blob);
+    await mkdir(join(dataDir, "files"));
+    const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
+    const [used] = await store.write(async (db) => [
+      await insertFile(db, { ...row, blob: "used" }),
+      await insertFile(db, { ...row, blob: "unused" }),
+    ]);
+    for (const blob of ["used", "unused"]) await writeFile(filePath(blob), "x");
+    await create({ files: [String(used)] });
+    const engine = { find: async () => [] } as unknown as Engine;
+    const loop = sweep({
+      store,
+      engine,
+      clock,
+      log,
+      serverId: "s",
+      unusedFileDays: 7,
+      logDays: 0,
+      envDays: 0,
+      auditDays: 0,
+      deliveryDays: 30,
+      storeReplacedDays: 0,
+      teamStores: new TeamStores(dataDir, unconfined),
+      jobsDir: join(dataDir, "jobs"),
+      envsDir: join(dataDir, "envs"),
+      filesDir: join(dataDir, "files"),
+      filePath,
+      exports: { folder: join(dataDir, "exports"), life: day },
+    });
+    await loop.runOnce();
+    await access(filePath("unused"));
+    now += 8 * day;
+    await loop.runOnce();
+    await access(filePath("used"));
+    await assert.rejects(access(filePath("unused")));
+  });
+});

@@ -1,0 +1,19 @@
+/** One server to a data folder. */
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { it } from "node:test";
+import { lockDataFolder } from "../../src/machine/lock.ts";
+
+it("the lock of a data folder is nobody else's to open, and nobody's to take twice", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "millrace-lock-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  // Of an earlier version.
+  writeFileSync(join(folder, "server.lock"), "", { mode: 0o644 });
+  const lock = lockDataFolder(folder);
+  assert.equal(statSync(join(folder, "server.lock")).mode & 0o777, 0o600);
+  assert.throws(() => lockDataFolder(folder), /Another Millrace server uses the data folder/);
+  await lock.release();
+  await lockDataFolder(folder).release();
+});

@@ -1,0 +1,389 @@
+/** What pipelines ask of every store: part of the suite that runs on SQLite and on PostgreSQL. */
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import type { JobStatus, PipelineStatus } from "@millrace/contract";
+import { endJob } from "../../src/domain/lifecycle/end-job.ts";
+import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
+import { beginDrafts } from "../../src/domain/lifecycle/pipeline-progress.ts";
+import {
+  insertNamed,
+  insertRunsWithDrafts,
+  makeTemplate,
+  runTemplate,
+} from "../../src/domain/pipelines/new-pipeline.ts";
+import { newerScripts } from "../../src/domain/pipelines/newer-scripts.ts";
+import { pipelineDocument } from "../../src/domain/pipelines/pipeline-documents.ts";
+import { upstreamGraph } from "../../src/domain/pipelines/pipeline-upstream.ts";
+import { refreshTemplate } from "../../src/domain/schedules/refresh-schedule.ts";
+import { encryptEnvironment, encryptPipelineEnvironment } from "../../src/domain/secrets/encryption.ts";
+import { iso } from "../../src/domain/time/clock.ts";
+import type { Store } from "../../src/store/drivers/store.ts";
+import { newestMade } from "../../src/store/queries/datasets/newest-made.ts";
+import { getJob, getShortJob, insertJob, type ShortJob } from "../../src/store/queries/jobs/jobs.ts";
+import { dequeue } from "../../src/store/queries/jobs/queue.ts";
+import { updateUser } from "../../src/store/queries/people/users.ts";
+import { makersOf } from "../../src/store/queries/pipelines/pipeline-sources.ts";
+import {
+  deleteRun,
+  edgesOf,
+  getPipeline,
+  insertPipeline,
+  listPipelines,
+  movePipeline,
+  type PipelineRow,
+  runsOf,
+  updatePipeline,
+} from "../../src/store/queries/pipelines/pipelines.ts";
+import { keyRing } from "../support/keys.ts";
+import { recordMade } from "../support/lineage.ts";
+
+const now = Date.UTC(2030, 0, 1);
+const keys = keyRing();
+
+/** Which runs there are, by name, each with its parents. */
+type Shape = Readonly<Record<string, readonly string[]>>;
+
+interface Built {
+  readonly row: PipelineRow;
+  readonly originals: Readonly<Record<string, string>>;
+}
+
+export function pipelineConformance(storeOf: () => Store): void {
+  const build = async (shape: Shape, status: PipelineStatus = "RUNNING", rest: Partial<PipelineRow> = {}) => {
+    const originals: Record<string, string> = {};
+    const jobs = new Map<string, ShortJob>();
+    const row = await storeOf().write(async (db) => {
+      for (const name of Object.keys(shape)) {
+        const id = newJobId(now);
+        originals[name] = id;
+        const spec = { tags: ["t"], id, name, priority: 5, workers: 1, files: [], credentials_name: null };
+        const environment = await encryptEnvironment(db, keys, id, "OWN=1");
+        await insertJob(db, { ...blankJob, id, name, spec: JSON.stringify(spec), environment });
+        jobs.set(id, (await getShortJob(db, id)) as ShortJob);
+      }
+      const named = { ...blankPipeline, id: newJobId(now), status, open_runs: jobs.size, ...rest };
+      const pipeline = await insertNamed(db, named);
+      const nodes = Object.entries(shape).map(([name, parents]) => ({
+        jobId: originals[name] as string,
+        parents: parents.map((parent) => originals[parent] as string),
+      }));
+      const { ready } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
+      if (status === "RUNNING") await beginDrafts(db, ready);
+      return pipeline;
+    });
+    return { row, originals } satisfies Built;
+  };
+  const shown = async (id: string) => {
+    const row = await getPipeline(storeOf().db, id);
+    return pipelineDocument(storeOf().db, row as PipelineRow, { keys, showsValues: true });
+  };
+  const statesOf = async (id: string) =>
+    Object.fromEntries((await shown(id)).job_runs.map((run) => [run.name, run.status]));
+  const draftOf = async ({ row }: Built, name: string) =>
+    (await runsOf(storeOf().db, row.id)).find((run) => run.name === name)?.created_job_id as string;
+  /** As if it had run. */
+  const end = async (id: string, to: "COMPLETE" | "FAILED" = "COMPLETE") => {
+    const store = storeOf();
+    await store.write(async (db) => {
+      await dequeue(db, id);
+      await db.updateTable("jobs").set({ status: "RUNNING" }).where("id", "=", id).execute();
+    });
+    return store.write((db) => endJob(db, { id, from: ["RUNNING"], to }, now));
+  };
+
+  it("begins a run once, however many of its parents end at the same moment", async () => {
+    const parents = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    const leaves = Object.fromEntries(parents.map((name) => [name, []]));
+    const built = await build({ ...leaves, child: parents });
+    const drafts = await Promise.all(parents.map((name) => draftOf(built, name)));
+    await Promise.all(drafts.map((id) => end(id)));
+    const child = await draftOf(built, "child");
+    assert.equal((await getJob(storeOf().db, child))?.status, "CREATED");
+    const waiting = await storeOf().db.selectFrom("queue").select("job_id").where("job_id", "=", child).execute();
+    assert.equal(waiting.length, 1);
+    await end(child);
+    const { status, completed } = await shown(built.row.id);
+    assert.deepEqual([status, completed], ["COMPLETED", 9]);
+  });
+
+  it("takes the end of a job once", async () => {
+    const built = await build({ a: [], b: ["a"] });
+    const a = await draftOf(built, "a");
+    assert.equal(await end(a), true);
+    const again = await storeOf().write((db) => endJob(db, { id: a, from: ["RUNNING"], to: "COMPLETE" }, now));
+    assert.equal(again, false);
+    assert.equal((await getPipeline(storeOf().db, built.row.id))?.open_runs, 1);
+  });
+
+  it("fails a pipeline with a run: what has not begun is canceled, what has begun ends as it ends", async () => {
+    const built = await build({ bad: [], begun: [], waiting: [], below: ["bad"] });
+    const begun = await draftOf(built, "begun");
+    await storeOf().write(async (db) => {
+      await dequeue(db, begun);
+      await db.updateTable("jobs").set({ status: "RUNNING" }).where("id", "=", begun).execute();
+    });
+    await end(await draftOf(built, "bad"), "FAILED");
+    const expected: Record<string, JobStatus> = {
+      bad: "FAILED",
+      begun: "RUNNING",
+      waiting: "CANCELED",
+      below: "CANCELED",
+    };
+    assert.deepEqual(await statesOf(built.row.id), expected);
+    await end(begun);
+    const row = await getPipeline(storeOf().db, built.row.id);
+    assert.deepEqual([row?.status, row?.open_runs], ["FAILED", 0]);
+  });
+
+  it("gives a run's parents to its children when it is taken out", async () => {
+    const built = await build({ a: [], b: [], middle: ["a", "b"], c: ["middle", "a"] }, "PAUSED");
+    const [, , middle] = await runsOf(storeOf().db, built.row.id);
+    await storeOf().write((db) => deleteRun(db, middle ?? assert.fail("no run")));
+    const edges = await edgesOf(storeOf().db, built.row.id);
+    const { a, b, c } = built.originals;
+    assert.deepEqual(
+      edges.map(({ job_id, parent_job_id }) => [job_id, parent_job_id]).sort(),
+      [
+        [c, a],
+        [c, b],
+      ].sort(),
+    );
+  });
+
+  it("moves a pipeline only from the states named, along the edges of the contract", async () => {
+    const { row } = await build({ a: [] }, "PAUSED");
+    const move = (from: PipelineStatus[], to: PipelineStatus) =>
+      storeOf().write((db) => movePipeline(db, { id: row.id, from, to, changes: {} }));
+    assert.equal(await move(["RUNNING"], "CANCELED"), false);
+    assert.equal(await move(["RUNNING", "PAUSED"], "CANCELED"), true);
+    await assert.rejects(move(["COMPLETED"], "RUNNING"), /no way from COMPLETED to RUNNING/);
+  });
+
+  it("gives a name to one pipeline of a team, and lists them newest first, without templates", async () => {
+    const teamId = (
+      await storeOf().write((db) =>
+        db
+          .insertInto("teams")
+          .values({ name: "lists", created_at: iso(now) })
+          .returning("id")
+          .executeTakeFirstOrThrow(),
+      )
+    ).id;
+    const put = (name: string, rest: Partial<PipelineRow> = {}) =>
+      storeOf().write((db) =>
+        insertPipeline(db, {
+          ...blankPipeline,
+          id: newJobId(now),
+          team_id: teamId,
+          name,
+          status: "RUNNING",
+          open_runs: 0,
+          ...rest,
+        }),
+      );
+    assert.equal(await put("river-mill", { datasets: '["@ü.default.ÄPFEL@1.0.0"]' }), true);
+    assert.equal(await put("river-mill"), false);
+    await put("stone-gate", { status: "FAILED" });
+    await put("amber-wheel", { is_template: 1, status: "PENDING" });
+    const list = async (statuses?: PipelineStatus[], text?: string, limit = 10) =>
+      (await listPipelines(storeOf().db, { teamId, statuses, text, before: undefined, limit })).map(({ name }) => name);
+    assert.deepEqual(await list(), ["stone-gate", "river-mill"]);
+    assert.deepEqual(await list(undefined, undefined, 1), ["stone-gate"]);
+    assert.deepEqual(await list(["FAILED", "PAUSED"]), ["stone-gate"]);
+    assert.deepEqual(await list(undefined, "äpfel"), ["river-mill"]);
+    assert.deepEqual(await list(undefined, "RIVER"), ["river-mill"]);
+    assert.deepEqual(await list(undefined, "%"), []);
+  });
+
+  it("finds everything upstream of some versions, once, also where lineage goes round in circles", async () => {
+    const store = storeOf();
+    const made = async (name: string, needs: Parameters<typeof recordMade>[3] = {}) =>
+      recordMade(store, newJobId(now), `lineage_${name}`, needs);
+    const a = await made("a");
+    const b = await made("b", { needs: [a, { uri: "s3://bucket/" }] });
+    const c = await made("c", { needs: [a, b] });
+    await made("beside", { needs: [a] });
+    const idOf = async (uuid: string) =>
+      (await store.db.selectFrom("dataset_versions").select("id").where("uuid", "=", uuid).executeTakeFirstOrThrow())
+        .id;
+    const pinned = (id: number) => ({ id, dataset_id: 0, isPinned: true });
+    const ids = [await idOf(c.uuid), await idOf(b.uuid)].map(pinned);
+    const graph = await upstreamGraph(store.db, ids);
+    assert.ok("nodes" in graph);
+    assert.deepEqual(
+      graph.nodes.map(({ jobId }) => jobId),
+      [a, b, c].map(({ jobId }) => jobId),
+    );
+    const [first, last] = [await idOf(a.uuid), await idOf(c.uuid)];
+    await store.write((db) =>
+      db
+        .insertInto("dataset_dependencies")
+        .values({ version_id: first, needs_version_id: last, needs_uri: null })
+        .execute(),
+    );
+    assert.deepEqual(await upstreamGraph(store.db, ids, { versions: 2, needs: 4 }), { tooLarge: true });
+    assert.deepEqual(await upstreamGraph(store.db, ids, { versions: 3, needs: 3 }), { tooLarge: true });
+    assert.ok(!("tooLarge" in (await upstreamGraph(store.db, ids, { versions: 3, needs: 4 }))));
+    const round = await upstreamGraph(store.db, [pinned(last)]);
+    assert.ok("cycle" in round && round.cycle.length >= 2);
+  });
+
+  it("takes the maker from the jobs of a version where the version itself does not say", async () => {
+    const store = storeOf();
+    const jobId = newJobId(now);
+    const { uuid } = await recordMade(store, jobId, "linked");
+    await store.write((db) =>
+      db.updateTable("dataset_versions").set({ job_id: null }).where("uuid", "=", uuid).execute(),
+    );
+    const row = store.db.selectFrom("dataset_versions").select("id").where("uuid", "=", uuid);
+    const [version] = await makersOf(store.db, [(await row.executeTakeFirstOrThrow()).id]);
+    assert.equal(version?.maker, jobId);
+  });
+
+  it("finds the newest script that made a dataset, however often an older one was repeated since", async () => {
+    const store = storeOf();
+    const old = await build({ make: [] }, "PAUSED");
+    const changed = await build({ make: [] }, "PAUSED");
+    const made = async (jobId: string | undefined, patch: number) =>
+      recordMade(store, jobId ?? null, "moved", { version: `1.0.${patch}` });
+    await made(old.originals["make"], 0);
+    const query = store.db.selectFrom("datasets").select("id").where("name", "=", "moved");
+    const { id } = await query.executeTakeFirstOrThrow();
+    const newest = async () => (await newestMade(store.db, [id])).get(id);
+    assert.equal((await newest())?.version, "1.0.0");
+    await made(changed.originals["make"], 1);
+    await made(await draftOf(old, "make"), 2);
+    assert.deepEqual(
+      [(await newest())?.version, (await newest())?.origin_job_id],
+      ["1.0.1", changed.originals["make"]],
+      "the last one to be made is of the older script",
+    );
+    await made(await draftOf(changed, "make"), 3);
+    assert.equal((await newest())?.version, "1.0.3");
+    await made(undefined, 4);
+    assert.equal((await newest())?.version, "1.0.3", "what no job made does not count");
+    assert.equal((await newestMade(store.db, [])).size, 0);
+  });
+
+  it("tells of a template which scripts are newer than its own, and takes them", async () => {
+    const store = storeOf();
+    const shape = { raw: [], make: ["raw"] };
+    const old = await build(shape, "PAUSED", { datasets: '["@admin.default.told@1.0.0"]' });
+    const template = await store.write((db) => makeTemplate(db, keys, old.row, 78, now));
+    const made = async (name: string, { originals }: Built, version: string) => {
+      const raw = await recordMade(store, originals["raw"] ?? "", `${name}_raw`, { version });
+      return recordMade(store, originals["make"] ?? "", name, { version, needs: [raw] });
+    };
+    await made("told", old, "1.0.0");
+    const newer = async () => (await newerScripts(store.db, [template, "none"]))(template);
+    assert.deepEqual(await newer(), []);
+    const changed = await build(shape, "PAUSED");
+    for (const id of Object.values(changed.originals)) {
+      const spec = { ...JSON.parse((await getJob(store.db, id))?.spec ?? ""), query: "echo changed" };
+      await store.write((db) =>
+        db
+          .updateTable("jobs")
+          .set({ spec: JSON.stringify(spec) })
+          .where("id", "=", id)
+          .execute(),
+      );
+    }
+    await made("told", changed, "1.0.1");
+    assert.deepEqual(
+      (await newer())?.map(({ dataset, runs_job_id, job_id }) => [dataset, runs_job_id, job_id]),
+      [
+        ["@admin.default.told_raw", old.originals["raw"], changed.originals["raw"]],
+        ["@admin.default.told", old.originals["make"], changed.originals["make"]],
+      ],
+    );
+    const refresh = () => store.write((db) => refreshTemplate(db, { id: 1, name: "main" }, template, now));
+    assert.match((await refresh()) ?? "", /new: raw .*, make /);
+    assert.deepEqual(
+      (await shown(template)).job_runs.map(({ job_id, parent_job_ids }) => [job_id, ...parent_job_ids]),
+      [[changed.originals["raw"]], [changed.originals["make"], changed.originals["raw"]]],
+    );
+    assert.deepEqual([await newer(), await refresh()], [[], undefined]);
+  });
+
+  it("makes a template of what is left of a pipeline, and fires pipelines from it that begin at once", async () => {
+    const store = storeOf();
+    const { row, originals } = await build({ a: [], b: ["a"], c: ["b"] }, "PAUSED");
+    const [, b] = await runsOf(store.db, row.id);
+    const template = await store.write(async (db) => {
+      await deleteRun(db, b ?? assert.fail("no run"));
+      const environment = await encryptPipelineEnvironment(db, keys, row.id, "ADDED=2");
+      await updatePipeline(db, row.id, { environment, settings: JSON.stringify({ priority: 1 }) });
+      return makeTemplate(db, keys, (await getPipeline(db, row.id)) as PipelineRow, 77, now);
+    });
+    const made = await shown(template);
+    assert.deepEqual([made.is_template, made.status, made.total, made.priority], [true, "PENDING", 2, 1]);
+    assert.deepEqual(made.environment_variables, { ADDED: "2" });
+    assert.deepEqual(
+      made.job_runs.map(({ created_job_id, status }) => [created_job_id, status]),
+      [
+        [null, "PENDING"],
+        [null, "PENDING"],
+      ],
+    );
+    const fire = async () =>
+      (await store.write(async (db) => runTemplate(db, keys, (await getPipeline(db, template)) as PipelineRow, now)))
+        .pipelineId;
+    const [first, second] = [await fire(), await fire()];
+    const fired = await shown(first);
+    assert.deepEqual(
+      [fired.is_template, fired.status, await statesOf(first)],
+      [false, "RUNNING", { a: "CREATED", c: "PENDING" }],
+    );
+    assert.deepEqual(fired.job_runs[1]?.parent_job_ids, [originals["a"]]);
+    assert.notEqual(fired.name, (await shown(second)).name);
+    assert.equal((await getPipeline(store.db, first))?.schedule_id, 77);
+    const draft = await getJob(store.db, fired.job_runs[0]?.created_job_id ?? "");
+    assert.equal((JSON.parse(draft?.spec ?? "{}") as { priority: number }).priority, 1);
+  });
+
+  it("fails what a template fires where its jobs can no longer be repeated, and says why", async () => {
+    const store = storeOf();
+    const { row } = await build({ a: [], b: ["a"] }, "PAUSED");
+    const fire = async () => (await store.write((db) => runTemplate(db, keys, row, now))).pipelineId;
+    await store.write((db) => updateUser(db, 1, { disabled_at: iso(now) }));
+    const failed = await shown(await fire());
+    await store.write((db) => updateUser(db, 1, { disabled_at: null }));
+    assert.equal(failed.status, "FAILED");
+    assert.match(failed.error_message ?? "", /It could not begin: the job a \(.*\) is admin's, who is disabled/);
+    assert.deepEqual(await statesOf(failed.pipeline_id), { a: "CANCELED", b: "CANCELED" });
+  });
+}
+
+const blankJob = {
+  team_id: 1,
+  user_id: 1,
+  cluster_id: 1,
+  status: "CANCELED",
+  attempt: 0,
+  environment: "",
+  secrets: "",
+  scopes: "[]",
+  metrics: "{}",
+  created_at: iso(now),
+} as const;
+
+const blankPipeline = {
+  team_id: 1,
+  user_id: 1,
+  is_template: 0,
+  schedule_id: null,
+  scheduled_at: null,
+  scheduled_timezone: null,
+  chain: null,
+  triggered_from: "@admin.default.x@1.0.0",
+  datasets: '["@admin.default.x@1.0.0"]',
+  asked: null,
+  settings: "{}",
+  environment: "",
+  scopes: "[]",
+  error_message: null,
+  error_stack: null,
+  created_at: iso(now),
+  updated_at: iso(now),
+  finished_at: null,
+} as const;

@@ -1,0 +1,15 @@
+import { startPostgres } from "../../../../e2e/support/postgres.ts";
+import { openStore } from "../../src/store/opening/open-store.ts";
+import { storeConformance } from "./store-conformance.ts";
+
+storeConformance("PostgreSQL", async () => {
+  const postgres = await startPostgres();
+  const databases = new Map<string, Promise<string>>();
+  return {
+    async open(name) {
+      if (!databases.has(name)) databases.set(name, postgres.createDatabase());
+      return openStore({ dataDir: "", databaseUrl: (await databases.get(name)) ?? "" });
+    },
+    stop: () => postgres.stop(),
+  };
+});

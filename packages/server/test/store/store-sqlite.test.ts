@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { mkdir, mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
+import { describe, it, type TestContext } from "node:test";
+import type { Store } from "../../src/store/drivers/store.ts";
+import { openStore, storeFile } from "../../src/store/opening/open-store.ts";
+import { listDatasets } from "../../src/store/queries/datasets/datasets.ts";
+import { stepsFrom } from "../../src/store/queries/datasets/lineage.ts";
+import { insertTeam } from "../../src/store/queries/people/teams.ts";
+import { putVersion } from "../support/datasets.ts";
+import { storeConformance } from "./store-conformance.ts";
+
+it("writes that take long let others have a turn in between, and each keeps its result", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+  const store = await openStore({ dataDir, databaseUrl: "" });
+  let turns = 0;
+  let done = false;
+  const others = (async () => {
+    for (; !done; turns++) await new Promise(setImmediate);
+  })();
+  const busy = (result: number) => async () => {
+    // Longer than a turn of writes may take.
+    for (const until = performance.now() + 25; performance.now() < until; );
+    return result;
+  };
+  const results = await Promise.all([...Array(10).keys()].map((index) => store.write(busy(index))));
+  done = true;
+  await others;
+  assert.deepEqual(results, [...Array(10).keys()]);
+  assert.ok(turns >= 10, `${turns} turns of the event loop`);
+  await store.close();
+  await rm(dataDir, { recursive: true });
+});
+
+it("room that is reserved for a full disk is there again after compacting", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+  const store = await openStore({ dataDir, databaseUrl: "" });
+  const room = async () => (await stat(join(dataDir, `${storeFile}-wal`))).size;
+  await store.reserve();
+  const reserved = await room();
+  await store.compact();
+  assert.ok(reserved >= 16_000_000 && (await room()) >= 16_000_000, `${reserved} bytes before, ${await room()} after`);
+  await store.close();
+  await rm(dataDir, { recursive: true });
+});
+
+describe("what could be long is read along an index, as far as it is asked for: nothing is sorted", () => {
+  /** The plans of the statements with an order that this work makes. */
+  async function plansOf(t: TestContext, work: (store: Store) => Promise<unknown>): Promise<string[]> {
+    const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
+    const store = await openStore({ dataDir, databaseUrl: "" });
+    const asked = new Set<string>();
+    const all = StatementSync.prototype.all;
+    t.mock.method(StatementSync.prototype, "all", function (this: StatementSync, ...values: SQLInputValue[]) {
+      if (this.sourceSQL.includes("order by")) asked.add(this.sourceSQL);
+      return Reflect.apply(all, this, values);
+    });
+    await store.write((db) => insertTeam(db, { name: "team", created_at: "" } as never));
+    await putVersion(store, "some");
+    await work(store);
+    await store.close();
+    const database = new DatabaseSync(join(dataDir, storeFile));
+    const plans = [...asked].map((text) => {
+      const values = [...text.matchAll(/\?/g)].map(() => 1);
+      return JSON.stringify(database.prepare(`explain query plan ${text}`).all(...values));
+    });
+    database.close();
+    await rm(dataDir, { recursive: true });
+    return plans;
+  }
+
+  it("a page of datasets", async (t) => {
+    const plans = await plansOf(t, async ({ db }) => {
+      const [first] = await listDatasets(db, 1, undefined, 1);
+      await listDatasets(db, 1, first?.id, 9);
+    });
+    assert.equal(plans.length, 4);
+    for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/);
+  });
+
+  it("steps of lineage, in both directions", async (t) => {
+    const plans = await plansOf(t, async ({ db }) => {
+      for (const direction of ["upstream", "downstream"] as const) await stepsFrom(db, [3, 1, 2], direction, 1);
+    });
+    assert.equal(plans.length, 2);
+    for (const plan of plans) assert.doesNotMatch(plan, /TEMP B-TREE|SCAN/);
+  });
+});
+
+storeConformance("SQLite", async () => {
+  const root = await mkdtemp(join(tmpdir(), "millrace-store-"));
+  return {
+    async open(name) {
+      const dataDir = join(root, name);
+      await mkdir(dataDir, { recursive: true });
+      return openStore({ dataDir, databaseUrl: "" });
+    },
+    stop: () => rm(root, { recursive: true }),
+  };
+});

@@ -1,0 +1,44 @@
+/** The queue between those who list side by side and the one who takes what they bring. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Channel } from "../../src/waiting/channel.ts";
+
+describe("a channel", () => {
+  it("ends also when all who wait for room have nothing more to bring", async () => {
+    const channel = new Channel<number>(1);
+    let working = 6;
+    const produce = async (item: number) => {
+      await channel.push(item);
+      working -= 1;
+      if (working === 0) channel.close();
+    };
+    for (const item of [1, 2, 3, 4, 5, 6]) void produce(item);
+    assert.deepEqual(await Array.fromAsync(channel), [1, 2, 3, 4, 5, 6]);
+  });
+
+  it("holds back who brings more than there is room for", async () => {
+    const channel = new Channel<number>(2);
+    let pushed = 0;
+    const produce = async () => {
+      while (!channel.closed) {
+        await channel.push(pushed);
+        pushed += 1;
+      }
+    };
+    void produce();
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    assert.equal(pushed, 1);
+    assert.deepEqual(await channel.next(), { done: false, value: 0 });
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
+    assert.equal(pushed, 2);
+    await channel.return();
+  });
+
+  it("gives what is there before a failure", async () => {
+    const channel = new Channel<string>(5);
+    void channel.push("there");
+    channel.close({ error: new Error("broken") });
+    assert.equal((await channel.next()).value, "there");
+    await assert.rejects(channel.next(), /broken/);
+  });
+});

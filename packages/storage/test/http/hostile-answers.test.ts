@@ -1,0 +1,138 @@
+/** What servers over HTTP may not do to us with an answer. They are our own: no real one would. */
+import assert from "node:assert/strict";
+import { after, describe, it } from "node:test";
+import { isStorageError, StorageError } from "@millrace/storage";
+import { answerWithoutEnd, openers } from "../support/hostile-http.ts";
+import { type Answer, startRecordingServer } from "../support/recording-server.ts";
+
+const mebibyte = 1024 * 1024;
+let answer: Answer;
+const server = await startRecordingServer((...call) => answer(...call));
+after(() => server.stop());
+
+const open = (kind: string) => (openers[kind] as (typeof openers)[string])(server.url);
+
+/** The listing of a folder, as far as the storage goes. */
+async function list(kind: string) {
+  await using storage = open(kind);
+  return await Array.fromAsync(storage.list({ prefix: "", delimiter: "/" }));
+}
+
+const isFailed = (message: RegExp) => (error: Error) => {
+  assert.ok(isStorageError(error, "failed"), `${error.name}: ${error.message.slice(0, 200)}`);
+  assert.match(error.message, message);
+  return true;
+};
+
+/** How many bytes were sent to whoever asked, with what waits in sockets. */
+async function bytesSent(status: number, use: () => Promise<unknown>): Promise<number> {
+  let bytes = 0;
+  answer = (_, response) =>
+    answerWithoutEnd(response, status, (count) => {
+      bytes += count;
+    });
+  await use();
+  return bytes;
+}
+
+describe("an answer without an end", { timeout: 120_000 }, () => {
+  for (const kind of ["webdav", "s3", "gs", "az", "hf"]) {
+    it(`to a listing of ${kind}:// is given up at 64 MiB, with an error that says so`, async () => {
+      const bytes = await bytesSent(200, () => assert.rejects(list(kind), isFailed(/longer than 64 MiB/)));
+      assert.ok(bytes < 96 * mebibyte, `${bytes} bytes`);
+    });
+  }
+
+  for (const kind of Object.keys(openers)) {
+    it(`that is an error of ${kind}:// is cut, and the error is that of the status`, async () => {
+      await using storage = open(kind);
+      const bytes = await bytesSent(403, () => assert.rejects(storage.read("a"), { code: "permission", status: 403 }));
+      assert.ok(bytes < 32 * mebibyte, `${bytes} bytes`);
+    });
+  }
+
+  it("to a range is given up where the range has its end", async () => {
+    let bytes = 0;
+    answer = (_, response) => {
+      response.setHeader("content-range", "bytes 0-4/5");
+      answerWithoutEnd(response, 206, (count) => {
+        bytes += count;
+      });
+    };
+    await using storage = open("http");
+    await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/longer than 5 bytes/));
+    assert.ok(bytes < 32 * mebibyte, `${bytes} bytes`);
+  });
+});
+
+const dav = (href: string, size: string) =>
+  `<multistatus><response><href>${href}</href><getcontentlength>${size}</getcontentlength></response></multistatus>`;
+const contents = (key: string, size: string) =>
+  `<ListBucketResult><Contents><Key>${key}</Key><Size>${size}</Size></Contents></ListBucketResult>`;
+const blob = (name: string, size: string) =>
+  `<EnumerationResults><Blob><Name>${name}</Name><Content-Length>${size}</Content-Length></Blob></EnumerationResults>`;
+
+const say = (text: string) => {
+  answer = (_, response) => void response.writeHead(200).end(text);
+};
+
+describe("a listing with", () => {
+  const pages: Readonly<Record<string, (name: string, size: string) => string>> = {
+    webdav: (name, size) => dav(`/base/${name}`, size),
+    s3: contents,
+    az: blob,
+    gs: (name, size) => JSON.stringify({ items: [{ name, size }] }),
+    hf: (path, size) => JSON.stringify([{ type: "file", path, oid: "o", size: size === "7" ? 7 : Number(size) }]),
+  };
+
+  for (const [kind, page] of Object.entries(pages)) {
+    it(`a size of ${kind}:// that is no number of bytes is an error that names the file`, async () => {
+      say(page("a", "7"));
+      assert.deepEqual(
+        (await list(kind)).map(({ path, size }) => [path, size]),
+        [["a", 7]],
+      );
+      for (const size of ["-5", "x", "1e300", "1.5", "99999999999999999999"]) {
+        say(page("a", size));
+        await assert.rejects(list(kind), isFailed(/\ba: the store tells a size of/), size);
+      }
+    });
+  }
+
+  for (const kind of ["webdav", "s3", "az"]) {
+    it(`a reference of ${kind}:// to no character is an error of the storage`, async () => {
+      for (const reference of ["&#x110000;", "&#99999999999;", "&#xd800;", "&#56832;"]) {
+        say(pages[kind]?.(`a${reference}`, "1") ?? "");
+        await assert.rejects(list(kind), isFailed(/character/), reference);
+      }
+      say(pages[kind]?.("&#x1f600;&#55357;&#56832;", "1") ?? "");
+      assert.equal((await list(kind))[0]?.path, "😀😀");
+    });
+  }
+
+  for (const [kind, text] of [
+    ["gs", "{"],
+    ["gs", "null"],
+    ["gs", '{"items":[null]}'],
+    ["hf", "<html>"],
+    ["hf", "[null]"],
+    ["az", '<Blob><Name Encoded="true">%</Name></Blob>'],
+    ["s3", "<EncodingType>url</EncodingType><Contents><Key>%</Key></Contents>"],
+  ] as const) {
+    it(`${text} of ${kind}:// is an error of the storage`, async () => {
+      say(text);
+      await assert.rejects(list(kind), isFailed(/the store's answer cannot be read/));
+    });
+  }
+});
+
+it("a size in the head of an answer that is no number of bytes is an error", async () => {
+  answer = (_, response) => void response.writeHead(206, { "content-range": "bytes 0-4/-5" }).end("12345");
+  await using storage = open("http");
+  await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/a size of "-5"/));
+});
+
+it("the message of an error has a bound, and keeps its beginning and its end", () => {
+  const { message } = new StorageError("failed", `start ${"x".repeat(50_000)} end`);
+  assert.ok(message.length < 2000 && message.startsWith("start x") && message.endsWith("x end"));
+});

@@ -1,0 +1,40 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { after, before, it } from "node:test";
+import { openStorage } from "@millrace/storage";
+import { httpScheme } from "../../src/schemes/http/scheme.ts";
+import { conformance } from "../conformance.ts";
+import { startNginx, type WebServer, whyNoNginx } from "../support/nginx.ts";
+
+const skip = await whyNoNginx();
+let server: WebServer;
+before(async () => {
+  if (!skip) server = await startNginx();
+});
+after(() => server?.stop());
+
+conformance(
+  "http://",
+  {
+    capabilities: httpScheme.capabilities,
+    // A folder of files stands behind it.
+    refusedKeys: ["a slash at the end", "a key that others take for their folder", "a key of the greatest length"],
+    open: async () => openStorage(server.url),
+    async put(path, bytes) {
+      const file = join(server.root, path);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, bytes);
+    },
+  },
+  skip,
+);
+
+it("a server that cannot be reached is named once", async () => {
+  const storage = openStorage("http://127.0.0.1:1");
+  await assert.rejects(storage.read("a"), {
+    code: "network",
+    message: /^http:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/,
+  });
+  await storage.close();
+});

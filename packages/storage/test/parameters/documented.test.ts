@@ -1,0 +1,434 @@
+/**
+ * Every statement of the documentation of remote storage, one after the other, with its proof: a test that stands here,
+ * or the titles of those elsewhere that prove it. What the documentation leaves open is told in README.md and docs/.
+ *
+ * A row that names tests elsewhere runs none of them. It passes when their files, loaded on this machine, register a test
+ * of each title, of the parameter in question, and skip none of these; where one is skipped, the row is skipped with its
+ * reason. Whether those tests pass is shown by their own files, which the same run of `npm test storage` has. That a test
+ * proves the statement is the judgement of whoever wrote the row: a title cannot show it.
+ */
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it, type TestContext } from "node:test";
+import { type ClientConfig, fromStorage, openStorage, toStorage } from "@millrace/storage";
+import { parameterKeys } from "../../src/configuration/parameters.ts";
+import { parameters as az } from "../../src/schemes/az/parameters.ts";
+import { parameters as gs } from "../../src/schemes/gs/parameters.ts";
+import { parameters as hf } from "../../src/schemes/hf/parameters.ts";
+import { parameters as s3 } from "../../src/schemes/s3/parameters.ts";
+import { startAzurite } from "../support/azurite.ts";
+import { startFakeGcsServer, whyNoFakeGcsServer } from "../support/fake-gcs-server.ts";
+import { startHub, writerToken } from "../support/hub/server.ts";
+import { type Answer, startRecordingServer } from "../support/recording-server.ts";
+import { type RegisteredTest, registeredTests } from "../support/registered-tests.ts";
+import { startVersitygw, whyNoVersitygw } from "../support/versitygw.ts";
+
+/** Tests of another file. */
+interface Elsewhere {
+  readonly file: string;
+  /** Of tests, whole, where two have the same with the suite before it; or of what they say of the parameter. */
+  readonly titles: readonly string[];
+  readonly parameter?: string;
+}
+type Proof = readonly Elsewhere[] | (() => Promise<void> | void);
+
+const folder = import.meta.dirname;
+const cleanups: (() => unknown)[] = [];
+let root: string;
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), "millrace-storage-documented-"));
+});
+after(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+  await rm(root, { recursive: true });
+});
+
+const named = (file: string, ...titles: string[]): Elsewhere[] => [{ file, titles }];
+
+/** Titles of parameters' tests begin with their names: `client_id, tenant_id are exchanged for a token`. */
+function isTitled({ title, path }: RegisteredTest, wanted: string, parameter: string | undefined): boolean {
+  if (parameter === undefined) return title === wanted || path === wanted;
+  const names = title.endsWith(` ${wanted}`) ? title.slice(0, -wanted.length - 1) : "";
+  return names.split(", ").includes(parameter);
+}
+
+async function isProvenElsewhere({ file, titles, parameter }: Elsewhere): Promise<string | false> {
+  const tests = await registeredTests(join(folder, `${file}.test.ts`));
+  assert.ok(titles.length > 0, "no test is named");
+  const proofs = titles.map((title) => {
+    const [found, another] = tests.filter((test) => isTitled(test, title, parameter));
+    assert.ok(found, `${file}.test.ts registers no test "${title}"${parameter ? ` of ${parameter}` : ""}`);
+    assert.ok(!another, `${file}.test.ts registers several tests "${title}": name the suite, too`);
+    return found;
+  });
+  const skipped = proofs.find(({ skip }) => skip);
+  return skipped ? `${file}.test.ts skips "${skipped.title}": ${skipped.skip}` : false;
+}
+
+async function prove(proof: Proof, row: TestContext): Promise<void> {
+  if (typeof proof === "function") return proof();
+  const skipped = (await Promise.all(proof.map(isProvenElsewhere))).find(Boolean);
+  if (skipped) row.skip(skipped);
+}
+
+function walk(section: string, statements: Readonly<Record<string, Proof>>): void {
+  describe(section, { timeout: 240_000 }, () => {
+    for (const [statement, proof] of Object.entries(statements)) it(statement, (row) => prove(proof, row));
+  });
+}
+
+interface Place {
+  readonly uri: string;
+  readonly client_config: ClientConfig;
+}
+
+/** A place of each documented shape, on a real server where there is one; the hub is a stand-in. */
+const shapes: Readonly<Record<string, [skip: string | false, start: () => Promise<Place>]>> = {
+  "file://<path>": [false, async () => ({ uri: `file://${await mkdtemp(join(root, "files-"))}`, client_config: {} })],
+  "s3://<bucket>/<path>": [
+    await whyNoVersitygw(),
+    async () => {
+      const server = await startVersitygw();
+      cleanups.push(() => server.stop());
+      const { endpoint_url, key, secret } = server.config;
+      return {
+        uri: `s3://${await server.makeBucket("bucket")}/some/path`,
+        client_config: { endpoint_url, key, secret },
+      };
+    },
+  ],
+  "gs://<bucket>/<path>": [
+    await whyNoFakeGcsServer(),
+    async () => {
+      const server = await startFakeGcsServer();
+      cleanups.push(() => server.stop());
+      const client_config = { endpoint_url: server.endpoint_url, project: "p", token: "t" };
+      await openStorage("gs://bucket", client_config).createBucket();
+      return { uri: "gs://bucket/some/path", client_config };
+    },
+  ],
+  "az://<container>/<path>": [
+    false,
+    async () => {
+      const { connection_string, stop } = await startAzurite();
+      cleanups.push(stop);
+      await openStorage("az://container", { connection_string }).createBucket();
+      return { uri: "az://container/some/path", client_config: { connection_string } };
+    },
+  ],
+  "hf://<dataset>": [
+    false,
+    async () => {
+      const hub = await startHub();
+      cleanups.push(() => hub.stop());
+      hub.create("datasets", "team/data");
+      return { uri: "hf://team/data", client_config: { endpoint: hub.url, token: writerToken } };
+    },
+  ],
+};
+
+describe("from_storage reads and to_storage writes, both by URI; a client_config is handed to the storage", () => {
+  for (const [shape, [skip, start]] of Object.entries(shapes)) {
+    it(`of the shape ${shape}`, { skip, timeout: 120_000 }, async () => {
+      const { uri, client_config } = await start();
+      const source = openStorage("memory://documented");
+      await source.write("folder/a.txt", "hello");
+      const exported = await toStorage(fromStorage("memory://documented/folder/"), uri, {
+        client_config,
+        placement: "filename",
+      });
+      assert.deepEqual(
+        exported.map(({ path }) => path),
+        ["a.txt"],
+      );
+      const [file] = await Array.fromAsync(fromStorage(`${uri}/`, { client_config }));
+      assert.equal(await file?.readText(), "hello");
+    });
+  }
+});
+
+walk("the defaults and URIs", {
+  "defaults are as written, and None is unset": named("parameters", "hold 52 parameters", "takes null for unset"),
+  "every value of client_config is handed on, or refused by name": named(
+    "parameters",
+    "with an unknown key is refused, with a suggestion",
+    "with a value of the wrong type is refused, and the value is not repeated",
+  ),
+  "other URIs that the file system library knows are accepted: http, memory, ftp, sftp, webdav": () => {
+    for (const uri of [
+      "http://h/a",
+      "https://h/a",
+      "memory://a",
+      "ftp://h/a",
+      "sftp://h/a",
+      "webdav://h/a",
+      "s3a://b/a",
+    ]) {
+      assert.equal(openStorage(uri).uri, uri);
+    }
+  },
+});
+
+const listsBuckets = (scheme: string) =>
+  `${scheme}:// without a bucket, on a real server > lists the buckets, as folders`;
+
+const s3Proofs: Readonly<Record<string, readonly string[]>> = {
+  anon: ["sends no signature, whatever credentials there are"],
+  endpoint_url: ["says where requests go, with its path, before client_kwargs and the environment"],
+  key: ["names the signer, before client_kwargs and the environment"],
+  secret: ["makes the signature"],
+  token: ["goes with every request; a function is asked for it"],
+  use_ssl: ["chooses TLS for the standard endpoint; client_kwargs.use_ssl goes before it"],
+  s3_additional_kwargs: ["go with the calls that have them, below what a call says itself"],
+  client_kwargs: ["give region, endpoint and credentials to the client"],
+  requester_pays: ["says so with every call"],
+  default_block_size: ["is the size of ranges, of what is read ahead, and of parts; too small parts are refused"],
+  default_fill_cache: ["changes nothing: the original never reads it"],
+  default_cache_type: ["names the cache of opened files; null is none, an unknown one is refused"],
+  version_aware: ["lists versions and reads those that are named; without it a version is an error"],
+  cache_regions: ["asks for the region of the bucket first, once; not where a region or an endpoint is given"],
+  asynchronous: ["changes nothing: everything is asynchronous here"],
+  config_kwargs: ["bound how many connections there are"],
+  kwargs: ["take a profile, which signs, and nothing else"],
+  session: ["lends its credentials and its region"],
+  max_concurrency: ["is how many ranges of one object move at once"],
+};
+
+const rowsOf = (file: string, proofs: Readonly<Record<string, readonly string[]>>) =>
+  Object.fromEntries(
+    Object.entries(proofs).map(([parameter, titles]) => [
+      `${parameter} has the effect that is documented`,
+      [{ file, titles, parameter }],
+    ]),
+  );
+
+const mebibyte = 1024 * 1024;
+
+/** Uploads in parts, of which the parts wait until the given number is there. */
+async function partsHeld(
+  width: number,
+  config: ClientConfig,
+  write: (uri: string, config: ClientConfig) => Promise<void>,
+) {
+  let most = 0;
+  const held: (() => void)[] = [];
+  const sizes: number[] = [];
+  const answer: Answer = ({ method, query, body }, response) => {
+    if (query.has("uploads")) return response.end("<R><UploadId>u</UploadId></R>");
+    if (method !== "PUT" || !query.has("partNumber")) return response.end("<R><ETag>e</ETag></R>");
+    sizes.push(body.length);
+    held.push(() => response.writeHead(200, { etag: '"e"' }).end());
+    most = Math.max(most, held.length);
+    // A moment for one too many to come.
+    if (held.length === width) setTimeout(() => held.splice(0).map((release) => release()), 300);
+  };
+  const server = await startRecordingServer(answer);
+  cleanups.push(() => server.stop());
+  await write("s3://bucket", { endpoint_url: server.url, key: "k", secret: "s", ...config });
+  return { most, sizes };
+}
+
+walk("S3-compatible storage", {
+  ...rowsOf("s3-parameters", s3Proofs),
+  "anon False takes key and secret, or the standard resolver": named(
+    "s3-credential-chain",
+    "come from the environment first",
+    "come from the shared files, of the default profile or one that is named, with its region",
+    "come from the role of the instance, by the metadata service",
+  ),
+  "endpoint_url, key and secret go before client_kwargs, and use_ssl of client_kwargs before use_ssl": () => {
+    const weak = {
+      endpoint_url: "http://weak",
+      aws_access_key_id: "weak",
+      aws_secret_access_key: "weak",
+      use_ssl: false,
+    };
+    const config = {
+      endpoint_url: "http://strong",
+      key: "strong",
+      secret: "strong",
+      use_ssl: true,
+      client_kwargs: weak,
+    };
+    const told = openStorage("s3://bucket", config, { environment: {} }).explainConfig();
+    const of = (name: string) => told.find(({ key }) => key === name);
+    assert.deepEqual(
+      [of("endpoint_url")?.value, of("key")?.value, of("use_ssl")?.value],
+      ["http://strong", "strong", false],
+    );
+    assert.equal(of("secret")?.source, "client_config.secret");
+  },
+  "the built-in block size is 5 MB, and max_concurrency parts of a file move at once": async () => {
+    const { most, sizes } = await partsHeld(3, { max_concurrency: 3 }, async (uri, config) => {
+      const storage = openStorage(uri, config, { environment: {} });
+      await storage.write("a", Buffer.alloc(15 * mebibyte));
+      await storage.close();
+    });
+    assert.deepEqual([most, sizes], [3, Array(3).fill(5 * mebibyte)]);
+  },
+  "max_concurrency is 1 unless it is said": async () => {
+    const { most, sizes } = await partsHeld(1, {}, async (uri, config) => {
+      const storage = openStorage(uri, config, { environment: {} });
+      await storage.write("a", Buffer.alloc(6 * mebibyte));
+      await storage.close();
+    });
+    assert.deepEqual([most, sizes], [1, [5 * mebibyte, mebibyte]]);
+  },
+  "with several files at once there are max_concurrency times as many connections": async () => {
+    const source = openStorage("memory://documented-batch");
+    for (const name of ["a", "b"]) await source.write(name, Buffer.alloc(15 * mebibyte));
+    const { most } = await partsHeld(6, { max_concurrency: 3 }, async (uri, client_config) => {
+      await toStorage(fromStorage("memory://documented-batch/"), uri, { client_config, concurrency: 2 });
+    });
+    assert.equal(most, 6);
+  },
+  "memory grows by a block for each part that moves": named(
+    "large",
+    "is written to a store from a stream of which nobody knows the length",
+  ),
+  "default_cache_type is readahead, and None is no cache": named(
+    "random-access",
+    "readahead asks for a block more, keeps one buffer, and replaces it on a miss",
+  ),
+  "the options of the client, of its configuration and of the session each work, or are refused by name": named(
+    "client-options",
+    "of botocore's Config, and of aiobotocore's, are those of config_kwargs",
+    "of botocore's create_client are those of client_kwargs",
+    "of botocore's session are those of kwargs",
+  ),
+  "without a bucket the buckets are listed": named("buckets", listsBuckets("s3")),
+});
+
+const gsProofs: Readonly<Record<string, readonly string[]>> = {
+  project: [
+    "say where a bucket is made",
+    "is that of the default credentials when these are asked for, and none when nobody asks",
+  ],
+  access: ["is the scope with which a token is asked for"],
+  token: [
+    "google_default takes the default credentials, as does none at all",
+    "may be the path of a file with credentials",
+    "may be a dictionary of credentials, which are exchanged once",
+  ],
+  consistency: ["none checks nothing, size the size, md5 the checksum"],
+  cache_timeout: ["keeps listings, and what they tell of objects: for ever when unset, not at all at 0"],
+  secure_serialize: ["warns that it is deprecated"],
+  requester_pays: ["names who pays in every call: the project, or the one that is given"],
+  session_kwargs: ["proxy is the way of requests, and of those for tokens"],
+  endpoint_url: ["goes before STORAGE_EMULATOR_HOST, which may lack its protocol"],
+  default_location: ["say where a bucket is made"],
+  version_aware: ["lists generations and reads those that are named; without it one is an error"],
+};
+
+const azProofs: Readonly<Record<string, readonly string[]>> = {
+  account_name: ["is needed, unless there is a connection string, or a domain and nobody asks"],
+  account_key: ["signs, also from the environment"],
+  sas_token: ["goes into the query, with or without its question mark; where there is a key it signs instead"],
+  request_session: ["is used for every request, and must be able to send them"],
+  connection_string: ["goes before all others"],
+  credential: [
+    "may be a signature, a key, or what gives tokens, and goes before the others",
+    "is not needed where the host of the account has a signature",
+  ],
+  blocksize: ["is the size of a block, and of a range"],
+  client_id: ["are exchanged for a token, by way of request_session"],
+  client_secret: ["are exchanged for a token, by way of request_session"],
+  tenant_id: ["are exchanged for a token, by way of request_session"],
+  anon: [
+    "sends nothing, unless another right is given",
+    "unset is what AZURE_STORAGE_ANON says, and else the default chain of credentials is asked",
+  ],
+  default_fill_cache: ["changes nothing: the original never reads it"],
+  default_cache_type: ["names the cache of opened files: bytes unless it is said, none for null"],
+  version_aware: ["lists versions and reads those that are named; without it a version is an error"],
+  assume_container_exists: [
+    "unset warns when the container cannot be looked at, and goes on",
+    "false is an error, each time; true does not look",
+  ],
+  max_concurrency: ["unset is fsspec's batch size: that of its files, else 128"],
+  timeout: ["is told to the server, in transfers only"],
+  connection_timeout: ["ends the wait for a connection"],
+  read_timeout: ["ends the wait for an answer"],
+  account_host: ["is the host, and account_name still signs"],
+};
+
+walk("cloud object storage", {
+  ...rowsOf("gs-wire", gsProofs),
+  "project is needed to list all buckets, and overridden or ignored as token says": named(
+    "buckets",
+    "of gs:// needs a project, and says so; anon has none",
+    listsBuckets("gs"),
+  ),
+  "session_kwargs are handed to the HTTP session, or refused by name": named(
+    "client-options",
+    "of aiohttp's ClientSession are those of session_kwargs",
+  ),
+});
+
+walk("blob storage", {
+  ...rowsOf("az-wire", azProofs),
+  "of AZURE_STORAGE_ANON false, 0 and f are False, and anything else is True": named(
+    "parameters",
+    "of anon on az is false for false, 0 and f in any case, true for any other text, unset without the variable",
+  ),
+  "anonymous access beside a key, a signature or a principal: the document says both, and the right that is given is used":
+    [{ file: "az-wire", parameter: "anon", titles: ["sends nothing, unless another right is given"] }],
+  "without a container the containers are listed": named("buckets", listsBuckets("az")),
+});
+
+walk("the dataset hub", {
+  "token is given, saved, or none where it is False": [
+    {
+      file: "hf-token",
+      parameter: "token",
+      titles: [
+        "is the one that was given, before any other",
+        "is else the saved one: of the environment, the file that it names, or the one at home",
+        "is none where it is false",
+      ],
+    },
+  ],
+  "endpoint is given, or the standard hub address": [
+    {
+      file: "hf-token",
+      parameter: "endpoint",
+      titles: ["is the one that was given, else that of the environment"],
+    },
+  ],
+});
+
+walk("authentication", {
+  "1. of S3: key, secret and token, the standard places, or anon": named(
+    "s3-credential-chain",
+    "come from a web identity, by the token service",
+    "come from the role of the container",
+    "that are nowhere are an error that says what to do",
+  ),
+  "2. of gs: a token file, a token dictionary, anon, google_default": [
+    { file: "gs-wire", parameter: "token", titles: ["anon sends no credentials", ...(gsProofs["token"] ?? [])] },
+  ],
+  "3. of az: shared key, signature, connection string, credential, service principal": [
+    "account_key",
+    "sas_token",
+    "connection_string",
+    "credential",
+    "client_id",
+  ].map((parameter) => ({ file: "az-wire", parameter, titles: azProofs[parameter] ?? [] })),
+  "4. of the hub: a token, the saved one, or none": [
+    { file: "hf-token", parameter: "token", titles: ["is none where it is false"] },
+  ],
+});
+
+it("every documented parameter has a row here", () => {
+  assert.deepEqual(Object.keys(s3Proofs), parameterKeys(s3));
+  assert.deepEqual(Object.keys(gsProofs), parameterKeys(gs));
+  assert.deepEqual(Object.keys(azProofs), parameterKeys(az));
+  assert.deepEqual(parameterKeys(hf), ["token", "endpoint"]);
+});
+
+it("the files of proofs elsewhere are among those that `npm test storage` runs", async () => {
+  const command = await readFile(join(folder, "../../../../scripts/test.sh"), "utf8");
+  assert.match(command, /^part storage run_tests packages\/storage\/test\/\*\.test\.ts /m);
+});
