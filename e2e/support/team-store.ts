@@ -7,7 +7,7 @@ import { chmod, chown, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { type Found, recordVersions } from "../../packages/server/src/domain/datasets/record-versions.ts";
+import { type Found, recordVersions } from "../../packages/server/src/domain/datasets/record-collected.ts";
 import type { Store } from "../../packages/server/src/store/drivers/store.ts";
 import { rowsTable } from "../../packages/server/src/team-stores/rows-table.ts";
 import { TeamFolder } from "../../packages/server/src/team-stores/team-folder.ts";

@@ -3,7 +3,7 @@
  * parallel reads, uploads in parts, globs, moves, trees) is built on these for all of them. Keys are whole and exact,
  * never relative. Every call rejects with a StorageError, or with the reason of its signal.
  */
-import type { RetryPolicy } from "./waiting/retry.ts";
+import type { RetryPolicy } from "./concurrency/retry.ts";
 
 /** What a listing or a look at one object tells. A backend puts the whole key into `path`; the storage shortens it. */
 export interface Entry {

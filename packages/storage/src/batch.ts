@@ -1,7 +1,7 @@
 /** Many small requests in the body of one, as the object stores take them. */
 import { randomUUID } from "node:crypto";
+import { type RetryPolicy, retry } from "./concurrency/retry.ts";
 import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
-import { type RetryPolicy, retry } from "./waiting/retry.ts";
 
 /** Numbers begin at 0; stores differ in how they want them written. */
 export function batchBody(requests: readonly string[], writeNumber: (number: number) => string) {

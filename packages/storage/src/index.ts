@@ -18,6 +18,7 @@ export type {
 } from "./backend.ts";
 export type { Capabilities, KeyCapabilities } from "./capabilities.ts";
 export type { ClientConfigFor, ClientConfigs } from "./client-configs.ts";
+export { defaultRetryPolicy, type RetryPolicy } from "./concurrency/retry.ts";
 export type { Configuration } from "./configuration/configuration.ts";
 export type {
   ClientConfig,
@@ -66,4 +67,3 @@ export { registerScheme } from "./registry.ts";
 export { defineScheme, type OpenRequest, type Scheme, type SchemeModule } from "./scheme.ts";
 export type { Storage, WalkedFolder } from "./storage.ts";
 export { type SyncAction, type SyncOptions, syncTrees } from "./sync.ts";
-export { defaultRetryPolicy, type RetryPolicy } from "./waiting/retry.ts";

@@ -4,6 +4,7 @@ import { folderOf, isSamePlace, joinKey, type Location } from "./address/uri.ts"
 import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
 import { checkCount } from "./check-count.ts";
+import { runAll } from "./concurrency/window.ts";
 import type { Configuration } from "./configuration/configuration.ts";
 import { directoryEntry } from "./entry.ts";
 import { FolderError, isStorageError, StorageError } from "./errors.ts";
@@ -30,7 +31,6 @@ import type { Scheme } from "./scheme.ts";
 import type { Storage, WalkedFolder } from "./storage.ts";
 import { readObject, streamObject } from "./transfer/download.ts";
 import { writeObject } from "./transfer/upload.ts";
-import { runAll } from "./waiting/window.ts";
 
 export class OpenedStorage implements Storage {
   readonly #location: Location;

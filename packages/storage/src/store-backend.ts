@@ -1,8 +1,8 @@
 /** The backend of a URI that names no bucket: it lists the buckets, as folders, and does nothing else. */
 import type { Backend, CallOptions, ListCall } from "./backend.ts";
+import type { RetryPolicy } from "./concurrency/retry.ts";
 import { directoryEntry } from "./entry.ts";
 import { FolderError, StorageError } from "./errors.ts";
-import type { RetryPolicy } from "./waiting/retry.ts";
 
 export interface BucketCall extends CallOptions {
   /** Where the page before ended. */

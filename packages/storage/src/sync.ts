@@ -1,9 +1,9 @@
 /** Making one tree like another, of whatever kinds of storage the two are. */
 import type { CallOptions, Entry } from "./backend.ts";
+import { runAll } from "./concurrency/window.ts";
 import { isStorageError, StorageError } from "./errors.ts";
 import type { TransferProgress } from "./options.ts";
 import type { Storage } from "./storage.ts";
-import { runAll } from "./waiting/window.ts";
 
 export interface SyncOptions extends CallOptions, TransferProgress {
   /** Remove what the source does not have. */

@@ -30,19 +30,19 @@ import { beginRetries } from "../loops/begin-retries.ts";
 import { countUsage } from "../loops/count-usage.ts";
 import { deliverEvents } from "../loops/deliver-events.ts";
 import { dispatchJobs } from "../loops/dispatch-jobs.ts";
+import { enforceLimits } from "../loops/enforce-limits.ts";
 import { exportDatasets } from "../loops/export-datasets.ts";
 import { fireSchedules } from "../loops/fire-schedules.ts";
 import { fireTasks } from "../loops/fire-tasks.ts";
 import { fireTriggers } from "../loops/fire-triggers.ts";
+import { followAttempts } from "../loops/follow-attempts.ts";
 import { keepEnvironments } from "../loops/keep-environments.ts";
 import { copyStores, tidyStores } from "../loops/keep-stores.ts";
 import { startLoop } from "../loops/loop.ts";
 import { StoreMeasures } from "../loops/measure-stores.ts";
-import { observeJobs } from "../loops/observe-jobs.ts";
 import { runBackfills } from "../loops/run-backfills.ts";
 import { sweep } from "../loops/sweep.ts";
 import { tellOverdue } from "../loops/tell-overdue.ts";
-import { watchJobs } from "../loops/watch-jobs.ts";
 import { Disk } from "../machine/disk.ts";
 import { readFaults } from "../machine/faults.ts";
 import { lockDataFolder } from "../machine/lock.ts";
@@ -89,19 +89,20 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
 }
 
 /** The store, open and locked; `release` gives it back. */
-interface Ground {
+interface OpenedStore {
   readonly store: Store;
   readonly metrics: ServerMetrics;
   release(): Promise<void>;
 }
 
-interface Parts extends Ground {
+/** What the parts of a server are built on. */
+interface Foundation extends OpenedStore {
   readonly keys: KeyRing;
   readonly serverId: string;
 }
 
-async function begin(config: Config, log: Logger, clock: Clock, ground: Ground): Promise<RunningServer> {
-  const { store, release } = ground;
+async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedStore): Promise<RunningServer> {
+  const { store, release } = opened;
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   // Last: what an older version left in clear is encrypted by now, and the log was cut short for that.
   await store.reserve();
@@ -110,7 +111,7 @@ async function begin(config: Config, log: Logger, clock: Clock, ground: Ground):
   await requireAdministrator(config, store);
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());
-  const parts = await buildParts(config, log, clock, { ...ground, keys, serverId });
+  const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
@@ -146,7 +147,7 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
   );
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Parts) {
+async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Foundation) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
@@ -243,9 +244,9 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const exporting = exportDatasets(shared);
   const loops = [
     deliveries,
-    observeJobs({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
+    followAttempts({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
-    watchJobs({ ...shared, serverId }),
+    enforceLimits({ ...shared, serverId }),
     beginRetries(shared),
     countUsage({ ...shared, ...retention(config) }),
     keepEnvironments({ ...shared, ...retention(config), serverId }),

@@ -3,7 +3,7 @@
  * what it made. A server that dies meanwhile does it again: the attempt is open until then.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Collected, readCollected, TooMuch } from "../domain/datasets/found-versions.ts";
+import { type Collected, readCollected, TooMuch } from "../domain/datasets/parse-collected.ts";
 import type { Python } from "../engines/engine.ts";
 import { maskMetrics } from "../job-logs/job-log.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";

@@ -1,8 +1,8 @@
 /** The three ways in which an attempt ends: with a result, without one, or before it began. */
 import type { JobStatus } from "@millrace/contract";
 import type { Updateable } from "kysely";
-import type { Collected } from "../domain/datasets/found-versions.ts";
-import { recordCollected } from "../domain/datasets/record-versions.ts";
+import type { Collected } from "../domain/datasets/parse-collected.ts";
+import { recordCollected } from "../domain/datasets/record-collected.ts";
 import { endJob } from "../domain/lifecycle/end-job.ts";
 import { queueRow } from "../domain/lifecycle/job-queue.ts";
 import { type Failure, planRetry } from "../domain/lifecycle/retries.ts";

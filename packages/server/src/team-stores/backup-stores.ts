@@ -7,15 +7,15 @@ import { chmodSync, existsSync, lstatSync, mkdirSync } from "node:fs";
 import { readdir, rm, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Confine, Keeper, StoreBusy, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
 import type { Compared, Registered } from "./programs/compare-versions.ts";
 import type { CopyRequest } from "./programs/copy-store.ts";
 import { giveTo, openScratch, putInPlace } from "./scratch.ts";
+import { type Confine, StoreBusy, StoreProcesses, StoreUnusable } from "./store-processes.ts";
 import { copyNames, storeFiles, TeamFolder } from "./team-folder.ts";
 
-export { StoreUnusable } from "./keeper.ts";
 export type { Compared, Registered } from "./programs/compare-versions.ts";
+export { StoreUnusable } from "./store-processes.ts";
 
 /** Seconds for a store of any size, and for each GiB of it. */
 const patience = { least: 600, perGiB: 60 };
@@ -25,7 +25,7 @@ const prefix = "backup-";
 
 export class BackupStores {
   readonly #storesDir: string;
-  readonly #keeper: Keeper;
+  readonly #processes: StoreProcesses;
 
   readonly #floor: number;
 
@@ -33,7 +33,7 @@ export class BackupStores {
   constructor(dataDir: string, confine: Confine, floor = 0) {
     this.#floor = floor;
     this.#storesDir = join(dataDir, "team-stores");
-    this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
+    this.#processes = new StoreProcesses(confine, join(dataDir, "compiled"));
   }
 
   #folder(teamId: number): TeamFolder {
@@ -65,7 +65,7 @@ export class BackupStores {
     try {
       const request: CopyRequest = { to: storeFiles(scratch), registered };
       const task = { program: "copy-store", request, writable: [scratch], seconds: secondsFor(folder.data) };
-      return await work(scratch, readCompared(await patiently(() => this.#keeper.ask(folder, task)), registered));
+      return await work(scratch, readCompared(await patiently(() => this.#processes.ask(folder, task)), registered));
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }
@@ -118,19 +118,19 @@ export class BackupStores {
 
   async #compare(folder: TeamFolder, data: string, registered: readonly Registered[]): Promise<Compared> {
     const task = { program: "compare-versions", request: { registered }, data, seconds: secondsFor(data) };
-    return readCompared(await this.#keeper.ask(folder, task), registered);
+    return readCompared(await this.#processes.ask(folder, task), registered);
   }
 
   /** The dataset of this version gets this name in the store. */
   async rename(teamId: number, version: string, name: string): Promise<void> {
     const task = { program: "edit-dataset", request: { version, name }, seconds: patience.least };
-    await this.#keeper.ask(this.#folder(teamId), task);
+    await this.#processes.ask(this.#folder(teamId), task);
   }
 
   /** What a job had done to the store when it was copied, as the store says it; the store is told that it failed. */
   async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const task = { program: "collect", request, seconds: patience.least };
-    return this.#keeper.askLines(this.#folder(teamId), task);
+    return this.#processes.askLines(this.#folder(teamId), task);
   }
 
   async remove(teamId: number): Promise<void> {

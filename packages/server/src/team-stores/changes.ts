@@ -2,7 +2,7 @@
  * Changes of a team's store that people ask for come one after another: each is a process, and all of one store wait for
  * the same lock. Only so many wait.
  */
-import { StoreBusy } from "./keeper.ts";
+import { StoreBusy } from "./store-processes.ts";
 
 const mostWaiting = 100;
 

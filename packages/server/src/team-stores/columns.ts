@@ -1,5 +1,5 @@
 /** The columns of a version's rows, from the schema that the library wrote. */
-import { StoreUnusable } from "./keeper.ts";
+import { StoreUnusable } from "./store-processes.ts";
 
 /** A type in the library's own words; that of a list says what is in it. */
 export interface ColumnType {

@@ -2,7 +2,7 @@
 import { chmodSync, chownSync, mkdirSync, renameSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { StoreUnusable } from "./keeper.ts";
+import { StoreUnusable } from "./store-processes.ts";
 import type { TeamFolder } from "./team-folder.ts";
 
 /** Empty, with the rights of the store. */

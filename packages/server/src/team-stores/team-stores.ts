@@ -6,16 +6,16 @@ import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
 import { Changes } from "./changes.ts";
 import { makeRoomFor } from "./copy-names.ts";
-import { type Confine, type ConfineStrangers, Keeper, StoreUnusable } from "./keeper.ts";
 import type { CollectRequest } from "./programs/collect.ts";
 import type { CopyRequest } from "./programs/copy-store.ts";
 import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
 import { giveTo, openScratch, putInPlace, replaceStore } from "./scratch.ts";
+import { type Confine, type ConfineStrangers, StoreProcesses, StoreUnusable } from "./store-processes.ts";
 import { copyNames, libraryMark, storeFiles, TeamFolder } from "./team-folder.ts";
 
-export { StoreBusy, StoreUnusable } from "./keeper.ts";
+export { StoreBusy, StoreUnusable } from "./store-processes.ts";
 
 /** Seconds that a program may take. */
 const patience = { collect: 120, copy: 3600, tidy: 900, list: 300, export: 600, change: 120 };
@@ -34,7 +34,7 @@ export interface Confinement {
 
 export class TeamStores {
   readonly #storesDir: string;
-  readonly #keeper: Keeper;
+  readonly #processes: StoreProcesses;
   readonly #confineStrangers: ConfineStrangers;
   readonly #changes = new Changes();
 
@@ -43,7 +43,7 @@ export class TeamStores {
     this.#storesDir = join(dataDir, "team-stores");
     mkdirSync(this.#storesDir, { recursive: true, mode: 0o711 });
     chmodSync(this.#storesDir, 0o711);
-    this.#keeper = new Keeper(confine, join(dataDir, "compiled"));
+    this.#processes = new StoreProcesses(confine, join(dataDir, "compiled"));
   }
 
   #folder(teamId: number): TeamFolder {
@@ -55,7 +55,7 @@ export class TeamStores {
     const folder = this.#folder(teamId);
     folder.make();
     // Done when the job is.
-    void this.#keeper.prepare().then(() => this.#keeper.expect(folder));
+    void this.#processes.prepare().then(() => this.#processes.expect(folder));
     const { data, metadata, rows } = folder;
     return { folder: data, group: folder.group(), metadata, rows, made: folder.isMade() };
   }
@@ -66,7 +66,7 @@ export class TeamStores {
    */
   async collect(teamId: number, request: CollectRequest, python: Python | null): Promise<Buffer[]> {
     const folder = this.#folder(teamId);
-    const found = await this.#keeper.askLines(folder, { program: "collect", request, seconds: patience.collect });
+    const found = await this.#processes.askLines(folder, { program: "collect", request, seconds: patience.collect });
     folder.markMade();
     if (python) writeFileSync(folder.file("python"), JSON.stringify(python), { mode: 0o600 });
     return found;
@@ -77,7 +77,7 @@ export class TeamStores {
     const task = { program: "export-rows", request, seconds: patience.export };
     const folder = this.#folder(teamId);
     if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
-    await this.#keeper.fill(folder, task, path);
+    await this.#processes.fill(folder, task, path);
   }
 
   async editDataset(teamId: number, request: EditRequest): Promise<void> {
@@ -92,11 +92,11 @@ export class TeamStores {
   async #change(teamId: number, program: string, request: unknown): Promise<void> {
     const folder = this.#folder(teamId);
     const task = { program, request, seconds: patience.change };
-    if (folder.exists()) await this.#changes.inTurn(teamId, () => this.#keeper.ask(folder, task));
+    if (folder.exists()) await this.#changes.inTurn(teamId, () => this.#processes.ask(folder, task));
   }
 
   close(): void {
-    this.#keeper.close();
+    this.#processes.close();
   }
 
   /** What the store takes on disk, with whatever jobs put beside it; not the copies. */
@@ -119,7 +119,7 @@ export class TeamStores {
     const request: CopyRequest = { to: storeFiles(scratch), registered: [] };
     const task = { program: "copy-store", request, writable: [scratch], seconds: patience.copy };
     try {
-      await this.#keeper.ask(folder, task);
+      await this.#processes.ask(folder, task);
       mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
       makeRoomFor(moment, folder.file("copies"));
       renameSync(scratch, join(folder.file("copies"), moment));
@@ -164,20 +164,20 @@ export class TeamStores {
     // Before anything is changed: a copy that cannot be read must not take the place of what is there.
     const uuids = await this.#versions(folder, fresh);
     replaceStore(folder, fresh, join(folder.file("replaced"), now));
-    this.#keeper.forget(folder);
+    this.#processes.forget(folder);
     if (isGone) await this.forgetReplaced(teamId, now);
     return uuids;
   }
 
   async #versions(folder: TeamFolder, data: string): Promise<string[]> {
     const task = { program: "list-versions", request: {}, data, seconds: patience.list };
-    const uuids = await this.#keeper.ask(folder, task);
+    const uuids = await this.#processes.ask(folder, task);
     return Array.isArray(uuids) ? uuids.filter((uuid) => typeof uuid === "string") : [];
   }
 
   /** Gives space back that is empty since versions were removed; only while no job of the team runs. */
   async compact(teamId: number): Promise<void> {
-    await this.#keeper.ask(this.#folder(teamId), { program: "compact-store", request: {}, seconds: patience.tidy });
+    await this.#processes.ask(this.#folder(teamId), { program: "compact-store", request: {}, seconds: patience.tidy });
   }
 
   /** The library's own garbage collection; only while no job of the team runs. Returns what it said. */
@@ -203,7 +203,7 @@ export class TeamStores {
     };
     try {
       // In turn: whatever stays of the store's user is ended afterwards, and a change would be, too.
-      return await this.#changes.inTurn(teamId, () => this.#keeper.run(folder, command, this.#confineStrangers));
+      return await this.#changes.inTurn(teamId, () => this.#processes.run(folder, command, this.#confineStrangers));
     } finally {
       await rm(scratch, { recursive: true, force: true });
     }

@@ -12,14 +12,14 @@ import { Signals } from "../../src/domain/turns/signals.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
+import { enforceLimits } from "../../src/loops/enforce-limits.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { fireTriggers } from "../../src/loops/fire-triggers.ts";
+import { followAttempts } from "../../src/loops/follow-attempts.ts";
 import type { Loop } from "../../src/loops/loop.ts";
 import type { StoreMeasures } from "../../src/loops/measure-stores.ts";
-import { observeJobs } from "../../src/loops/observe-jobs.ts";
 import { tellOverdue } from "../../src/loops/tell-overdue.ts";
-import { watchJobs } from "../../src/loops/watch-jobs.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { mailSender } from "../../src/senders/mail.ts";
@@ -98,7 +98,11 @@ export class MonthServer {
     // In this order most of what a moment brings is done in one turn.
     this.#loops = [
       [
-        ...[watchJobs(shared), observeJobs({ ...shared, hints, collecting: this.#collecting }), beginRetries(shared)],
+        ...[
+          enforceLimits(shared),
+          followAttempts({ ...shared, hints, collecting: this.#collecting }),
+          beginRetries(shared),
+        ],
         ...[fireTasks(shared), fireSchedules(shared), fireTriggers(shared), tellOverdue(shared)],
       ],
       [dispatchJobs(shared)],

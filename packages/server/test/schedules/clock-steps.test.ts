@@ -18,8 +18,8 @@ import type { Engine } from "../../src/engines/engine.ts";
 import { Ages } from "../../src/engines/local/attempt/ages.ts";
 import { ClockAdvice } from "../../src/loops/clock-advice.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
+import { type FollowContext, followAttempts } from "../../src/loops/follow-attempts.ts";
 import { copyStores } from "../../src/loops/keep-stores.ts";
-import { type ObserveContext, observeJobs } from "../../src/loops/observe-jobs.ts";
 import { sweep } from "../../src/loops/sweep.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import { readFaults } from "../../src/machine/faults.ts";
@@ -507,7 +507,7 @@ describe("a clock that was wrong", () => {
       await openAttempt(db, { job_id: id, team_id: 1, attempt: 1, ...held });
     });
     const observing = () =>
-      observeJobs({
+      followAttempts({
         ...{
           store,
           keys,
@@ -520,7 +520,7 @@ describe("a clock that was wrong", () => {
           disk: new Disk(dataDir, 0, clock),
         },
         ...{ teamStores: {} as TeamStores, serverId: "here", hints: new Set(), collecting: new Map(), cancelGrace: 10 },
-      } as ObserveContext);
+      } as FollowContext);
     const loop = observing();
     await loop.runOnce();
     for (wrong of [hour, -hour, 0]) await loop.runOnce();

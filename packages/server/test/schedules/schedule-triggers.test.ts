@@ -9,7 +9,7 @@ import { type Client, type CreatePipelineScheduleInput, type PipelineSchedule, r
 import { readJob, readLog } from "../../../../e2e/support/jobs.ts";
 import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
 import type { Team } from "../../src/domain/access/principals.ts";
-import { recordCollected } from "../../src/domain/datasets/record-versions.ts";
+import { recordCollected } from "../../src/domain/datasets/record-collected.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import type { Loop } from "../../src/loops/loop.ts";
 import type { Store } from "../../src/store/drivers/store.ts";

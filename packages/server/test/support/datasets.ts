@@ -1,7 +1,7 @@
 /** Versions of datasets put straight into the registry, as if jobs had made them. */
 import { randomUUID } from "node:crypto";
-import type { FoundVersion } from "../../src/domain/datasets/found-versions.ts";
-import { recordVersions } from "../../src/domain/datasets/record-versions.ts";
+import type { FoundVersion } from "../../src/domain/datasets/parse-collected.ts";
+import { recordVersions } from "../../src/domain/datasets/record-collected.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 
 type Wishes = Partial<Omit<FoundVersion, "needs">> & {

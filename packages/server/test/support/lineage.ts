@@ -2,8 +2,8 @@
 import { randomUUID } from "node:crypto";
 import { type Client, type Job, type JobInput, routes } from "@millrace/contract";
 import { createJob, shell } from "../../../../e2e/support/jobs.ts";
-import type { FoundVersion } from "../../src/domain/datasets/found-versions.ts";
-import { recordVersions } from "../../src/domain/datasets/record-versions.ts";
+import type { FoundVersion } from "../../src/domain/datasets/parse-collected.ts";
+import { recordVersions } from "../../src/domain/datasets/record-collected.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 
 /** A version that was made, by the name that a pipeline is triggered with. */

@@ -1,10 +1,10 @@
 /** The backend of archives, which can only be read. A format supplies its directory and the bytes of a member. */
 import type { Backend, CallOptions, Content, Entry, ListCall, ReadCall } from "../backend.ts";
+import { abortable } from "../concurrency/abortable.ts";
 import { directoryEntry } from "../entry.ts";
 import { isStorageError, StorageError } from "../errors.ts";
 import { compareKeys } from "../listing/key-order.ts";
 import { sequentialTransfer } from "../transfer/sequential-upload.ts";
-import { abortable } from "../waiting/abortable.ts";
 import { type Member, type Members, memberEntry } from "./member.ts";
 import { ArchiveSource, type Outer, type Range } from "./outer.ts";
 

@@ -1,5 +1,5 @@
 /** Answers over direct connections, which are kept for a while and used again. */
-import { Slots } from "../waiting/slots.ts";
+import { Slots } from "../concurrency/slots.ts";
 import { DirectBody } from "./direct-body.ts";
 import { DirectConnection, type DirectHead } from "./direct-connection.ts";
 import { DirectLease } from "./direct-lease.ts";

@@ -1,7 +1,7 @@
 /** Listing of stores that are asked folder by folder: one level, or a tree with many folders at once or in order. */
 import type { CallOptions, Entry, ListCall } from "../backend.ts";
+import { Channel } from "../concurrency/channel.ts";
 import { StorageError } from "../errors.ts";
-import { Channel } from "../waiting/channel.ts";
 import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 

@@ -4,7 +4,7 @@
  * subfolder in which the chain just is. So big trees are shared out, and small listings cost no request more.
  */
 import type { Entry, ListCall } from "../backend.ts";
-import { Channel } from "../waiting/channel.ts";
+import { Channel } from "../concurrency/channel.ts";
 import { compareKeys } from "./key-order.ts";
 import { defaultConcurrency, listInOrder } from "./listing.ts";
 import type { FetchPage, PageCall } from "./pages.ts";

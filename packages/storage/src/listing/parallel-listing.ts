@@ -3,7 +3,7 @@
  * of a range that still goes on. So folders that hold much are split, and small listings cost no request more.
  */
 import type { Entry } from "../backend.ts";
-import { Channel } from "../waiting/channel.ts";
+import { Channel } from "../concurrency/channel.ts";
 import { compareKeys } from "./key-order.ts";
 import { findSplit } from "./listing-split.ts";
 import { PagePlaces } from "./page-places.ts";

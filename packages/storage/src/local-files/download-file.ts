@@ -1,19 +1,19 @@
 /** From a storage into a file of this machine: bytes go to their places, without a stream in between. */
 import type { FileHandle } from "node:fs/promises";
 import type { Backend } from "../backend.ts";
+import { Slots } from "../concurrency/slots.ts";
 import type { DownloadOptions } from "../options.ts";
-import { Beside } from "../schemes/file/beside.ts";
 import { named } from "../schemes/file/errors.ts";
+import { TemporaryFile } from "../schemes/file/temporary-file.ts";
 import { type Landing, readInto } from "../transfer/download.ts";
 import { checkSize } from "../transfer/upload.ts";
-import { Slots } from "../waiting/slots.ts";
 
 export interface DownloadCall extends DownloadOptions {
   /** What the caller was told of it: another one is refused. */
   readonly size?: number | undefined;
 }
 
-/** Beside its place first, so that nobody sees half of it. Returns the number of bytes. */
+/** TemporaryFile its place first, so that nobody sees half of it. Returns the number of bytes. */
 export async function downloadFile(backend: Backend, key: string, file: string, call: DownloadCall): Promise<number> {
   let pieces: FilePieces | undefined;
   let total = 0;
@@ -26,7 +26,7 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
   try {
     const bytes = await readInto(backend, key, call, async (expected) => {
       if (Number.isFinite(expected)) checkSize(key, call, expected);
-      pieces = new FilePieces(await Beside.open(file), expected, count);
+      pieces = new FilePieces(await TemporaryFile.open(file), expected, count);
       return pieces;
     });
     checkSize(key, call, bytes);
@@ -48,7 +48,7 @@ const mostPieces = 32;
 
 /** Pieces of a file, in buffers that are used again: they are written while the next ones come. */
 class FilePieces implements Landing {
-  readonly #beside: Beside;
+  readonly #file: TemporaryFile;
   readonly #pieceSize: number;
   readonly #onWritten: (bytes: number) => void;
   readonly #slots = new Slots(mostPieces);
@@ -56,8 +56,8 @@ class FilePieces implements Landing {
   readonly #writing = new Set<Promise<void>>();
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(beside: Beside, expected: number, onWritten: (bytes: number) => void) {
-    this.#beside = beside;
+  constructor(file: TemporaryFile, expected: number, onWritten: (bytes: number) => void) {
+    this.#file = file;
     this.#pieceSize = Math.min(pieceSize, Math.max(1, expected));
     this.#onWritten = onWritten;
   }
@@ -83,7 +83,7 @@ class FilePieces implements Landing {
   }
 
   async #write(bytes: Uint8Array, at: number): Promise<void> {
-    const { file, handle } = this.#beside;
+    const { file, handle } = this.#file;
     await named(file, () => writeFully(handle, bytes, at));
     this.#onWritten(bytes.length);
   }
@@ -94,12 +94,12 @@ class FilePieces implements Landing {
   }
 
   takePlace(): Promise<void> {
-    return this.#beside.takePlace();
+    return this.#file.takePlace();
   }
 
   async giveUp(): Promise<void> {
     await Promise.all(this.#writing);
-    await this.#beside.giveUp();
+    await this.#file.giveUp();
   }
 }
 

@@ -1,12 +1,12 @@
 /** From a file of this machine into a storage: each part is read when its turn comes, into a buffer that is used again. */
 import type { FileHandle } from "node:fs/promises";
 import type { Backend, Entry, Upload } from "../backend.ts";
+import { runAll } from "../concurrency/window.ts";
 import { StorageError } from "../errors.ts";
 import type { UploadOptions } from "../options.ts";
 import { named } from "../schemes/file/errors.ts";
 import { openRegular } from "../schemes/file/read.ts";
 import { checkSize, inUpload, partSizes, putWhole } from "../transfer/upload.ts";
-import { runAll } from "../waiting/window.ts";
 
 /** What is read at once: a store may take more so, but many files may be on their way. */
 const mostAtOnce = 8 * 1024 * 1024;

@@ -1,9 +1,9 @@
 /** What callers give to be written, as bytes or as a stream of them, and cut into parts. */
 import { Readable } from "node:stream";
+import { abortable } from "../concurrency/abortable.ts";
+import { iteratorOf } from "../concurrency/iterator-of.ts";
 import { StorageError } from "../errors.ts";
 import type { WriteContent } from "../options.ts";
-import { abortable } from "../waiting/abortable.ts";
-import { iteratorOf } from "../waiting/iterator-of.ts";
 
 const encoder = new TextEncoder();
 

@@ -1,10 +1,10 @@
 /** Reading: one body, taken up again where it broke off, or ranges side by side; never bytes of two different objects. */
 import type { Backend, Content, ReadCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
+import { retry } from "../concurrency/retry.ts";
+import { mapInOrder, runAll } from "../concurrency/window.ts";
 import { StorageError } from "../errors.ts";
 import type { ReadOptions } from "../options.ts";
-import { retry } from "../waiting/retry.ts";
-import { mapInOrder, runAll } from "../waiting/window.ts";
 import { abandon, reopen, SteadyBody } from "./steady-body.ts";
 
 export async function readObject(backend: Backend, key: string, options: ReadOptions): Promise<Uint8Array> {

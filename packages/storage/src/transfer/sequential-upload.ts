@@ -1,6 +1,6 @@
 /** Files of servers that take them from the first byte to the last, over one connection. */
 import type { Entry, Transfer, Upload } from "../backend.ts";
-import type { RetryPolicy } from "../waiting/retry.ts";
+import type { RetryPolicy } from "../concurrency/retry.ts";
 
 const mebibyte = 1024 * 1024;
 

@@ -1,7 +1,7 @@
 /** The body of an object, or of a range of it, that is asked for again where it breaks off; never bytes of another object. */
 import type { Backend, Content, ReadCall } from "../backend.ts";
+import { retry } from "../concurrency/retry.ts";
 import { isStorageError, StorageError } from "../errors.ts";
-import { retry } from "../waiting/retry.ts";
 
 export class SteadyBody {
   readonly #backend: Backend;

@@ -1,8 +1,8 @@
 /** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
 import type { Backend, Entry, Transfer, Upload } from "../backend.ts";
+import { runAll } from "../concurrency/window.ts";
 import { StorageError } from "../errors.ts";
 import type { UploadOptions, WriteContent, WriteOptions } from "../options.ts";
-import { runAll } from "../waiting/window.ts";
 import { partsOf, wholeContent } from "./content.ts";
 
 export async function writeObject(

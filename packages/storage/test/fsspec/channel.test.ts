@@ -1,7 +1,7 @@
 /** The queue between those who list side by side and the one who takes what they bring. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Channel } from "../../src/waiting/channel.ts";
+import { Channel } from "../../src/concurrency/channel.ts";
 
 describe("a channel", () => {
   it("ends also when all who wait for room have nothing more to bring", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { renewing } from "../../src/waiting/renewing.ts";
+import { renewing } from "../../src/concurrency/renewing.ts";
 
 const minute = 60_000;
 const credentials = (accessKeyId: string, expires?: number) => ({

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { defaultRetryPolicy, StorageError } from "@millrace/storage";
+import { pauseAfter, retry } from "../../src/concurrency/retry.ts";
 import { parseRetryAfter } from "../../src/http/client.ts";
-import { pauseAfter, retry } from "../../src/waiting/retry.ts";
 
 const overloaded = (retryAfter?: number) => new StorageError("throttled", "too many", { retryAfter });
 

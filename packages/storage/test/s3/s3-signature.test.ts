@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { beforeEach, describe, it } from "node:test";
 import { encodeKey } from "../../src/address/url-encoding.ts";
+import { lasting } from "../../src/concurrency/renewing.ts";
 import type { Credentials } from "../../src/schemes/s3/credentials.ts";
 import { createPresigner } from "../../src/schemes/s3/presigner.ts";
 import { type Signable, Signer } from "../../src/schemes/s3/signature.ts";
-import { lasting } from "../../src/waiting/renewing.ts";
 
 /** Numbers that are the same in every run. */
 function dice(seed: number): (sides: number) => number {

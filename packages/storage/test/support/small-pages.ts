@@ -1,5 +1,6 @@
 /** Listings of a real server in pages that are small: thousands of objects take too long to make. */
 import type { Backend } from "../../src/backend.ts";
+import { defaultRetryPolicy } from "../../src/concurrency/retry.ts";
 import { resolveConfiguration } from "../../src/configuration/configuration.ts";
 import type { ClientConfig } from "../../src/configuration/parameters.ts";
 import { createHttpClient } from "../../src/http/client.ts";
@@ -12,7 +13,6 @@ import { parameters as az } from "../../src/schemes/az/parameters.ts";
 import { GsClient } from "../../src/schemes/gs/client.ts";
 import { fetchPage as fetchGsPage } from "../../src/schemes/gs/list.ts";
 import { parameters as gs } from "../../src/schemes/gs/parameters.ts";
-import { defaultRetryPolicy } from "../../src/waiting/retry.ts";
 
 const pageSize = 17;
 

@@ -1,7 +1,7 @@
 /** Puts the rows of a backup into an empty store. */
 import { join } from "node:path";
 import { audit, operator } from "../../domain/access/audit.ts";
-import { recordCollected } from "../../domain/datasets/record-versions.ts";
+import { recordCollected } from "../../domain/datasets/record-collected.ts";
 import { endJob } from "../../domain/lifecycle/end-job.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Db } from "../../store/drivers/store.ts";

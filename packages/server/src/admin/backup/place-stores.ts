@@ -1,6 +1,6 @@
 /** Makes the dataset stores of teams from a backup, and has each read: what the registry names must be in it. */
 import { join } from "node:path";
-import { type Collected, readCollected, TooMuch } from "../../domain/datasets/found-versions.ts";
+import { type Collected, readCollected, TooMuch } from "../../domain/datasets/parse-collected.ts";
 import { type BackupStores, type Compared, StoreUnusable } from "../../team-stores/backup-stores.ts";
 import { libraryTime } from "../../team-stores/library-time.ts";
 import { jobEnds } from "../../team-stores/programs/collect.ts";

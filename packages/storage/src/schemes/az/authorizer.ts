@@ -1,6 +1,7 @@
 /** How a request shows its right: by a signature over it, a word in its query, a token, or not at all. */
+
+import { type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import { StorageError } from "../../errors.ts";
-import { type Renewable, renewing, soon } from "../../waiting/renewing.ts";
 import type { Account, Right, TokenCredential } from "./account.ts";
 import { SharedKey, type Signable } from "./shared-key.ts";
 

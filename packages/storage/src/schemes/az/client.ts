@@ -1,12 +1,12 @@
 /** One call of Azure Blob Storage: shown its right anew for each attempt, tried again where that makes sense, its errors named. */
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import { mostTold } from "../../http/bounds.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import type { Account } from "./account.ts";
 import { type Authorizer, authorizerOf } from "./authorizer.ts";
 import { toStorageError } from "./errors.ts";

@@ -1,12 +1,12 @@
 /** The backend of `az://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
+import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { createHttpClient, type HttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listByFolders } from "../../listing/folder-listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import { storeBackend } from "../../store-backend.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { accountOf } from "./account.ts";
 import { AzClient } from "./client.ts";
 import { concurrencyOf } from "./concurrency.ts";

@@ -1,9 +1,9 @@
 /** Looking at a blob, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { entryFromHeaders } from "../../http/entry-from-headers.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
-import { toldEntry } from "../../http/told-entry.ts";
 import type { AzClient } from "./client.ts";
 
 export async function statBlob(client: AzClient, key: string, call: VersionCall): Promise<Entry> {
@@ -31,7 +31,7 @@ export const versionQuery = ({ version }: VersionCall): Record<string, string> =
   version ? { versionid: version } : {};
 
 export function toEntry(key: string, answer: HttpAnswer): Entry {
-  const entry = toldEntry(key, answer, answer.header("x-ms-version-id"));
+  const entry = entryFromHeaders(key, answer, answer.header("x-ms-version-id"));
   entry.is_latest = entry.version === "" || answer.header("x-ms-is-current-version") !== "false";
   return entry;
 }

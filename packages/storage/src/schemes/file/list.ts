@@ -3,10 +3,10 @@ import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isTemporaryName } from "../../address/temporary-name.ts";
 import type { Entry, ListCall } from "../../backend.ts";
+import { mapInOrder } from "../../concurrency/window.ts";
 import { directoryEntry } from "../../entry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { compareKeys } from "../../listing/key-order.ts";
-import { mapInOrder } from "../../waiting/window.ts";
 import { named } from "./errors.ts";
 import { statFile } from "./read.ts";
 

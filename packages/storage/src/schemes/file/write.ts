@@ -1,9 +1,9 @@
 /** Writing a file: beside its place first. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
-import { Beside } from "./beside.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";
+import { TemporaryFile } from "./temporary-file.ts";
 
 export async function putFile(key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry> {
   const upload = await beginUpload(key, call);
@@ -18,31 +18,31 @@ export async function putFile(key: string, bytes: Uint8Array, call: WriteCall): 
 
 export async function beginUpload(key: string, call: WriteCall): Promise<Upload> {
   call.signal?.throwIfAborted();
-  return new FileUpload(await Beside.open(checkPath(key)), call);
+  return new FileUpload(await TemporaryFile.open(checkPath(key)), call);
 }
 
 /** Parts come one after the other: `transfer` says so. */
 class FileUpload implements Upload {
-  readonly #beside: Beside;
+  readonly #file: TemporaryFile;
   readonly #call: WriteCall;
 
-  constructor(beside: Beside, call: WriteCall) {
-    this.#beside = beside;
+  constructor(file: TemporaryFile, call: WriteCall) {
+    this.#file = file;
     this.#call = call;
   }
 
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#call.signal?.throwIfAborted();
-    const { file, handle } = this.#beside;
+    const { file, handle } = this.#file;
     await named(file, () => handle.writeFile(bytes));
   }
 
   async finish(): Promise<Entry> {
-    await this.#beside.takePlace();
-    return statFile(this.#beside.file, {});
+    await this.#file.takePlace();
+    return statFile(this.#file.file, {});
   }
 
   abort(): Promise<void> {
-    return this.#beside.giveUp();
+    return this.#file.giveUp();
   }
 }

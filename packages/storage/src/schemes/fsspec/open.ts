@@ -1,8 +1,8 @@
 /** The backend of everything that fsspec has. */
 import type { Backend } from "../../backend.ts";
+import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import { sequentialTransfer } from "../../transfer/sequential-upload.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";
 import { listTree, statFile } from "./list.ts";
 import type { parameters } from "./parameters.ts";

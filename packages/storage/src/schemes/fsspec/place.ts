@@ -1,10 +1,10 @@
 /** An opened URI on the other side of the bridge. A new child is told of it again. */
 import { folderOf, type Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
+import { abortable } from "../../concurrency/abortable.ts";
+import { Slots } from "../../concurrency/slots.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
-import { abortable } from "../../waiting/abortable.ts";
-import { Slots } from "../../waiting/slots.ts";
 import type { Call, RemoteFailure } from "./call.ts";
 import { type PythonChild, pythonChild } from "./child.ts";
 import { secretsOf, toStorageError } from "./errors.ts";

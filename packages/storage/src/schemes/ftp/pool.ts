@@ -3,12 +3,12 @@ import { type AccessOptions, Client, FTPError } from "basic-ftp";
 import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
+import { abortable } from "../../concurrency/abortable.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
+import { Slots } from "../../concurrency/slots.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { mostTold } from "../../http/bounds.ts";
 import { readCertificates } from "../../http/certificates.ts";
-import { abortable } from "../../waiting/abortable.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
-import { Slots } from "../../waiting/slots.ts";
 import { toStorageError } from "./errors.ts";
 import type { parameters } from "./parameters.ts";
 

@@ -1,14 +1,14 @@
 /** One call of Google Cloud Storage: sent, tried again where that makes sense, its errors named. */
 import { encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
+import type { Renewable } from "../../concurrency/renewing.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { type ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 import { parseJson } from "../../http/parse-answer.ts";
 import { givenAddress, harmlessHeaders } from "../../http/redirect.ts";
-import type { Renewable } from "../../waiting/renewing.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { type AccessToken, projectOf, tokenSource } from "./credentials.ts";
 import { endpointOf } from "./endpoint.ts";
 import { toStorageError } from "./errors.ts";

@@ -3,9 +3,9 @@ import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import type { GoogleAuth } from "google-auth-library";
+import { lasting, type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { lasting, type Renewable, renewing, soon } from "../../waiting/renewing.ts";
 import { endpointOf, isEmulator } from "./endpoint.ts";
 import type { parameters } from "./parameters.ts";
 

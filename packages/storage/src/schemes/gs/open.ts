@@ -1,11 +1,11 @@
 /** The backend of `gs://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
+import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import { createHttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";
 import { listPages } from "../../listing/listing.ts";
 import type { OpenRequest } from "../../scheme.ts";
 import { storeBackend } from "../../store-backend.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { createBucket } from "./bucket.ts";
 import { fetchBuckets } from "./buckets.ts";
 import { GsClient } from "./client.ts";

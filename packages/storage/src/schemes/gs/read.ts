@@ -1,8 +1,8 @@
 /** Looking at an object, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
+import { entryFromHeaders } from "../../http/entry-from-headers.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
-import { toldEntry } from "../../http/told-entry.ts";
 import type { GsClient } from "./client.ts";
 import { entryFields, type ObjectResource, toEntry } from "./object-resource.ts";
 
@@ -20,7 +20,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
   try {
     const path = client.objectPath(key);
     const answer = await client.send({ method: "GET", path, key, query, headers, signal, isDirect: true });
-    const entry = toldEntry(key, answer, answer.header("x-goog-generation"));
+    const entry = entryFromHeaders(key, answer, answer.header("x-goog-generation"));
     if (call.ifMatch === undefined || call.ifMatch === entry.etag) return contentOf(answer, entry, call);
     await answer.discard();
     throw replaced(client, key);

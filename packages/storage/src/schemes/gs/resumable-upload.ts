@@ -4,11 +4,11 @@
  * one is held back, and what is left over goes with the next.
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
+import { retry } from "../../concurrency/retry.ts";
 import { StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { parseJson } from "../../http/parse-answer.ts";
 import { givenAddress } from "../../http/redirect.ts";
-import { retry } from "../../waiting/retry.ts";
 import type { GsClient } from "./client.ts";
 import { Checksum, checkWritten } from "./consistency.ts";
 import { type ObjectResource, toEntry, writtenFields } from "./object-resource.ts";

@@ -3,12 +3,12 @@ import type { Readable } from "node:stream";
 import type { Location } from "../../address/uri.ts";
 import { encodeKey } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 import { parseJson } from "../../http/parse-answer.ts";
 import { givenAddress, redirectOf } from "../../http/redirect.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { isEntryMissing, toStorageError } from "./errors.ts";
 import { type RepositoryName, type RepositoryType, repositoryOf } from "./repository.ts";
 

@@ -1,8 +1,8 @@
 /** The backend of `hf://`, put together from its calls. */
 import type { Backend } from "../../backend.ts";
+import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import { createHttpClient } from "../../http/client.ts";
 import type { OpenRequest } from "../../scheme.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";
 import { HubClient } from "./client.ts";
 import { type Changes, GatheredChanges, ImmediateChanges } from "./commit.ts";

@@ -3,8 +3,8 @@ import { encodeKey } from "../../address/url-encoding.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
+import { entryFromHeaders, unquoted } from "../../http/entry-from-headers.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
-import { toldEntry, unquoted } from "../../http/told-entry.ts";
 import type { HubAnswer, HubClient } from "./client.ts";
 import { statFile } from "./list.ts";
 import { checkPath } from "./repository.ts";
@@ -32,7 +32,7 @@ function toEntry(key: string, { answer, told }: HubAnswer): Entry {
   const linkedSize = told.header("x-linked-size");
   const etag = told.header("x-linked-etag") ?? told.header("etag");
   return {
-    ...toldEntry(key, answer, told.header("x-repo-commit")),
+    ...entryFromHeaders(key, answer, told.header("x-repo-commit")),
     ...(linkedSize !== undefined && { size: checkedSize(linkedSize, key) }),
     etag: unquoted(etag?.replace(/^W\//, "")),
     last_modified: null,

@@ -1,8 +1,8 @@
 /** Contents that the hub keeps beside git: announced, sent at once or in parts to where it says, and confirmed. */
 import type { CallOptions } from "../../backend.ts";
+import { runAll } from "../../concurrency/window.ts";
 import { StorageError } from "../../errors.ts";
 import { parseJson } from "../../http/parse-answer.ts";
-import { runAll } from "../../waiting/window.ts";
 import type { HubClient } from "./client.ts";
 import type { Source } from "./source.ts";
 

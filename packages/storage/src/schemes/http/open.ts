@@ -1,9 +1,9 @@
 /** The backend of `http://` and `https://`. */
 import type { Backend } from "../../backend.ts";
+import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import { StorageError } from "../../errors.ts";
 import { createHttpClient } from "../../http/client.ts";
 import type { OpenRequest } from "../../scheme.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import type { parameters } from "./parameters.ts";
 import { readResource, statResource, type WebServer } from "./read.ts";
 

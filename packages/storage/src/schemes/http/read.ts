@@ -1,13 +1,13 @@
 /** Looking at a resource of a web server, and reading it. */
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import type { HttpClient } from "../../http/client.ts";
+import { entryFromHeaders, sizeFromHeaders } from "../../http/entry-from-headers.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import { harmlessHeaders, redirectOf } from "../../http/redirect.ts";
-import { toldEntry, toldSize } from "../../http/told-entry.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface WebServer {
@@ -37,8 +37,8 @@ export async function readResource(server: WebServer, key: string, call: ReadCal
 }
 
 const toEntry = (key: string, answer: HttpAnswer): Entry => ({
-  ...toldEntry(key, answer),
-  size: toldSize(key, answer) ?? Number.POSITIVE_INFINITY,
+  ...entryFromHeaders(key, answer),
+  size: sizeFromHeaders(key, answer) ?? Number.POSITIVE_INFINITY,
 });
 
 const mostRedirects = 10;

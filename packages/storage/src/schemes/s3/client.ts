@@ -1,13 +1,13 @@
 /** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { ErrorPlace, StorageError } from "../../errors.ts";
 import { mostTold } from "../../http/bounds.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 import { elementText } from "../../http/xml.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { type Address, addressOf } from "./address.ts";
 import { type CallName, headersOfMembers } from "./call-members.ts";
 import { type CredentialSource, credentialSource } from "./credentials.ts";

@@ -1,7 +1,7 @@
 /** Copies that the store makes itself; objects over 5 GB are copied in parts. */
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
 import type { CopyCall } from "../../backend.ts";
-import { runAll } from "../../waiting/window.ts";
+import { runAll } from "../../concurrency/window.ts";
 import type { S3Client } from "./client.ts";
 import { beginUpload } from "./multipart.ts";
 import { statObject } from "./read.ts";

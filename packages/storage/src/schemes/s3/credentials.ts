@@ -1,7 +1,8 @@
 /** Who signs: what was given, what the standard resolver finds, or nobody. Renewed before they expire. */
+
+import { lasting, type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
-import { lasting, type Renewable, renewing, soon } from "../../waiting/renewing.ts";
 import type { parameters } from "./parameters.ts";
 import { placesWithout } from "./shared-config.ts";
 

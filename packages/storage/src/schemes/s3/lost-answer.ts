@@ -1,8 +1,8 @@
 /** Writes that were carried out although their answer was lost: the repetition is refused, which is no failure. */
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
 

@@ -3,9 +3,9 @@
  * Nobody else would clear them away, and what they hold is paid for.
  */
 import { setTimeout as pause } from "node:timers/promises";
+import { retry } from "../../concurrency/retry.ts";
 import { isStorageError } from "../../errors.ts";
 import { elements, elementText } from "../../http/xml.ts";
-import { retry } from "../../waiting/retry.ts";
 import type { S3Client } from "./client.ts";
 
 /** When a beginning was asked for, and when the last answer came, on the clock of `performance`. */

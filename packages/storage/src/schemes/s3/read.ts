@@ -1,9 +1,9 @@
 /** Looking at an object, and reading it. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
+import { entryFromHeaders } from "../../http/entry-from-headers.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
-import { toldEntry } from "../../http/told-entry.ts";
 import { checked, checksumWish, noWish } from "./checksum.ts";
 import type { S3Client } from "./client.ts";
 
@@ -36,5 +36,5 @@ export const versionQuery = ({ version }: VersionCall): Record<string, string> =
 
 export function toEntry(key: string, answer: HttpAnswer): Entry {
   const version = answer.header("x-amz-version-id");
-  return toldEntry(key, answer, version === "null" ? "" : version);
+  return entryFromHeaders(key, answer, version === "null" ? "" : version);
 }

@@ -1,9 +1,10 @@
 /** How the store is reached: what `config_kwargs` and `client_kwargs` say of connections, proxies, names and attempts. */
+
+import { defaultRetryPolicy, type RetryPolicy } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { readCertificates, readIdentity } from "../../http/certificates.ts";
 import type { HttpSettings } from "../../http/messages.ts";
 import { proxiesByName, proxiesOfEnvironment } from "../../http/proxies.ts";
-import { defaultRetryPolicy, type RetryPolicy } from "../../waiting/retry.ts";
 import type { parameters } from "./parameters.ts";
 import { userAgent } from "./user-agent.ts";
 

@@ -2,8 +2,8 @@
 import type { SFTPWrapper } from "ssh2";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
+import { mapInOrder } from "../../concurrency/window.ts";
 import { FolderError, StorageError } from "../../errors.ts";
-import { mapInOrder } from "../../waiting/window.ts";
 import { closeFile, openFile, readAt, statHandle, statPath } from "./files.ts";
 import { toEntry } from "./list.ts";
 import type { Connection, Session } from "./session.ts";

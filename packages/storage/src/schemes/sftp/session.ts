@@ -1,9 +1,9 @@
 /** One connection with one channel for files, made when it is needed and again when it broke. */
 import ssh2, { type ConnectConfig, type SFTPWrapper } from "ssh2";
 import type { CallOptions } from "../../backend.ts";
+import { abortable } from "../../concurrency/abortable.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import { StorageError } from "../../errors.ts";
-import { abortable } from "../../waiting/abortable.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { toStorageError } from "./errors.ts";
 
 /** What a handle of a file is good for: on another connection the same one may be another file. */

@@ -2,9 +2,9 @@
 import type { SFTPWrapper } from "ssh2";
 import { checkTreePath, foldersOf, temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
+import { runAll } from "../../concurrency/window.ts";
 import { isStorageError } from "../../errors.ts";
 import { putAtOnce } from "../../transfer/sequential-upload.ts";
-import { runAll } from "../../waiting/window.ts";
 import { closeFile, makeFolder, openFile, removePath, renamePath, replacePath, writeAt } from "./files.ts";
 import { statFile } from "./read.ts";
 import type { Connection, Session } from "./session.ts";

@@ -3,9 +3,9 @@ import type { Readable } from "node:stream";
 import type { Location } from "../../address/uri.ts";
 import { encodeKey } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
+import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import type { HttpClient } from "../../http/client.ts";
 import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
-import { type RetryPolicy, retry } from "../../waiting/retry.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface DavRequest extends CallOptions {

@@ -2,11 +2,11 @@
 import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
 import type { Backend } from "../../backend.ts";
+import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { readCertificates } from "../../http/certificates.ts";
 import { createHttpClient } from "../../http/client.ts";
 import type { OpenRequest } from "../../scheme.ts";
-import { defaultRetryPolicy } from "../../waiting/retry.ts";
 import { copyFile, moveFile, removeFile, removeTree } from "./change.ts";
 import { DavClient } from "./client.ts";
 import { listTree, statFile } from "./list.ts";

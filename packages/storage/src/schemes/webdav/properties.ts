@@ -3,8 +3,8 @@ import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
+import { unquoted } from "../../http/entry-from-headers.ts";
 import { parseAnswer } from "../../http/parse-answer.ts";
-import { unquoted } from "../../http/told-entry.ts";
 import { decodeText } from "../../http/xml.ts";
 import type { DavClient } from "./client.ts";
 

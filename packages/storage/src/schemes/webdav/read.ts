@@ -2,9 +2,9 @@
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
+import { entryFromHeaders } from "../../http/entry-from-headers.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
-import { toldEntry } from "../../http/told-entry.ts";
 import type { DavClient } from "./client.ts";
 import { checkPath, statFile } from "./list.ts";
 
@@ -33,7 +33,7 @@ function headersOf(call: ReadCall): Record<string, string> {
 
 /** Without a time it is no file, but a page about a folder. */
 async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
-  const entry = toldEntry(key, answer);
+  const entry = entryFromHeaders(key, answer);
   if (entry.last_modified === null) await statFile(client, key, call);
   entry.etag ||= etagOfTime(entry.last_modified, entry.size);
   return entry;

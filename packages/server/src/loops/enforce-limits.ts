@@ -6,14 +6,14 @@ import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.t
 import type { JobLoopContext, Loop } from "./loop.ts";
 import { type StoreMeasures, worksWithStore } from "./measure-stores.ts";
 
-export interface WatchContext extends Pick<JobLoopContext, "store" | "engine" | "log" | "serverId"> {
+export interface LimitsContext extends Pick<JobLoopContext, "store" | "engine" | "log" | "serverId"> {
   readonly measures: StoreMeasures;
 }
 
-export function watchJobs(context: WatchContext): Loop {
+export function enforceLimits(context: LimitsContext): Loop {
   const { store, engine, log, serverId, measures } = context;
   return {
-    name: "watch-jobs",
+    name: "enforce-limits",
     signal: new Signal(),
     interval: 1000,
     async runOnce() {

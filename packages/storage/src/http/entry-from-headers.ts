@@ -3,11 +3,11 @@ import type { Entry } from "../backend.ts";
 import { checkedSize } from "../check-count.ts";
 import type { HttpAnswer } from "./messages.ts";
 
-export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry {
+export function entryFromHeaders(path: string, answer: HttpAnswer, version = ""): Entry {
   const modified = answer.header("last-modified");
   return {
     path,
-    size: toldSize(path, answer) ?? 0,
+    size: sizeFromHeaders(path, answer) ?? 0,
     etag: unquoted(answer.header("etag")),
     version,
     is_latest: true,
@@ -17,7 +17,7 @@ export function toldEntry(path: string, answer: HttpAnswer, version = ""): Entry
 }
 
 /** Of the whole object, also where only a range was sent. */
-export function toldSize(path: string, answer: HttpAnswer): number | undefined {
+export function sizeFromHeaders(path: string, answer: HttpAnswer): number | undefined {
   const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
   // A star stands for a size that the server does not know.
   return size === undefined || size === "*" ? undefined : checkedSize(size, path);

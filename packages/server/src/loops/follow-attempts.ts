@@ -19,7 +19,7 @@ import { Grace } from "./grace.ts";
 import type { Loop } from "./loop.ts";
 import { isPassing } from "./passing.ts";
 
-export interface ObserveContext extends CollectContext {
+export interface FollowContext extends CollectContext {
   /** Seconds between TERM and KILL. */
   readonly cancelGrace: number;
   /** Keys that the engine said something of; emptied by the loop. */
@@ -32,19 +32,19 @@ export interface ObserveContext extends CollectContext {
 const claimPatience = 30_000;
 const fullPassEvery = 1000;
 
-interface Observing extends ObserveContext {
+interface Observing extends FollowContext {
   readonly closed: ClosedAttempts;
   readonly grace: Grace;
 }
 
-export function observeJobs(given: ObserveContext): Loop {
+export function followAttempts(given: FollowContext): Loop {
   const grace = new Grace(given.clock, given.cancelGrace);
   const context: Observing = { ...given, closed: new ClosedAttempts(given), grace };
   const begun = iso(context.clock.now());
   context.signals.endsSeen = false;
   let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
-    name: "observe-jobs",
+    name: "follow-attempts",
     signal: context.signals.observe,
     interval: 250,
     async runOnce() {
@@ -203,7 +203,7 @@ async function acceptCollected(context: Observing, end: Ended, result: Result): 
   }
 }
 
-async function resultOf(context: ObserveContext, { attempt, observation }: Ended): Promise<Result> {
+async function resultOf(context: FollowContext, { attempt, observation }: Ended): Promise<Result> {
   const steps = JSON.stringify(observation.steps);
   const signalled = attempt.signalled_at !== null;
   const base = { fence: fenceOf(attempt), signalled, inPipeline: attempt.pipeline_id !== null };
@@ -234,7 +234,7 @@ function limitOf({ timeout }: OpenAttempt, { exit, overLimit }: Observation & { 
 
 /** Metrics, and the reason of a failure, without secrets. */
 async function whatItSaid(
-  context: ObserveContext,
+  context: FollowContext,
   jobId: string,
   { exit, metrics: json, overLimit }: Observation & { state: "EXITED" },
 ): Promise<Result["changes"]> {

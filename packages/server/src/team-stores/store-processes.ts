@@ -82,7 +82,7 @@ async function openToRead(folder: string): Promise<void> {
     await chmod(join(entry.parentPath, entry.name), entry.isDirectory() ? 0o755 : 0o644);
 }
 
-export class Keeper {
+export class StoreProcesses {
   readonly #confine: Confine;
   readonly #code: readonly string[];
   readonly #environment: Readonly<Record<string, string>>;

@@ -15,7 +15,7 @@ import {
 import { ensureNamespace, ensureProject, putDataset } from "../../store/queries/datasets/datasets.ts";
 import { touchTeamStore } from "../../store/queries/datasets/team-stores.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
-import type { Collected, FoundVersion } from "./found-versions.ts";
+import type { Collected, FoundVersion } from "./parse-collected.ts";
 import { type NewVersion, noticeVersions } from "./version-notices.ts";
 
 export interface Found {

@@ -4,16 +4,16 @@ import { dirname } from "node:path";
 import { temporaryKey } from "../../address/tree-path.ts";
 import { named } from "./errors.ts";
 
-export class Beside {
+export class TemporaryFile {
   readonly file: string;
   readonly handle: FileHandle;
   readonly #temporary: string;
 
-  static open(file: string): Promise<Beside> {
+  static open(file: string): Promise<TemporaryFile> {
     return named(file, async () => {
       await mkdir(dirname(file), { recursive: true });
       const temporary = temporaryKey(file);
-      return new Beside(file, temporary, await open(temporary, "wx"));
+      return new TemporaryFile(file, temporary, await open(temporary, "wx"));
     });
   }
 
