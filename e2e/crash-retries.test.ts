@@ -11,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError, type Client, finalStatuses, type Job, type JobInput, routes } from "@millrace/contract";
+import { ApiError, type Client, isIn, type Job, type JobInput, routes } from "@millrace/contract";
 import { readJob, shell } from "./support/jobs.ts";
 import { startPostgres, type TestPostgres } from "./support/postgres.ts";
 import { TestServer } from "./support/server.ts";
@@ -114,7 +114,7 @@ async function ended(client: Client, id: string): Promise<Job> {
       if (error instanceof ApiError && error.status < 500) throw error;
       return undefined;
     });
-    if (job && finalStatuses.includes(job.status)) return job;
+    if (job && isIn("final", job.status)) return job;
     if (Date.now() > deadline) throw new Error(`job ${id} is still ${job?.status}`);
   }
 }

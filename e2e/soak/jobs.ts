@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { ApiError, finalStatuses, type Job, type JobInput, routes } from "@millrace/contract";
+import { ApiError, isIn, type Job, type JobInput, routes } from "@millrace/contract";
 import { python, readJob, readLogBytes, shell } from "../support/jobs.ts";
 import { diskFaults } from "./faults.ts";
 import { follow } from "./follow.ts";
@@ -148,7 +148,7 @@ export class JobLoad {
     const load = this.#load;
     for (const deadline = performance.now() + 300_000; ; await sleep(500)) {
       const job = await load.persistently("read a job", () => readJob(load.subject.client, id));
-      if (finalStatuses.includes(job.status)) return { job, at: performance.now() };
+      if (isIn("final", job.status)) return { job, at: performance.now() };
       assert.ok(performance.now() < deadline, `job ${id} is still ${job.status}`);
     }
   }

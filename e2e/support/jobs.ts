@@ -1,5 +1,5 @@
 /** Jobs as tests make them and wait for them. */
-import { type Client, finalStatuses, type Job, type JobInput, type JobStatus, routes } from "@millrace/contract";
+import { type Client, isIn, type Job, type JobInput, type JobStatus, jobStates, routes } from "@millrace/contract";
 
 export const shell = (query: string, rest: Partial<JobInput> = {}): JobInput => ({
   query,
@@ -34,7 +34,7 @@ export async function waitForStatus(
   for (;;) {
     const job = await readJob(client, id);
     if (statuses.includes(job.status)) return job;
-    if (finalStatuses.includes(job.status) || Date.now() > deadline) {
+    if (isIn("final", job.status) || Date.now() > deadline) {
       throw new Error(`job ${id} is ${job.status}, not ${statuses.join(" or ")}: ${job.error_message}`);
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
@@ -42,7 +42,7 @@ export async function waitForStatus(
 }
 
 export const waitForEnd = (client: Client, id: string, seconds?: number) =>
-  waitForStatus(client, id, finalStatuses, seconds);
+  waitForStatus(client, id, jobStates.final, seconds);
 
 /** Creates, waits for the end, and returns job and log. */
 export async function runJob(client: Client, input: JobInput): Promise<{ job: Job; log: string }> {

@@ -170,10 +170,11 @@ export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.t
 export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
 export {
   allows,
-  finalStatuses,
   followExitCode,
+  isIn,
   isSettled,
   jobActions,
+  jobStates,
   jobStatuses,
   jobTransitions,
   queryTypes,
@@ -197,7 +198,14 @@ export type {
   TriggerPipelineInput,
   UpdatePipelineSettingsInput,
 } from "./pipelines.ts";
-export { isUnfinished, pipelineActions, pipelineStatuses, pipelineTransitions, watchExitCode } from "./pipelines.ts";
+export {
+  isUnfinished,
+  pipelineActions,
+  pipelineStates,
+  pipelineStatuses,
+  pipelineTransitions,
+  watchExitCode,
+} from "./pipelines.ts";
 export { retryLimits, retryWait, usualRetryDelay } from "./retries.ts";
 export { bodyLimitOf, type Route, type RouteInput, type RouteOutput } from "./routes.ts";
 export {

@@ -45,22 +45,37 @@ export const jobTransitions = {
 
 export type JobStatus = keyof typeof jobTransitions;
 export const jobStatuses = Object.keys(jobTransitions) as JobStatus[];
-export const finalStatuses: readonly JobStatus[] = jobStatuses.filter((s) => jobTransitions[s].length === 0);
+
+/** States that are treated alike, each group named here and nowhere else. */
+export const jobStates = {
+  /** A run of a pipeline whose turn has not come. */
+  draft: ["PENDING"],
+  /** For slots: the row in the queue decides whether the job begins. */
+  waiting: ["CREATED", "SCHEDULED", "QUEUED"],
+  /** An attempt is open, and nobody has asked for its end. */
+  begun: ["PROVISIONING", "INIT", "RUNNING"],
+  canceling: ["CANCELING_SCHEDULED", "CANCELING"],
+  final: ["COMPLETE", "FAILED", "CANCELED"],
+} as const satisfies Record<string, readonly JobStatus[]>;
+
+export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
+  (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 
 /** What following a job waits for: a TASK only ever fires others. */
-export const isSettled = (status: JobStatus) => status === "TASK" || finalStatuses.includes(status);
+export const isSettled = (status: JobStatus) => status === "TASK" || isIn("final", status);
 
-const active = ["CREATED", "SCHEDULED", "QUEUED", "INIT", "RUNNING", "CANCELING_SCHEDULED", "CANCELING"] as const;
+/** As clients know it: without PROVISIONING. */
+const active: readonly JobStatus[] = [...jobStates.waiting, "INIT", "RUNNING", ...jobStates.canceling];
 
 /** Names for sets of states that the status filter takes beside the states themselves. */
 export const statusGroups: Record<string, readonly JobStatus[]> = {
   ACTIVE: active,
-  INACTIVE: jobStatuses.filter((s) => !(active as readonly string[]).includes(s)),
+  INACTIVE: jobStatuses.filter((s) => !active.includes(s)),
 };
 
 /** Which actions are allowed in which state; server, command line and web ask the same table. */
 export const jobActions = {
-  cancel: ["CREATED", "SCHEDULED", "QUEUED", "PROVISIONING", "INIT", "RUNNING", "TASK"],
+  cancel: [...jobStates.waiting, ...jobStates.begun, "TASK"],
   rerun: jobStatuses.filter((s) => s !== "PENDING"),
 } as const satisfies Record<string, readonly JobStatus[]>;
 

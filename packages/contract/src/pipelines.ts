@@ -23,13 +23,20 @@ export const pipelineTransitions = {
 export type PipelineStatus = keyof typeof pipelineTransitions;
 export const pipelineStatuses = Object.keys(pipelineTransitions) as PipelineStatus[];
 
+/** States that are treated alike. */
+export const pipelineStates = {
+  /** Runs may begin, now or when it is resumed. */
+  live: ["RUNNING", "PAUSED"],
+  final: ["COMPLETED", "FAILED", "CANCELED"],
+} as const satisfies Record<string, readonly PipelineStatus[]>;
+
 /** Which actions are allowed in which state; server, command line and web ask the same table. */
 export const pipelineActions = {
   pause: ["RUNNING"],
   resume: ["PAUSED"],
   "remove-job": ["PAUSED"],
   settings: ["PENDING", "RUNNING", "PAUSED", "FAILED", "CANCELED"],
-  cancel: ["RUNNING", "PAUSED"],
+  cancel: pipelineStates.live,
   rerun: ["FAILED", "CANCELED"],
   "retry-job": ["RUNNING", "FAILED", "CANCELED"],
   "hand-over": ["RUNNING", "PAUSED", "FAILED", "CANCELED"],
@@ -38,7 +45,8 @@ export const pipelineActions = {
 export type PipelineAction = keyof typeof pipelineActions;
 
 /** Whether its runs may still begin by themselves. */
-export const isUnfinished = (status: PipelineStatus): boolean => !["COMPLETED", "FAILED", "CANCELED"].includes(status);
+export const isUnfinished = (status: PipelineStatus): boolean =>
+  !(pipelineStates.final as readonly PipelineStatus[]).includes(status);
 
 /** Exit code of a command that watched a pipeline to its end: as for a job. */
 export const watchExitCode = (status: PipelineStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);

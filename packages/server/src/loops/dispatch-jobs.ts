@@ -1,5 +1,7 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
+
 import { setTimeout as sleep } from "node:timers/promises";
+import { jobStates } from "@millrace/contract";
 import { type DefaultQuotas, roomToRun } from "../domain/access/quotas.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
 import { filesOfJob } from "../domain/jobs/files.ts";
@@ -166,7 +168,7 @@ const failWaiting = (db: Db, id: string, why: string, now: number) =>
     db,
     {
       id,
-      from: ["CREATED", "SCHEDULED", "QUEUED"],
+      from: jobStates.waiting,
       to: "FAILED",
       changes: { error_message: why, finished_at: iso(now) },
     },
@@ -192,7 +194,7 @@ async function claimJob(db: Db, context: DispatchContext, id: string, slots: num
   const changes = { attempt: job.attempt + 1, started_at: now, secrets };
   const moved = await moveJob(db, {
     id,
-    from: ["CREATED", "SCHEDULED", "QUEUED"],
+    from: jobStates.waiting,
     to: "INIT",
     fence: job.attempt,
     changes,

@@ -306,9 +306,9 @@ while time.time() < end:
 
   at("uid", "that install a folder of the job's, or a path of the machine's, are the job's alone", async () => {
     const there = await wheel("elsewhere", "from elsewhere");
-    for (const requirements of [there.path, `elsewhere @ file://${there.path}`]) {
+    for (const requirements of [there.path, `elsewhere @ file://${there.path}`, there.path]) {
       const job = { requirements, query: "import elsewhere" };
-      for (let i = 0; i < 2; i++) assert.doesNotMatch(await start(job), /Using cached virtualenv/);
+      assert.doesNotMatch(await start(job), /Using cached virtualenv/);
     }
   });
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { audit, operator } from "../../domain/access/audit.ts";
 import { recordCollected } from "../../domain/datasets/record-collected.ts";
-import { endJob } from "../../domain/lifecycle/end-job.ts";
+import { cancelWaiting, endJob } from "../../domain/lifecycle/end-job.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { migrate } from "../../store/migrations/migrations.ts";
@@ -11,8 +11,8 @@ import { countOnFromRows, insertRows, type KeptTable, keptTables, type Row } fro
 import { markRemoved } from "../../store/queries/datasets/dataset-versions.ts";
 import { forgetCopies } from "../../store/queries/datasets/team-stores.ts";
 import { allAttempts, closeAttempt } from "../../store/queries/jobs/attempts.ts";
-import { moveJob, statesBefore } from "../../store/queries/jobs/jobs.ts";
-import { allWaiting, dequeue } from "../../store/queries/jobs/queue.ts";
+import { statesBefore } from "../../store/queries/jobs/jobs.ts";
+import { allWaiting } from "../../store/queries/jobs/queue.ts";
 import { readLines } from "./archive-files.ts";
 import { type Manifest, names, uuidPattern } from "./format.ts";
 import type { RunningJobs } from "./place-stores.ts";
@@ -125,10 +125,7 @@ async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }
   }
   const waiting = await allWaiting(db);
   for (const id of cancelQueued ? waiting : []) {
-    await dequeue(db, id);
-    await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
-    const changes = { finished_at: iso(now()) };
-    await endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes }, now());
+    await cancelWaiting(db, id, now());
   }
   const canceled = cancelQueued ? waiting.length : 0;
   return { failed: attempts.length, queued: waiting.length - canceled, canceled };

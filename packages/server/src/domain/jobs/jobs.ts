@@ -4,9 +4,11 @@ import {
   ApiError,
   allows,
   invalid,
+  isIn,
   type Job,
   type JobStatus,
   jobActions,
+  jobStates,
   jobStatuses,
   type ListJobsQuery,
   roleIncludes,
@@ -26,7 +28,7 @@ import {
   moveJob,
   type ShortJob,
 } from "../../store/queries/jobs/jobs.ts";
-import { dequeue, enqueue } from "../../store/queries/jobs/queue.ts";
+import { enqueue } from "../../store/queries/jobs/queue.ts";
 import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
@@ -37,7 +39,7 @@ import {
   requireRoomForTexts,
   requireRoomInQueue,
 } from "../access/quotas.ts";
-import { endJob } from "../lifecycle/end-job.ts";
+import { cancelWaiting, endJob } from "../lifecycle/end-job.ts";
 import { type Frame, type JobSpecFields, jobTexts, readSpec } from "../lifecycle/job-documents.ts";
 import { jobIdAt, newJobId } from "../lifecycle/job-ids.ts";
 import { queueRow } from "../lifecycle/job-queue.ts";
@@ -268,20 +270,13 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
 
 /** Undefined: the job is not, or no longer, where it could be cancelled. */
 async function cancelFrom(db: Db, { id, status }: JobRow, now: number): Promise<JobStatus | undefined> {
-  const finished = { finished_at: iso(now) };
-  if (status === "CANCELING" || status === "CANCELING_SCHEDULED") return status;
+  if (isIn("canceling", status)) return status;
   if (status === "TASK") {
     if (!(await deleteTask(db, id))) return undefined;
-    await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: finished }, now);
+    await endJob(db, { id, from: ["TASK"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
     return "CANCELED";
   }
   // Off the queue first: whoever takes that row decides whether a process will ever exist.
-  if (await dequeue(db, id)) {
-    await moveJob(db, { id, from: ["CREATED", "SCHEDULED", "QUEUED"], to: "CANCELING_SCHEDULED" });
-    await endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: finished }, now);
-    return "CANCELED";
-  }
-  return (await moveJob(db, { id, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" }))
-    ? "CANCELING"
-    : undefined;
+  if (await cancelWaiting(db, id, now)) return "CANCELED";
+  return (await moveJob(db, { id, from: jobStates.begun, to: "CANCELING" })) ? "CANCELING" : undefined;
 }

@@ -2,10 +2,10 @@
  * How pipelines move along: inside the write that ends a job. So nothing can be missed, whoever dies when, and what may
  * begin next shares that commit. The end of a run costs as much as it has children, however many runs there are.
  */
-import type { JobStatus, PipelineStatus } from "@millrace/contract";
+import { isIn, jobStates, type PipelineStatus, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { cancelDrafts, type JobRow, markBegun, moveJob } from "../../store/queries/jobs/jobs.ts";
-import { dequeue, enqueueAll } from "../../store/queries/jobs/queue.ts";
+import { enqueueAll } from "../../store/queries/jobs/queue.ts";
 import {
   countEndedRun,
   movePipeline,
@@ -16,13 +16,10 @@ import {
   updatePipeline,
 } from "../../store/queries/pipelines/pipelines.ts";
 import { iso } from "../time/clock.ts";
-import { queueRow } from "./job-queue.ts";
+import { queueRow, takeOffQueue } from "./job-queue.ts";
 import { recordEnd } from "./schedule-record.ts";
 
-/** States of jobs that wait for slots: their row in the queue decides whether they begin. */
-export const waitingStatuses = ["CREATED", "SCHEDULED", "QUEUED"] as const satisfies readonly JobStatus[];
-const begun: readonly JobStatus[] = ["PROVISIONING", "INIT", "RUNNING"];
-const live = ["RUNNING", "PAUSED"] as const satisfies readonly PipelineStatus[];
+const { live } = pipelineStates;
 
 export const isLive = ({ status }: PipelineRow) => (live as readonly PipelineStatus[]).includes(status);
 export const isComplete = ({ status }: Pick<RunState, "status">) => status === "COMPLETE";
@@ -59,8 +56,8 @@ export async function beginDrafts(db: Db, ids: readonly string[]): Promise<void>
 
 /** Once nothing is left to end: complete, unless something was not. */
 export async function settle(db: Db, pipeline: PipelineRow, now: number): Promise<void> {
-  const { id, status, open_runs } = pipeline;
-  if (open_runs > 0 || !(live as readonly PipelineStatus[]).includes(status)) return;
+  const { id, open_runs } = pipeline;
+  if (open_runs > 0 || !isLive(pipeline)) return;
   const runs = await runsOf(db, id);
   const left = runs.filter((run) => !isComplete(run));
   const [first] = left;
@@ -97,9 +94,8 @@ async function cancelWaiting(db: Db, runs: readonly RunState[], now: number): Pr
   const idsOf = (some: readonly RunState[]) => some.flatMap(({ created_job_id }) => created_job_id ?? []);
   const drafts = runs.filter(({ status }) => status === "PENDING");
   let canceled = await cancelDrafts(db, idsOf(drafts), iso(now));
-  for (const id of idsOf(runs.filter(({ status }) => isWaiting(status)))) {
-    if (!(await dequeue(db, id))) continue;
-    await moveJob(db, { id, from: waitingStatuses, to: "CANCELING_SCHEDULED" });
+  for (const id of idsOf(runs.filter(({ status }) => isIn("waiting", status)))) {
+    if (!(await takeOffQueue(db, id))) continue;
     const changes = { finished_at: iso(now) };
     if (await moveJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes })) canceled++;
   }
@@ -111,22 +107,15 @@ export async function cancelRuns(db: Db, id: string, now: number): Promise<void>
   await cancelWaiting(db, await runsOf(db, id), now);
   // Looked at again: what waited a moment ago may have begun.
   for (const { created_job_id: job, status } of await runsOf(db, id))
-    if (job !== null && hasBegun(status))
-      await moveJob(db, { id: job, from: ["PROVISIONING", "INIT", "RUNNING"], to: "CANCELING" });
+    if (job !== null && isIn("begun", status)) await moveJob(db, { id: job, from: jobStates.begun, to: "CANCELING" });
   await setOpenRuns(db, id, await runsOf(db, id), now);
   const changes = { updated_at: iso(now), finished_at: iso(now) };
   await movePipeline(db, { id, from: live, to: "CANCELED", changes });
 }
 
-export const isWaiting = (status: JobStatus | null) =>
-  (waitingStatuses as readonly (JobStatus | null)[]).includes(status);
-const hasBegun = (status: JobStatus | null) => status !== null && begun.includes(status);
-
 /** After runs were put in or taken out. */
 export async function setOpenRuns(db: Db, id: string, runs: readonly RunState[], now: number): Promise<number> {
-  const open_runs = runs.filter(({ status }) => status !== null && !ended.includes(status)).length;
+  const open_runs = runs.filter(({ status }) => status !== null && !isIn("final", status)).length;
   await updatePipeline(db, id, { open_runs, updated_at: iso(now) });
   return open_runs;
 }
-
-const ended: readonly JobStatus[] = ["COMPLETE", "FAILED", "CANCELED"];

@@ -3,7 +3,7 @@
  * that others wrote: so people take over themselves, admins of a team give to its service account, and only
  * administrators of the server give to anybody.
  */
-import { ApiError, roleIncludes, type Scope } from "@millrace/contract";
+import { ApiError, isIn, jobStates, roleIncludes, type Scope } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { getShortJob, reassignJob } from "../../store/queries/jobs/jobs.ts";
 import { holdQueued } from "../../store/queries/jobs/queue.ts";
@@ -14,7 +14,6 @@ import { type PipelineRow, updatePipeline } from "../../store/queries/pipelines/
 import { whyAbsent } from "../access/absence.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
-import { isWaiting, waitingStatuses } from "../lifecycle/pipeline-progress.ts";
 import type { RunAs } from "../lifecycle/run-as.ts";
 import { type Repeated, runsWithOriginals } from "../pipelines/update-pipeline-settings.ts";
 import { iso } from "../time/clock.ts";
@@ -80,12 +79,12 @@ export async function setRunAs(db: Db, pipeline: PipelineRow, runAs: RunAs, now:
 /** What waits for slots is held by its row in the queue: whoever starts it has read whose it is. */
 async function reassignDraft(db: Db, { run, original }: Repeated): Promise<void> {
   const { created_job_id: id, status } = run;
-  if (id === null || !hasNotBegun(status) || (isWaiting(status) && !(await holdQueued(db, id)))) return;
+  if (id === null || !hasNotBegun(status) || (isIn("waiting", status) && !(await holdQueued(db, id)))) return;
   const draft = await getShortJob(db, id);
   if (!draft) return;
   const { home: _, ...spec } = readSpec(draft);
   const { home } = readSpec(original);
   const { user_id, scopes } = original;
   const changes = { user_id, scopes, spec: JSON.stringify({ ...spec, ...(home === undefined ? {} : { home }) }) };
-  await reassignJob(db, id, changes, ["PENDING", ...waitingStatuses]);
+  await reassignJob(db, id, changes, [...jobStates.draft, ...jobStates.waiting]);
 }

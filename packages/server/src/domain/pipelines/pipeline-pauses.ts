@@ -1,10 +1,10 @@
 /** A pipeline is paused and goes on: asked for by itself, or with the schedule that started it. Inside a write that holds it. */
-import { ApiError } from "@millrace/contract";
+import { ApiError, isIn, jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { getShortJobs, moveJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { dequeue } from "../../store/queries/jobs/queue.ts";
 import { movePipeline, type PipelineRow, type RunState, runsOf } from "../../store/queries/pipelines/pipelines.ts";
-import { beginDrafts, isWaiting, waitingStatuses } from "../lifecycle/pipeline-progress.ts";
+import { beginDrafts } from "../lifecycle/pipeline-progress.ts";
 import { iso } from "../time/clock.ts";
 import { whyNot } from "./pipeline-sources.ts";
 
@@ -12,8 +12,8 @@ import { whyNot } from "./pipeline-sources.ts";
 export async function pauseRuns(db: Db, id: string, now: number): Promise<undefined> {
   await movePipeline(db, { id, from: ["RUNNING"], to: "PAUSED", changes: { updated_at: iso(now) } });
   for (const { created_job_id: job, status } of await runsOf(db, id))
-    if (job !== null && isWaiting(status) && (await dequeue(db, job)))
-      await moveJob(db, { id: job, from: waitingStatuses, to: "PENDING" });
+    if (job !== null && isIn("waiting", status) && (await dequeue(db, job)))
+      await moveJob(db, { id: job, from: jobStates.waiting, to: "PENDING" });
 }
 
 /** Refused where a run could not begin any more: then nothing goes on. */

@@ -1,5 +1,13 @@
 /** Settings of a pipeline are changed: for every run that has not begun, and for those that a template fires later. */
-import { ApiError, invalid, type Pipeline, roleIncludes, type UpdatePipelineSettingsInput } from "@millrace/contract";
+import {
+  ApiError,
+  invalid,
+  isIn,
+  jobStates,
+  type Pipeline,
+  roleIncludes,
+  type UpdatePipelineSettingsInput,
+} from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
 import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -16,7 +24,6 @@ import { checkRequirements, checkTogether, tooLong } from "../jobs/job-limits.ts
 import type { JobsContext } from "../jobs/jobs.ts";
 import { checkLibrary } from "../jobs/library.ts";
 import { queueRow } from "../lifecycle/job-queue.ts";
-import { isWaiting, waitingStatuses } from "../lifecycle/pipeline-progress.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
 import { decryptEnvironment, decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
@@ -211,13 +218,13 @@ async function rewriteDraft(
   frame: DraftFrame,
 ): Promise<number> {
   const { created_job_id: id, status } = run;
-  if (id === null || !(status === "PENDING" || isWaiting(status))) return 0;
+  if (id === null || !(status === "PENDING" || isIn("waiting", status))) return 0;
   const draft = await getShortJob(db, id);
   // One that waits for a retry has begun: what its log must not show stays as it is.
   if (!draft || draft.retried > 0) return 0;
   const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
   const { priority, slots } = queueRow(draft, spec);
-  if (isWaiting(status) && !(await requeueAs(db, id, { priority, slots }))) return 0;
+  if (isIn("waiting", status) && !(await requeueAs(db, id, { priority, slots }))) return 0;
   const content = { spec: JSON.stringify(spec), texts, environment };
-  return (await rewriteJob(db, id, content, ["PENDING", ...waitingStatuses])) ?? 0;
+  return (await rewriteJob(db, id, content, [...jobStates.draft, ...jobStates.waiting])) ?? 0;
 }

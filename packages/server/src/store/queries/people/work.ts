@@ -1,5 +1,5 @@
 /** What runs in somebody's name: found by who made the originals, and by whom they were handed over to. */
-import type { JobStatus } from "@millrace/contract";
+import { type JobStatus, jobStates, pipelineStates } from "@millrace/contract";
 import type { Db } from "../../drivers/store.ts";
 
 /** Of all teams where none is named. */
@@ -71,16 +71,15 @@ export function schedulesOf(db: Db, { userId, teamId }: Whose) {
   return (teamId === undefined ? query : query.where("schedules.team_id", "=", teamId)).execute();
 }
 
-const notBegun = ["PENDING", "CREATED", "SCHEDULED", "QUEUED"] as const satisfies readonly JobStatus[];
-export const hasNotBegun = (status: JobStatus | null) =>
-  status !== null && (notBegun as readonly JobStatus[]).includes(status);
+const notBegun: readonly JobStatus[] = [...jobStates.draft, ...jobStates.waiting];
+export const hasNotBegun = (status: JobStatus | null) => status !== null && notBegun.includes(status);
 
 /** Unfinished pipelines with a run of this user that has not begun. */
 export function pipelinesOf(db: Db, { userId, teamId }: Whose) {
   const query = db
     .selectFrom("pipelines")
     .selectAll()
-    .where("status", "in", ["RUNNING", "PAUSED"])
+    .where("status", "in", pipelineStates.live)
     .where((eb) =>
       eb.exists(
         eb
