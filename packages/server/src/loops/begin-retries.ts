@@ -5,10 +5,11 @@
  */
 import { retryLimits } from "@millrace/contract";
 import type { Clock } from "../domain/time/clock.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
 import { releaseRetry, waitingForRetry } from "../store/queries/jobs/queue.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
+import type { Loop } from "./loop.ts";
 
-export type RetriesContext = Pick<JobLoopContext, "store" | "signals" | "clock">;
+export type RetriesContext = Pick<ExecutionContext, "store" | "signals" | "clock">;
 
 /** Looked at, and released in one write. */
 const page = 500;

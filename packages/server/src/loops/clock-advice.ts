@@ -1,13 +1,13 @@
 /** Whether a loop may act by the wall clock now, and which time has been for sure: no tick up to it fires again. */
 import { day, iso } from "../domain/time/clock.ts";
 import { ClockWatch } from "../domain/time/clock-watch.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
 import { advanceClockMark, readClockMark, writeClockMark } from "../store/queries/schedules/clock-marks.ts";
 import { mostAheadMs } from "./clock-care.ts";
-import type { JobLoopContext } from "./loop.ts";
 
 const hour = 3_600_000;
 
-export type ClockContext = Pick<JobLoopContext, "store" | "clock" | "log">;
+export type ClockContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 /**
  * Waits while the clock has just been set, and while it is behind a time that has been. That time goes on with the clock

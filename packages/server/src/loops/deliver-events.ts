@@ -11,6 +11,7 @@ import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Clock } from "../domain/time/clock.ts";
 import type { Signals } from "../domain/turns/signals.ts";
 import type { Faults } from "../machine/faults.ts";
+import { isPassing } from "../machine/passing.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { SendMail } from "../senders/mail.ts";
 import type { SendWebhook } from "../senders/webhook.ts";
@@ -24,7 +25,6 @@ import {
 import { isOutboxFull, teamsWithOutbox } from "../store/queries/events/outbox.ts";
 import { getReceiver, type ReceiverKind, receiverKinds } from "../store/queries/events/receivers.ts";
 import type { Loop } from "./loop.ts";
-import { isPassing } from "./passing.ts";
 import { TeamsInTurn } from "./teams-in-turn.ts";
 
 export interface DeliveriesContext extends TellContext {

@@ -2,11 +2,12 @@
 import { overTime } from "../domain/lifecycle/retries.ts";
 import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { type StoreMeasures, worksWithStore } from "../execution/measure-stores.ts";
 import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
-import { type StoreMeasures, worksWithStore } from "./measure-stores.ts";
+import type { Loop } from "./loop.ts";
 
-export interface LimitsContext extends Pick<JobLoopContext, "store" | "engine" | "log" | "serverId"> {
+export interface LimitsContext extends Pick<ExecutionContext, "store" | "engine" | "log" | "serverId"> {
   readonly measures: StoreMeasures;
 }
 

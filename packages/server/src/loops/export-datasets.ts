@@ -9,6 +9,7 @@ import { type DiskQuotas, whyNoExports } from "../domain/access/quotas.ts";
 import { rowsOfFile } from "../domain/datasets/exports.ts";
 import type { Signals } from "../domain/turns/signals.ts";
 import type { Disk } from "../machine/disk.ts";
+import { isPassing } from "../machine/passing.ts";
 import type { Db, Store } from "../store/drivers/store.ts";
 import { getVersion } from "../store/queries/datasets/dataset-versions.ts";
 import {
@@ -21,7 +22,6 @@ import {
 import { columnsOfSchema } from "../team-stores/columns.ts";
 import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Loop } from "./loop.ts";
-import { isPassing } from "./passing.ts";
 
 export interface ExportsContext {
   readonly store: Store;

@@ -8,6 +8,8 @@ import {
   recordFailure,
 } from "../domain/schedules/schedule-firings.ts";
 import { iso } from "../domain/time/clock.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { isPassing } from "../machine/passing.ts";
 import {
   type DueSchedule,
   dueSchedules,
@@ -15,14 +17,13 @@ import {
   teamsWithDueSchedules,
 } from "../store/queries/schedules/schedules.ts";
 import { ClockAdvice } from "./clock-advice.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
+import type { Loop } from "./loop.ts";
 import { mendSchedules } from "./mend-times.ts";
-import { isPassing } from "./passing.ts";
 import { page, settled, TeamsInTurn } from "./teams-in-turn.ts";
 
 export interface SchedulesContext
   extends FiringContext,
-    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
+    Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
 /** A store may fail for a moment: what is no refusal is tried so often before it counts as failed. */
 const mostTries = 5;

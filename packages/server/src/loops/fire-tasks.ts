@@ -2,16 +2,17 @@
 
 import { fireTaskTick, type TaskFiring, type TaskFiringContext } from "../domain/schedules/task-firings.ts";
 import { iso } from "../domain/time/clock.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { isPassing } from "../machine/passing.ts";
 import { type DueTask, dueTasks, teamsWithDueTasks } from "../store/queries/schedules/tasks.ts";
 import { ClockAdvice } from "./clock-advice.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
+import type { Loop } from "./loop.ts";
 import { mendTasks } from "./mend-times.ts";
-import { isPassing } from "./passing.ts";
 import { TeamsInTurn } from "./teams-in-turn.ts";
 
 export interface TasksContext
   extends TaskFiringContext,
-    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
+    Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
 export function fireTasks(context: TasksContext): Loop {
   const { store, signals, clock } = context;

@@ -3,15 +3,16 @@ import { ApiError } from "@millrace/contract";
 import { type FiringContext, fireTrigger, recordTriggerFailure } from "../domain/schedules/schedule-firings.ts";
 import { doubtfulFrom } from "../domain/schedules/schedule-times.ts";
 import { iso } from "../domain/time/clock.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { isPassing } from "../machine/passing.ts";
 import { type DueNotice, dueNotices, mendNotices } from "../store/queries/schedules/schedule-notices.ts";
 import { ClockAdvice } from "./clock-advice.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
-import { isPassing } from "./passing.ts";
+import type { Loop } from "./loop.ts";
 import { page, settled } from "./teams-in-turn.ts";
 
 export interface TriggersContext
   extends FiringContext,
-    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
+    Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics" | "disk"> {}
 
 export function fireTriggers(context: TriggersContext): Loop {
   const { store, signals, clock, log } = context;

@@ -5,19 +5,19 @@ import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { overTime } from "../domain/lifecycle/retries.ts";
 import { hasPassed, iso } from "../domain/time/clock.ts";
 import { attemptKey, type Observation } from "../engines/engine.ts";
+import { ClosedAttempts } from "../execution/closed-attempts.ts";
+import { type CollectContext, collectDatasets, withoutDatasets } from "../execution/collect-datasets.ts";
+import { describeFailure } from "../execution/describe-failure.ts";
+import { acceptResults, fenceOf, type Result, requeueAttempt } from "../execution/end-attempt.ts";
+import { Grace } from "../execution/grace.ts";
 import { maskMetrics } from "../job-logs/job-log.ts";
 import { isDiskFull } from "../machine/disk.ts";
+import { isPassing } from "../machine/passing.ts";
 import { describeExit } from "../reasons/exits.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import { getJob, moveJob, setSteps } from "../store/queries/jobs/jobs.ts";
-import { ClosedAttempts } from "./closed-attempts.ts";
-import { type CollectContext, collectDatasets, withoutDatasets } from "./collect-datasets.ts";
-import { acceptResults, fenceOf, type Result, requeueAttempt } from "./end-attempt.ts";
-import { describeFailure } from "./failures.ts";
-import { Grace } from "./grace.ts";
 import type { Loop } from "./loop.ts";
-import { isPassing } from "./passing.ts";
 
 export interface FollowContext extends CollectContext {
   /** Seconds between TERM and KILL. */

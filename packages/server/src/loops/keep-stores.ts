@@ -7,6 +7,7 @@ import type { Logger } from "pino";
 import { settling } from "../domain/datasets/dataset-copies.ts";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { Signal, type Signals } from "../domain/turns/signals.ts";
+import type { StoreMeasures } from "../execution/measure-stores.ts";
 import type { Disk } from "../machine/disk.ts";
 import type { Store } from "../store/drivers/store.ts";
 import {
@@ -20,7 +21,6 @@ import {
 import type { TeamStores } from "../team-stores/team-stores.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { Loop } from "./loop.ts";
-import type { StoreMeasures } from "./measure-stores.ts";
 
 export interface KeepStoresContext {
   readonly store: Store;

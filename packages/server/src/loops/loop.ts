@@ -1,16 +1,9 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { KeyRing } from "../domain/secrets/key-ring.ts";
-import type { Clock } from "../domain/time/clock.ts";
-import type { Signal, Signals } from "../domain/turns/signals.ts";
-import type { Engine } from "../engines/engine.ts";
-import type { Disk } from "../machine/disk.ts";
-import type { Faults } from "../machine/faults.ts";
-import type { ServerMetrics } from "../metrics/server-metrics.ts";
-import type { Store } from "../store/drivers/store.ts";
+import type { Signal } from "../domain/turns/signals.ts";
+import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
-import { isPassing } from "./passing.ts";
 
 export interface Loop {
   readonly name: string;
@@ -18,21 +11,6 @@ export interface Loop {
   /** Milliseconds between two runs that nobody woke. */
   readonly interval: number;
   runOnce(): Promise<void>;
-}
-
-/** What the loops that run jobs work with. */
-export interface JobLoopContext {
-  readonly store: Store;
-  readonly engine: Engine;
-  readonly keys: KeyRing;
-  readonly signals: Signals;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly faults: Faults;
-  readonly metrics: ServerMetrics;
-  readonly disk: Disk;
-  /** Names this data folder: attempts carry it, so that a server knows its own. */
-  readonly serverId: string;
 }
 
 /** Returns how to stop it; the stop waits for the run under way. */

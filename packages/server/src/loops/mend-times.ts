@@ -3,12 +3,12 @@
 import { doubtfulFrom, mendedRun } from "../domain/schedules/schedule-times.ts";
 import { taskTimes } from "../domain/schedules/tasks.ts";
 import { iso } from "../domain/time/clock.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
 import { getJob } from "../store/queries/jobs/jobs.ts";
 import { advanceSchedule, schedulesAfter } from "../store/queries/schedules/schedules.ts";
 import { postponeTask, tasksAfter } from "../store/queries/schedules/tasks.ts";
-import type { JobLoopContext } from "./loop.ts";
 
-export type MendContext = Pick<JobLoopContext, "store" | "clock" | "log">;
+export type MendContext = Pick<ExecutionContext, "store" | "clock" | "log">;
 
 const page = 200;
 

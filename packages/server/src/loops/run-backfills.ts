@@ -1,13 +1,14 @@
 /** Runs backfills: begins their moments as runs end. All that it goes by is in the store, so a restart goes on from there. */
 import { ApiError } from "@millrace/contract";
 import { advanceBackfill, type BackfillContext } from "../domain/schedules/backfill-progress.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { isPassing } from "../machine/passing.ts";
 import { runningBackfills, updateBackfill } from "../store/queries/schedules/backfills.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
-import { isPassing } from "./passing.ts";
+import type { Loop } from "./loop.ts";
 
 export interface BackfillsContext
   extends BackfillContext,
-    Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "disk"> {}
+    Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "disk"> {}
 
 /** Milliseconds until one that could not begin its next moment is tried again. */
 const patience = 5000;

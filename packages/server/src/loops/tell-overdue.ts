@@ -8,14 +8,15 @@ import { healthOf } from "../domain/schedules/schedule-health.ts";
 import { punctual } from "../domain/schedules/schedule-times.ts";
 import { iso } from "../domain/time/clock.ts";
 import { Signal } from "../domain/turns/signals.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { markFailing } from "../store/queries/events/outbox.ts";
 import { lateSchedules, lockSchedule } from "../store/queries/schedules/schedules.ts";
-import type { JobLoopContext, Loop } from "./loop.ts";
+import type { Loop } from "./loop.ts";
 
 const page = 200;
 
-export function tellOverdue({ store, clock }: Pick<JobLoopContext, "store" | "clock">): Loop {
+export function tellOverdue({ store, clock }: Pick<ExecutionContext, "store" | "clock">): Loop {
   let seen = new Map<number, string>();
   return {
     name: "tell-overdue",

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import type { Client } from "@millrace/contract";
 import { runJob, shell } from "../../../../e2e/support/jobs.ts";
 import type { Engine } from "../../src/engines/engine.ts";
-import { StoreMeasures } from "../../src/loops/measure-stores.ts";
+import { StoreMeasures } from "../../src/execution/measure-stores.ts";
 import { openAttempt } from "../../src/store/queries/jobs/attempts.ts";
 import { usageOf } from "../../src/store/queries/people/team-usage.ts";
 import type { TeamStores } from "../../src/team-stores/team-stores.ts";

@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, "../../../..");
 /** What each part may import of the others. */
 type Floors = Readonly<Record<string, readonly string[]>>;
 
-/** Engines and domain never meet: a loop joins them. */
+/** Engines and domain never meet: execution joins them. */
 const server: Floors = {
   store: [],
   engines: [],
@@ -22,12 +22,36 @@ const server: Floors = {
   senders: ["domain"],
   machine: ["domain", "store"],
   "job-logs": ["domain", "engines", "logs", "store"],
-  loops: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "senders", "store", "team-stores"],
+  execution: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "store", "team-stores"],
+  loops: [
+    "domain",
+    "engines",
+    "execution",
+    "job-logs",
+    "machine",
+    "metrics",
+    "reasons",
+    "senders",
+    "store",
+    "team-stores",
+  ],
   http: [...["configuration", "domain", "engines", "job-logs", "logs", "machine", "metrics", "store", "team-stores"]],
   admin: ["configuration", "domain", "engines", "machine", "store", "team-stores"],
   app: [
     "version.ts",
-    ...["admin", "configuration", "domain", "engines", "http", "loops", "machine", "metrics", "senders", "store"],
+    ...[
+      "admin",
+      "configuration",
+      "domain",
+      "engines",
+      "execution",
+      "http",
+      "loops",
+      "machine",
+      "metrics",
+      "senders",
+      "store",
+    ],
     "team-stores",
   ],
   "version.ts": [],

@@ -13,8 +13,8 @@ import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/fi
 import { day, iso } from "../../src/domain/time/clock.ts";
 import { Signals } from "../../src/domain/turns/signals.ts";
 import type { Engine, JobSpec } from "../../src/engines/engine.ts";
+import { acceptResults, type Result } from "../../src/execution/end-attempt.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
-import { acceptResults, type Result } from "../../src/loops/end-attempt.ts";
 import { exportDatasets } from "../../src/loops/export-datasets.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { sweep } from "../../src/loops/sweep.ts";

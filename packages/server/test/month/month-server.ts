@@ -9,6 +9,7 @@ import {
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
 import { Signals } from "../../src/domain/turns/signals.ts";
+import type { StoreMeasures } from "../../src/execution/measure-stores.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
@@ -18,7 +19,6 @@ import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { fireTriggers } from "../../src/loops/fire-triggers.ts";
 import { followAttempts } from "../../src/loops/follow-attempts.ts";
 import type { Loop } from "../../src/loops/loop.ts";
-import type { StoreMeasures } from "../../src/loops/measure-stores.ts";
 import { tellOverdue } from "../../src/loops/tell-overdue.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";

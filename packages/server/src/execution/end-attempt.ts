@@ -7,16 +7,16 @@ import { endJob } from "../domain/lifecycle/end-job.ts";
 import { queueRow } from "../domain/lifecycle/job-queue.ts";
 import { type Failure, planRetry } from "../domain/lifecycle/retries.ts";
 import { iso } from "../domain/time/clock.ts";
+import { isPassing } from "../machine/passing.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { type AttemptRow, closeAttempt } from "../store/queries/jobs/attempts.ts";
 import { getJob, type JobRow, moveJob, statesBefore } from "../store/queries/jobs/jobs.ts";
 import { enqueue } from "../store/queries/jobs/queue.ts";
 import type { Tables } from "../store/schema/tables.ts";
-import type { JobLoopContext } from "./loop.ts";
-import { isPassing } from "./passing.ts";
+import type { ExecutionContext } from "./execution-context.ts";
 
-export type EndContext = Pick<JobLoopContext, "store" | "signals" | "clock" | "log" | "metrics">;
+export type EndContext = Pick<ExecutionContext, "store" | "signals" | "clock" | "log" | "metrics">;
 
 /** One attempt of one job: the fence. */
 export interface Fence {

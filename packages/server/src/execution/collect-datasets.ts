@@ -11,10 +11,10 @@ import { libraryTime } from "../team-stores/library-time.ts";
 import { jobEnds } from "../team-stores/programs/collect.ts";
 import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Result } from "./end-attempt.ts";
-import type { JobLoopContext } from "./loop.ts";
+import type { ExecutionContext } from "./execution-context.ts";
 import type { StoreMeasures } from "./measure-stores.ts";
 
-export interface CollectContext extends JobLoopContext {
+export interface CollectContext extends ExecutionContext {
   readonly teamStores: TeamStores;
   readonly measures: StoreMeasures;
 }

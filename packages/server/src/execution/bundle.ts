@@ -1,0 +1,110 @@
+/** What an engine is given of a job: its script, files, variables and how it works with datasets, gathered in one place. */
+import { homeOf } from "../domain/datasets/dataset-names.ts";
+import { filesOfJob } from "../domain/jobs/files.ts";
+import { usesLibrary, withLibrary } from "../domain/jobs/library.ts";
+import { type JobSpecFields, readSpec } from "../domain/lifecycle/job-documents.ts";
+import { momentTold } from "../domain/lifecycle/scheduled-moments.ts";
+import { decryptEnvironment } from "../domain/secrets/encryption.ts";
+import { parseEnvironment } from "../domain/secrets/environment-text.ts";
+import { newJobToken } from "../domain/secrets/job-tokens.ts";
+import { secretsOfEnvironment } from "../domain/secrets/log-secrets.ts";
+import { CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
+import type { Db } from "../store/drivers/store.ts";
+import type { JobRow } from "../store/queries/jobs/jobs.ts";
+import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
+import { usernameOf } from "../store/queries/people/users.ts";
+import type { TeamStores } from "../team-stores/team-stores.ts";
+import type { Claimed } from "./claim.ts";
+import type { ExecutionContext } from "./execution-context.ts";
+
+export interface BundleContext extends ExecutionContext {
+  /** Where the bytes of an uploaded file lie. */
+  readonly filePath: (blob: string) => string;
+  /** Where jobs reach this server. */
+  readonly publicUrl: () => string;
+  readonly teamStores: TeamStores;
+  /** Of the dataset library, for teams that have not chosen one. */
+  readonly libraryVersion: string;
+}
+
+export async function bundleOf(context: BundleContext, claimed: Claimed, key: string): Promise<JobSpec> {
+  const { job } = claimed;
+  const spec = readSpec(job);
+  const files = await filesOfJob(context.store.db, spec.files);
+  if (files.length < spec.files.length) throw new CannotStart("A file that the job takes along is gone.");
+  const covered = files.find(({ filename }) => filename === spec.script?.split("/")[0]);
+  if (covered)
+    throw new CannotStart(`The attached file ${covered.filename} would take the place of the script ${spec.script}.`);
+  const uses = usesLibrary(spec);
+  const { library_version, username } = await whoseStore(context.store.db, job, uses);
+  const own = ownEnvironment(context, job);
+  const told = momentTold(spec);
+  return {
+    key,
+    jobId: job.id,
+    teamId: job.team_id,
+    person: claimed.credentials.personal || own.secret ? job.user_id : null,
+    name: job.name,
+    query: spec.query,
+    queryType: spec.query_type,
+    environment: { ...(await environmentOf(context, claimed, own.variables)), ...told.variables },
+    params: { ...spec.params, ...told.params },
+    pythonVersion: spec.python_version,
+    requirements: uses ? withLibrary(spec.requirements, library_version ?? context.libraryVersion) : spec.requirements,
+    repository: spec.repository,
+    ...(spec.script ? { script: spec.script } : {}),
+    reset: spec.reset,
+    files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
+    store: uses ? storeUse(context, job, spec, username) : null,
+  };
+}
+
+/** Asked only for jobs that use the library. */
+const whoseStore = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
+  uses
+    ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
+    : { library_version: null, username: "" };
+
+const storeUse = ({ teamStores }: BundleContext, job: JobRow, spec: JobSpecFields, username: string): StoreUse => ({
+  ...teamStores.use(job.team_id),
+  home: homeOf(spec.home ?? username),
+  createdAt: spec.created_at,
+  workers: spec.workers,
+  runGroupId: spec.run_group_id ?? job.id,
+  rerunFromJobId: spec.rerun_from_job_id,
+  // Whoever rebuilds datasets wants what is in the storage now.
+  ...(job.pipeline_id === null ? {} : { listingsSince: spec.reuse_listings ? null : job.started_at }),
+});
+
+/** Credentials, then the job's own variables, then how it reaches us with a token of its own. */
+async function environmentOf(
+  { store, keys, publicUrl }: BundleContext,
+  { job, credentials }: Claimed,
+  own: Readonly<Record<string, string>>,
+): Promise<Record<string, string>> {
+  const given = { ...credentials.variables, ...own };
+  const url = publicUrl();
+  const token = newJobToken(keys, { jobId: job.id, attempt: job.attempt });
+  return {
+    ...clientVariables(given, url, token, await teamNameOf(store.db, job.team_id)),
+    ...given,
+    MILLRACE_URL: url,
+    MILLRACE_TOKEN: token,
+  };
+}
+
+/** The job's own variables, and whether there are secrets among them. */
+function ownEnvironment({ keys }: BundleContext, { id, environment }: JobRow) {
+  try {
+    const text = environment === "" ? "" : decryptEnvironment(keys, id, environment);
+    return { variables: parseEnvironment(text), secret: secretsOfEnvironment(text).length > 0 };
+  } catch (error) {
+    throw new CannotStart(`The job's environment cannot be read. ${(error as Error).message}`);
+  }
+}
+
+/** So that the client works inside a job. One that is meant for another server is left alone: our token is not for that. */
+function clientVariables(given: Readonly<Record<string, string>>, url: string, token: string, team: string) {
+  if ("DATACHAIN_STUDIO_URL" in given || "DATACHAIN_STUDIO_TOKEN" in given) return {};
+  return { DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token, DATACHAIN_STUDIO_TEAM: team };
+}

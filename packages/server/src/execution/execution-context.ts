@@ -1,0 +1,24 @@
+/** What whoever runs jobs works with. */
+import type { Logger } from "pino";
+import type { KeyRing } from "../domain/secrets/key-ring.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { Signals } from "../domain/turns/signals.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { Disk } from "../machine/disk.ts";
+import type { Faults } from "../machine/faults.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+import type { Store } from "../store/drivers/store.ts";
+
+export interface ExecutionContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly keys: KeyRing;
+  readonly signals: Signals;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly faults: Faults;
+  readonly metrics: ServerMetrics;
+  readonly disk: Disk;
+  /** Names this data folder: attempts carry it, so that a server knows its own. */
+  readonly serverId: string;
+}
