@@ -11,6 +11,7 @@ import type { CollectRequest } from "./programs/collect.ts";
 import type { Compared, Registered } from "./programs/compare-versions.ts";
 import type { CopyRequest } from "./programs/copy-store.ts";
 import { giveTo, openScratch, putInPlace } from "./scratch.ts";
+import { lengthWithLog, slack } from "./store-length.ts";
 import { type Confine, StoreBusy, StoreProcesses, StoreUnusable } from "./store-processes.ts";
 import { copyNames, storeFiles, TeamFolder } from "./team-folder.ts";
 
@@ -64,7 +65,9 @@ export class BackupStores {
     const scratch = await openScratch(folder, `${prefix}${process.pid}-${randomUUID().slice(0, 8)}`);
     try {
       const request: CopyRequest = { to: storeFiles(scratch), registered };
-      const task = { program: "copy-store", request, writable: [scratch], seconds: secondsFor(folder.data) };
+      const length = lengthOf(folder.data);
+      const limits = { seconds: secondsFor(length), longestFile: length + slack };
+      const task = { program: "copy-store", request, writable: [scratch], ...limits };
       return await work(scratch, readCompared(await patiently(() => this.#processes.ask(folder, task)), registered));
     } finally {
       await rm(scratch, { recursive: true, force: true });
@@ -117,7 +120,7 @@ export class BackupStores {
   }
 
   async #compare(folder: TeamFolder, data: string, registered: readonly Registered[]): Promise<Compared> {
-    const task = { program: "compare-versions", request: { registered }, data, seconds: secondsFor(data) };
+    const task = { program: "compare-versions", request: { registered }, data, seconds: secondsFor(lengthOf(data)) };
     return readCompared(await this.#processes.ask(folder, task), registered);
   }
 
@@ -158,9 +161,9 @@ function readCompared(answer: unknown, registered: readonly Registered[]): Compa
 const filesOf = (data: string) =>
   Object.values(storeFiles(data)).flatMap((path) => lstatSync(path, { throwIfNoEntry: false }) ?? []);
 
-const lengthOf = (data: string) => filesOf(data).reduce((sum, { size }) => sum + size, 0);
+const lengthOf = (data: string) => Object.values(storeFiles(data)).reduce((sum, path) => sum + lengthWithLog(path), 0);
 
-const secondsFor = (data: string) => patience.least + Math.ceil((lengthOf(data) / 1024 ** 3) * patience.perGiB);
+const secondsFor = (length: number) => patience.least + Math.ceil((length / 1024 ** 3) * patience.perGiB);
 
 async function patiently<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {

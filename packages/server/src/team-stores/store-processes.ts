@@ -33,6 +33,8 @@ export interface Task {
   /** Where the store lies, if not in its place. */
   readonly data?: string;
   readonly seconds: number;
+  /** Bytes of the longest file that it may write: what a job made of a store must not fill the disk when it is copied. */
+  readonly longestFile?: number;
 }
 
 const fromSource = import.meta.filename.endsWith(".ts");
@@ -54,8 +56,11 @@ const childOptions = [
 const spareSeconds = 15;
 const longestTask = 120;
 
-/** In KiB, of everything that a child takes: beyond it the child ends. */
-const withMemory = ["/bin/sh", "-c", 'ulimit -d 2000000; exec "$@"', "sh"];
+/** In KiB, of everything that a child takes, and in blocks of 512 bytes, of a file that it writes: beyond them the child ends. */
+const withLimits = (longestFile: number | undefined) => {
+  const file = longestFile === undefined ? "unlimited" : Math.ceil(longestFile / 512);
+  return ["/bin/sh", "-c", `ulimit -d 2000000; ulimit -f ${file}; exec "$@"`, "sh"];
+};
 
 /** Where a child finds its own code and the packages that it imports. */
 function codeFolders(): string[] {
@@ -190,19 +195,21 @@ export class StoreProcesses {
     return child?.exitCode === null && child.signalCode === null ? child : undefined;
   }
 
-  #start(folder: TeamFolder, { program, request, writable = [], data = folder.data, seconds }: Task): Child {
-    const usual = writable.length === 0 && data === folder.data && seconds <= longestTask;
-    const child = (usual ? this.#takeSpare(folder) : undefined) ?? this.#spawn(folder, [data, ...writable], seconds);
+  #start(folder: TeamFolder, task: Task): Child {
+    const { program, request, writable = [], data = folder.data, seconds, longestFile } = task;
+    const usual = writable.length === 0 && data === folder.data && seconds <= longestTask && longestFile === undefined;
+    const spare = usual ? this.#takeSpare(folder) : undefined;
+    const child = spare ?? this.#spawn(folder, [data, ...writable], seconds, longestFile);
     const told = { program, request, ...storeFiles(data) };
     child.stdin.end(JSON.stringify(told));
     return child;
   }
 
-  #spawn(folder: TeamFolder, writable: readonly string[], seconds: number): Child {
+  #spawn(folder: TeamFolder, writable: readonly string[], seconds: number, longestFile?: number): Child {
     const group = folder.group();
     if (group !== undefined) shareCache(this.#cacheDir, group);
     const view = { group, readable: this.#code, writable };
-    const words = [...this.#confine(view), ...withMemory, process.execPath, ...childOptions, script];
+    const words = [...this.#confine(view), ...withLimits(longestFile), process.execPath, ...childOptions, script];
     // SQLite writes a file anew in a place where the child may write.
     return start(words, { ...this.#environment, SQLITE_TMPDIR: folder.data }, seconds);
   }

@@ -1,5 +1,5 @@
 /** The stores of teams: made for jobs that use the library, read back after each, copied every day, tidied when idle. */
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { diskUsage } from "../engines/disk-usage.ts";
@@ -12,6 +12,7 @@ import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
 import { giveTo, openScratch, putInPlace, replaceStore } from "./scratch.ts";
+import { lengthWithLog, slack } from "./store-length.ts";
 import { type Confine, type ConfineStrangers, StoreProcesses, StoreUnusable } from "./store-processes.ts";
 import { copyNames, libraryMark, storeFiles, TeamFolder } from "./team-folder.ts";
 
@@ -108,8 +109,7 @@ export class TeamStores {
   /** How long its files are: a copy may take that much, since jobs can make files longer than what they wrote. */
   length(teamId: number): number {
     const { metadata, rows } = this.#folder(teamId);
-    const sizes = [metadata, rows].map((path) => lstatSync(path, { throwIfNoEntry: false })?.size ?? 0);
-    return sizes.reduce((sum, size) => sum + size, 0);
+    return lengthWithLog(metadata) + lengthWithLog(rows);
   }
 
   /** Under the name of its moment, as the newest; the oldest go. */
@@ -117,7 +117,8 @@ export class TeamStores {
     const folder = this.#folder(teamId);
     const scratch = await openScratch(folder, "copy.new");
     const request: CopyRequest = { to: storeFiles(scratch), registered: [] };
-    const task = { program: "copy-store", request, writable: [scratch], seconds: patience.copy };
+    const longestFile = this.length(teamId) + slack;
+    const task = { program: "copy-store", request, writable: [scratch], seconds: patience.copy, longestFile };
     try {
       await this.#processes.ask(folder, task);
       mkdirSync(folder.file("copies"), { recursive: true, mode: 0o700 });
@@ -177,7 +178,10 @@ export class TeamStores {
 
   /** Gives space back that is empty since versions were removed; only while no job of the team runs. */
   async compact(teamId: number): Promise<void> {
-    await this.#processes.ask(this.#folder(teamId), { program: "compact-store", request: {}, seconds: patience.tidy });
+    // Written anew, it is shorter; an index that says more than it holds would make it longer without an end.
+    const longestFile = 2 * this.length(teamId) + 64 * 1024 * 1024;
+    const task = { program: "compact-store", request: {}, seconds: patience.tidy, longestFile };
+    await this.#processes.ask(this.#folder(teamId), task);
   }
 
   /** The library's own garbage collection; only while no job of the team runs. Returns what it said. */

@@ -1,13 +1,17 @@
 /** Copies of a team's store: what jobs may have made of its files. */
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { it } from "node:test";
+import { it, type TestContext } from "node:test";
 import { copyStore } from "../../src/team-stores/programs/copy-store.ts";
+import { StoreProcesses } from "../../src/team-stores/store-processes.ts";
+import { TeamFolder } from "../../src/team-stores/team-folder.ts";
+import { unconfined } from "../support/unconfined.ts";
 
-it("a store whose files have holes is not copied: the copy would be a thousand times as large", async (t) => {
+/** An empty store, and a place for its copy. */
+function openFixture(t: TestContext) {
   const folder = mkdtempSync(join(tmpdir(), "millrace-copy-"));
   t.after(() => rmSync(folder, { recursive: true }));
   const filesIn = (name: string) => {
@@ -17,11 +21,90 @@ it("a store whose files have holes is not copied: the copy would be a thousand t
   const store = filesIn("store");
   for (const path of Object.values(store)) {
     const db = new DatabaseSync(path);
-    db.exec("create table datasets_versions (id integer); create table datasets (id integer)");
+    db.exec("pragma journal_mode=wal; create table datasets_versions (id integer); create table datasets (id integer)");
     db.close();
   }
+  return { store, to: filesIn("copy") };
+}
+
+it("a store whose files have holes is not copied: the copy would be a thousand times as large", async (t) => {
+  const { store, to } = openFixture(t);
   truncateSync(store.rows, 5 * 1024 ** 3);
-  const to = filesIn("copy");
   await assert.rejects(copyStore(store, { to, registered: [] }), /its files have holes/);
   assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
+});
+
+/** The sum that a write-ahead log carries, over what came before and these bytes. */
+function checksum(bytes: Buffer, [a, b]: readonly [number, number]): readonly [number, number] {
+  let [first, second] = [a, b];
+  for (let at = 0; at < bytes.length; at += 8) {
+    first = (first + bytes.readUInt32BE(at) + second) >>> 0;
+    second = (second + bytes.readUInt32BE(at + 4) + first) >>> 0;
+  }
+  return [first, second];
+}
+
+const numbers = (...values: number[]) => {
+  const bytes = Buffer.alloc(4 * values.length);
+  for (const [index, value] of values.entries()) bytes.writeUInt32BE(value, 4 * index);
+  return bytes;
+};
+
+/** A log with one commit, after which the database is said to have so many pages. */
+function writeLog(path: string, pages: number): void {
+  const size = 4096;
+  const page = readFileSync(path).subarray(0, size);
+  page.writeUInt32BE(pages, 28);
+  const salt = numbers(1, 2);
+  const head = Buffer.concat([numbers(0x377f0683, 3007000, size, 0), salt]);
+  const begun = checksum(head, [0, 0]);
+  const frame = numbers(1, pages);
+  const ended = checksum(page, checksum(frame, begun));
+  writeFileSync(`${path}-wal`, Buffer.concat([head, numbers(...begun), frame, salt, numbers(...ended), page]));
+}
+
+it("a store whose log says that it has more pages than there are is not copied: the copy would have them all", async (t) => {
+  const { store, to } = openFixture(t);
+  writeLog(store.rows, 3_000_000);
+  const db = new DatabaseSync(store.rows, { readOnly: true });
+  assert.deepEqual({ ...db.prepare("pragma page_count").get() }, { page_count: 3_000_000 }, "SQLite believes it");
+  db.close();
+  writeLog(store.rows, 3_000_000);
+  await assert.rejects(copyStore(store, { to, registered: [] }), /it lacks pages that it says it has/);
+  assert.equal(statSync(to.rows, { throwIfNoEntry: false }), undefined);
+});
+
+it("a store with all its pages is copied, also those that are in its log alone", async (t) => {
+  const { store, to } = openFixture(t);
+  const writer = new DatabaseSync(store.rows);
+  t.after(() => writer.close());
+  writer.exec("pragma wal_autocheckpoint=0; create table filled (bytes blob)");
+  for (let row = 0; row < 100; row++) writer.exec("insert into filled values (zeroblob(20000))");
+  await copyStore(store, { to, registered: [] });
+  const copy = new DatabaseSync(to.rows, { readOnly: true });
+  assert.deepEqual({ ...copy.prepare("select count(*) as rows from filled").get() }, { rows: 100 });
+  copy.close();
+});
+
+it("a process that works with a store writes no file that is longer than it may", async (t) => {
+  const { store, to } = openFixture(t);
+  const writer = new DatabaseSync(store.rows);
+  writer.exec("create table filled (bytes blob)");
+  for (let row = 0; row < 100; row++) writer.exec("insert into filled values (zeroblob(20000))");
+  writer.close();
+  const folder = dirname(dirname(store.rows));
+  const processes = new StoreProcesses(unconfined.confine, join(folder, "compiled"));
+  t.after(() => processes.close());
+  const team = new TeamFolder(folder, 1);
+  team.make();
+  const copy = (longestFile: number) =>
+    processes.ask(team, {
+      ...{ program: "copy-store", request: { to, registered: [] }, writable: [dirname(to.rows)] },
+      ...{ data: dirname(store.rows), seconds: 60, longestFile },
+    });
+  await assert.rejects(copy(1_000_000));
+  assert.ok((statSync(to.rows, { throwIfNoEntry: false })?.size ?? 0) <= 1_000_448);
+  for (const path of Object.values(to)) rmSync(path, { force: true });
+  await copy(10_000_000);
+  assert.ok(statSync(to.rows).size > 2_000_000);
 });

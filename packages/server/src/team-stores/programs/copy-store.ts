@@ -1,10 +1,11 @@
 /** A copy of a team's store, taken while jobs go on: of one moment, and whole. */
-import { constants } from "node:fs";
-import { lstat, open, writeFile } from "node:fs/promises";
+import { constants, lstatSync } from "node:fs";
+import { open, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { backup } from "node:sqlite";
+import { backup, type DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openDatabase, type StoreFiles } from "../open-store.ts";
+import { lengthWithLog, walOf } from "../store-length.ts";
 import { libraryMark } from "../team-folder.ts";
 import { unusable } from "../unusable.ts";
 import { type Compared, compare, isWhole, type OpenStore, type Registered, requireSound } from "./compare-versions.ts";
@@ -21,7 +22,8 @@ const looks = 5;
 export async function copyStore(files: StoreFiles, { to, registered }: CopyRequest): Promise<Compared> {
   const source = await openAtOnce(files);
   for (const part of ["metadata", "rows"] as const) {
-    await requireDense(files[part]);
+    for (const file of [files[part], walOf(files[part])]) requireDense(file);
+    requireAllPages(source[part], files[part]);
     requireSound(source[part]);
     // All pages at once, of the moment at which the transaction began: whatever jobs write meanwhile.
     await backup(source[part], to[part], { rate: 2 ** 30 });
@@ -34,10 +36,23 @@ export async function copyStore(files: StoreFiles, { to, registered }: CopyReque
 const dense = 64 * 1024 * 1024;
 
 /** A copy has no holes: it could be a thousand times as large on disk. SQLite makes none, so somebody else did. */
-async function requireDense(path: string): Promise<void> {
-  const { size, blocks } = await lstat(path);
+function requireDense(path: string): void {
+  const { size, blocks } = lstatSync(path, { throwIfNoEntry: false }) ?? { size: 0, blocks: 0 };
   if (size > dense && size > 4 * blocks * 512)
     throw unusable("its files have holes, which no library makes. A job of the team can close them with VACUUM");
+}
+
+/**
+ * How many pages there are, the write-ahead log says, and a job can write that by hand: a copy would have them all. In a
+ * store that SQLite wrote, each page is in the file or in the log.
+ */
+function requireAllPages(db: DatabaseSync, path: string): void {
+  const pragma = (name: string) => Number(Object.values(db.prepare(`pragma ${name}`).get() ?? {})[0]);
+  const pages = pragma("page_count") * pragma("page_size");
+  if (pages > lengthWithLog(path))
+    throw unusable(
+      "it lacks pages that it says it has, as no library makes it. A job of the team can mend it with VACUUM",
+    );
 }
 
 /** Which library last wrote the store: an older one must not be given the copy. A job may have put anything there. */
