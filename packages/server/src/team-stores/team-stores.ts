@@ -75,7 +75,9 @@ export class TeamStores {
 
   /** One file of a version's rows, written to `path`, which is made anew. */
   async exportRows(teamId: number, request: RowsRequest, path: string): Promise<void> {
-    const task = { program: "export-rows", request, seconds: patience.export };
+    // Rows that are not in order are sorted in a file.
+    const longestFile = 2 * this.length(teamId) + slack;
+    const task = { program: "export-rows", request, seconds: patience.export, longestFile };
     const folder = this.#folder(teamId);
     if (!folder.exists()) throw new StoreUnusable("The team has no dataset store yet.");
     await this.#processes.fill(folder, task, path);

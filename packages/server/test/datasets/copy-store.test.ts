@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { it, type TestContext } from "node:test";
+import { compactStore } from "../../src/team-stores/programs/compact-store.ts";
 import { copyStore } from "../../src/team-stores/programs/copy-store.ts";
 import { StoreProcesses } from "../../src/team-stores/store-processes.ts";
 import { TeamFolder } from "../../src/team-stores/team-folder.ts";
@@ -107,4 +108,24 @@ it("a process that works with a store writes no file that is longer than it may"
   for (const path of Object.values(to)) rmSync(path, { force: true });
   await copy(10_000_000);
   assert.ok(statSync(to.rows).size > 2_000_000);
+});
+
+it("a store that is damaged is not written anew: pages that rows share would be written once for each of them", (t) => {
+  const { store } = openFixture(t);
+  const db = new DatabaseSync(store.rows);
+  db.exec("create table filled (bytes text)");
+  for (let row = 0; row < 20; row++) db.exec(`insert into filled values ('${"a".repeat(20_000)}')`);
+  db.exec("delete from filled where rowid > 10; pragma wal_checkpoint(truncate)");
+  db.close();
+  const bytes = readFileSync(store.rows);
+  const isOverflow = (at: number) =>
+    bytes.readUInt32BE(at) > 0 && bytes.subarray(at + 4, at + 4096).every((b) => b === 97);
+  const page = Array.from({ length: bytes.length / 4096 }, (_, index) => index).find((index) =>
+    isOverflow(index * 4096),
+  );
+  assert.ok(page !== undefined);
+  bytes.writeUInt32BE(page + 1, page * 4096);
+  writeFileSync(store.rows, bytes);
+  assert.throws(() => compactStore(store), /it is damaged/);
+  assert.deepEqual(readFileSync(store.rows), bytes);
 });

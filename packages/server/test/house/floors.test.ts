@@ -11,13 +11,14 @@ type Floors = Readonly<Record<string, readonly string[]>>;
 
 /** Engines and domain never meet: execution joins them. */
 const server: Floors = {
-  store: [],
+  turns: [],
+  store: ["turns"],
   engines: [],
   logs: [],
   reasons: [],
   metrics: [],
   configuration: [],
-  domain: ["store"],
+  domain: ["store", "turns"],
   "team-stores": ["engines"],
   senders: ["domain"],
   machine: ["domain", "store"],
@@ -35,7 +36,20 @@ const server: Floors = {
     "store",
     "team-stores",
   ],
-  http: [...["configuration", "domain", "engines", "job-logs", "logs", "machine", "metrics", "store", "team-stores"]],
+  http: [
+    ...[
+      "configuration",
+      "domain",
+      "engines",
+      "job-logs",
+      "logs",
+      "machine",
+      "metrics",
+      "store",
+      "team-stores",
+      "turns",
+    ],
+  ],
   admin: ["configuration", "domain", "engines", "machine", "store", "team-stores"],
   app: [
     "version.ts",

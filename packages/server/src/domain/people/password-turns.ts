@@ -3,7 +3,7 @@
  * time: one for people who are known here, one for strangers, callers in turn. Strangers who come when many wait are refused.
  */
 import { ApiError } from "@millrace/contract";
-import { Turns } from "../turns/turns.ts";
+import { Turns } from "../../turns/turns.ts";
 
 export interface Hasher {
   /** Undefined: somebody who is known by a session, a browser or a secret. */

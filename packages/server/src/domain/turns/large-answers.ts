@@ -2,9 +2,9 @@
  * Large answers are built in stretches. Before each the event loop goes round, and in one round a single stretch of all
  * answers is built, callers in turn: whoever asks for something small waits for one of them, however many ask for much.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
 import { ApiError } from "@millrace/contract";
-import { Turns } from "./turns.ts";
+import { type Asker, askedBy, currentAsker } from "../../turns/asker.ts";
+import { Turns } from "../../turns/turns.ts";
 
 /** Bytes that are read and written without a break. */
 export const stretchBytes = 512 * 1024;
@@ -15,19 +15,11 @@ const turns = new Turns(1);
 /** Large answers that are under way at a time, of all and of one caller: each takes memory until it is whole. */
 const places = new Turns(8, 2);
 
-/** Who an answer is for. */
-interface Asker {
-  readonly caller: unknown;
-  readonly hasGone: () => boolean;
-}
-
-const askers = new AsyncLocalStorage<Asker & { leave?: () => void }>();
-
 /** What builds an answer for this caller. */
-export async function answering<T>(asker: Asker, build: () => Promise<T>): Promise<T> {
-  const placed: Asker & { leave?: () => void } = { ...asker };
+export async function answering<T>(asker: Omit<Asker, "leave">, build: () => Promise<T>): Promise<T> {
+  const placed: Asker = { ...asker };
   try {
-    return await askers.run(placed, build);
+    return await askedBy(placed, build);
   } finally {
     placed.leave?.();
   }
@@ -39,14 +31,14 @@ const takePlace = (caller: unknown): Promise<() => void> =>
 
 /** Resolves when it is this answer's turn: its first waits for a place. */
 export async function nextStretch(): Promise<void> {
-  const asker = askers.getStore();
+  const asker = currentAsker();
   if (asker) asker.leave ??= await takePlace(asker.caller);
   await nextLook();
 }
 
 /** The same for whoever looks for something, and keeps little of it. Nothing more is done for a caller that has gone. */
 export async function nextLook(): Promise<void> {
-  const asker = askers.getStore();
+  const asker = currentAsker();
   await turns.run(async () => {}, asker?.caller);
   if (asker?.hasGone()) throw new ApiError("bad_request", "Whoever asked for this has closed the connection.");
 }

@@ -5,10 +5,10 @@ import { ApiError, isSettled, type JobStatus, routes } from "@millrace/contract"
 import type { FastifyInstance } from "fastify";
 import { type WebSocket, WebSocketServer } from "ws";
 import { authorize, type Principal, type Team } from "../../domain/access/principals.ts";
-import { Turns } from "../../domain/turns/turns.ts";
 import { logRemoved } from "../../job-logs/job-log.ts";
 import type { LogFrames } from "../../logs/log-frames.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
+import { Turns } from "../../turns/turns.ts";
 import { hostCheck } from "../connections/hosts.ts";
 import { keepAlive } from "../connections/keep-alive.ts";
 import { addressOf } from "../connections/proxies.ts";

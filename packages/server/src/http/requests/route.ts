@@ -108,9 +108,13 @@ export function register<R extends Route>(
         reply,
         ...request.caller,
       };
-      const { principal, raw } = request;
+      const { principal, raw, caller } = request;
       await context.connections.nextTurn(raw.socket);
-      const asker = { caller: principal?.userId, hasGone: () => raw.socket.destroyed };
+      const asker = {
+        caller: principal?.userId,
+        team: caller?.team?.id,
+        hasGone: () => raw.socket.destroyed,
+      };
       const answer = await answering(asker, () => handle(call as unknown as Call<R>));
       if (answer === undefined) return reply;
       if (answer instanceof MessagePack) return reply.type("application/msgpack").send(answer.bytes);

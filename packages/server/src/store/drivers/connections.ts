@@ -19,12 +19,12 @@ export class Connections implements PostgresPool {
   /** What cuts those in use. */
   readonly #cuts = new Map<pg.PoolClient, NodeJS.Timeout>();
 
-  constructor(url: string, timeout: number, lock: DatabaseLock | undefined) {
+  constructor(url: string, timeout: number, lock: DatabaseLock | undefined, most: number) {
     this.#timeout = timeout;
     this.#lock = lock;
     this.#pool = new pg.Pool({
       ...sessionOptions(url, timeout),
-      max: 10,
+      max: most,
       ...(lock ? { idle_in_transaction_session_timeout: longestUse * timeout } : {}),
     });
     // An error that nobody listens to would end the process: of one that is idle, and of one in use.

@@ -10,6 +10,8 @@ import {
   type TransactionSettings,
 } from "kysely";
 import pg from "pg";
+import { currentAsker } from "../../turns/asker.ts";
+import { Turns } from "../../turns/turns.ts";
 import type { Tables } from "../schema/tables.ts";
 import { Connections } from "./connections.ts";
 import type { DatabaseLock } from "./database-lock.ts";
@@ -35,10 +37,15 @@ export interface PostgresOptions {
 }
 
 export async function openPostgres({ databaseUrl, timeout, prepare, lock }: PostgresOptions): Promise<Store> {
-  const connections = new Connections(databaseUrl, timeout, lock);
-  const db = new Kysely<Tables>({ dialect: new FencedDialect(connections, lock) });
-  const write: Store["write"] = (work) => retrying(() => db.transaction().execute(work));
-  const close = () => connections.closing(() => db.destroy());
+  const readers = new Connections(databaseUrl, timeout, lock, connectionsFor.reads);
+  const writers = new Connections(databaseUrl, timeout, lock, connectionsFor.asked + connectionsFor.loops);
+  const db = new Kysely<Tables>({ dialect: new FencedDialect(readers, lock) });
+  const writing = new Kysely<Tables>({ dialect: new FencedDialect(writers, lock) });
+  const inTurn = writesInTurn();
+  const write: Store["write"] = (work) => inTurn(() => retrying(() => writing.transaction().execute(work)));
+  const close = async () => {
+    await Promise.all([readers.closing(() => db.destroy()), writers.closing(() => writing.destroy())]);
+  };
   const preparing = write(async (transaction) => {
     await sql`select pg_advisory_xact_lock(${migrationLock})`.execute(transaction);
     await prepare(transaction, dialect);
@@ -47,15 +54,32 @@ export async function openPostgres({ databaseUrl, timeout, prepare, lock }: Post
     await close();
     throw error;
   });
-  if (lock) connections.limitUse();
+  if (lock) for (const connections of [readers, writers]) connections.limitUse();
   return {
     kind: "postgres",
     db,
     write,
     isReachable: () => lock?.isHeld ?? true,
     reserve: async () => {},
-    compact: () => connections.queryAtLength("vacuum full jobs"),
+    compact: () => writers.queryAtLength("vacuum full jobs"),
     close,
+  };
+}
+
+/** Connections to the database: for reads, for writes that somebody asked for, for writes of loops. */
+const connectionsFor = { reads: 8, asked: 8, loops: 4 } as const;
+/** Of the writes that somebody asked for, those of one team. */
+const ofOneTeam = 5;
+
+/**
+ * A write that waits for a row which another one holds keeps its connection meanwhile. So the writes of one team wait
+ * for each other before they take one, and those of loops, which nobody asked for, have their own.
+ */
+function writesInTurn(): <T>(work: () => Promise<T>) => Promise<T> {
+  const turns = new Turns(connectionsFor.asked, ofOneTeam);
+  return (work) => {
+    const asker = currentAsker();
+    return asker ? turns.run(work, asker.team ?? `user ${asker.caller}`) : work();
   };
 }
 
