@@ -1,6 +1,6 @@
 /** Jobs in the store. */
 import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
-import type { Insertable, Selectable, Updateable } from "kysely";
+import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -81,6 +81,9 @@ export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 
 /** Variables, encrypted, are text of a job's own: no two jobs share them. Where they are long, they count to the texts of its team. */
 export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
+
+/** The same, counted in the store: nobody reads them for that. */
+export const lengthOfVariables = sql<number>`case when length(environment) > ${sql.lit(answerLimits.listed)} then length(environment) else 0 end`;
 
 /** Returns the bytes of texts that the store did not have yet. */
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
@@ -324,20 +327,20 @@ export async function rewriteJob(
   states: readonly JobStatus[],
 ): Promise<number | undefined> {
   const split = splitSpec(spec, texts);
-  const before = await environmentById(db, id);
+  const before = await bytesBefore(db, id);
   const changes = { environment, ...split.listed };
   const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
   const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
   if (!job) return undefined;
-  const added = bytesOfVariables(environment) - bytesOfVariables(before);
+  const added = bytesOfVariables(environment) - before;
   await addUsage(db, job.team_id, "texts", added);
   await removeJobTexts(db, [id]);
   return Math.max(0, added) + (await putJobTexts(db, [{ job, split }]));
 }
 
-async function environmentById(db: Db, id: string): Promise<string> {
-  const query = db.selectFrom("jobs").select("environment").where("id", "=", id);
-  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.environment ?? "";
+async function bytesBefore(db: Db, id: string): Promise<number> {
+  const query = db.selectFrom("jobs").select(lengthOfVariables.as("bytes")).where("id", "=", id);
+  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.bytes ?? 0;
 }
 
 /** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */
