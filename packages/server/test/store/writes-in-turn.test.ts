@@ -1,9 +1,13 @@
-/** Connections to PostgreSQL are shared: a team whose writes wait for each other keeps nobody else from the database. */
+/** The store is shared: a team that writes much, or whose writes wait for each other, keeps nobody else from it. */
 import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, it } from "node:test";
 import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
+import { WritesInTurn } from "../../src/store/drivers/writes-in-turn.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { lockTeam } from "../../src/store/queries/people/teams.ts";
 import { findUser } from "../../src/store/queries/people/users.ts";
@@ -23,7 +27,7 @@ after(async () => {
 
 const asked = <T>(team: number, work: () => Promise<T>) => askedBy({ caller: team, team, hasGone: () => false }, work);
 
-it("others read and write, and so do loops, while many writes of one team wait for the same row", async () => {
+it("on PostgreSQL others read and write, and so do loops, while many writes of one team wait for the same row", async () => {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -50,4 +54,50 @@ it("others read and write, and so do loops, while many writes of one team wait f
   release();
   await Promise.all([holder, ...waiting]);
   assert.equal(ended, 40);
+});
+
+/** Holds the event loop, as a write of many rows does. */
+function hold(milliseconds: number): void {
+  for (const begun = performance.now(); performance.now() - begun < milliseconds; ) {}
+}
+
+it("on SQLite others write between the long writes of one team, and after each of these everybody has a turn", async (t) => {
+  const dataDir = await mkdtemp(join(tmpdir(), "millrace-turns-"));
+  const own = await openStore({ dataDir, databaseUrl: "" });
+  t.after(async () => {
+    await own.close();
+    await rm(dataDir, { recursive: true });
+  });
+  const done: string[] = [];
+  const write = (team: number | undefined, name: string, milliseconds: number) => {
+    const work = () =>
+      own
+        .write(async () => hold(milliseconds))
+        .then(() => {
+          done.push(name);
+        });
+    return team === undefined ? work() : asked(team, work);
+  };
+  const long = Array.from({ length: 30 }, () => write(1, "long", 40));
+  await long[0];
+  const short = [write(2, "other", 0), write(undefined, "loop", 0), write(3, "third", 0)];
+  await Promise.all(short);
+  const between = done.filter((name) => name === "long").length;
+  assert.ok(between <= 3, `${between} long writes came before the short ones`);
+  await Promise.all(long);
+  assert.equal(done.length, 33, "all are done, those of the team that rested too");
+});
+
+it("writes of one team keep their order, whatever rests and whatever is put back", () => {
+  const waiting = new WritesInTurn<{ owner: number; name: string }>();
+  for (const name of ["a1", "a2", "b1", "a3", "b2"]) waiting.add({ owner: name.startsWith("a") ? 1 : 2, name });
+  const names = (writes: readonly { name: string }[]) => writes.map(({ name }) => name);
+  const first = waiting.take(3, 0);
+  assert.deepEqual(names(first), ["a1", "b1", "a2"], "one of each, in turn");
+  waiting.rest(1, 0, 50);
+  waiting.putBack(first.slice(1));
+  assert.equal(waiting.size, 4);
+  assert.deepEqual(names(waiting.take(10, 10)), ["b1", "b2"], "while the one rests");
+  assert.deepEqual(names(waiting.take(10, 60)), ["a2", "a3"]);
+  assert.equal(waiting.size, 0);
 });

@@ -5,7 +5,14 @@ import { findDataset } from "../../store/queries/datasets/datasets.ts";
 import { findLiveVersions } from "../../store/queries/datasets/live-versions.ts";
 import { newestMade } from "../../store/queries/datasets/newest-made.ts";
 import { filesByIds } from "../../store/queries/jobs/files.ts";
-import { fieldsGivenBack, getJob, getShortJobs, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import {
+  fieldsGivenBack,
+  getJob,
+  getShortJobs,
+  type JobRow,
+  ownTextOf,
+  type ShortJob,
+} from "../../store/queries/jobs/jobs.ts";
 import { nameOfVersion } from "../../store/queries/pipelines/pipeline-sources.ts";
 import { absencesIn } from "../access/absence.ts";
 import type { Team } from "../access/principals.ts";
@@ -122,18 +129,16 @@ async function findJobs(
   nodes: readonly GraphNode[],
   handedOver: HandedOver,
 ): Promise<Map<string, ShortJob>> {
-  const found = await getShortJobs(
-    db,
-    nodes.map(({ jobId }) => jobId),
-  );
-  const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
-  const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
-  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, is gone.`);
-  const text = found.reduce((sum, { spec, environment }) => sum + spec.length + environment.length, 0);
-  if (text > mostDraftText)
+  const ids = nodes.map(({ jobId }) => jobId);
+  // Before they are read: together they may be hundreds of megabytes.
+  if ((await ownTextOf(db, ids)) > mostDraftText)
     throw refusal(
       `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
     );
+  const found = await getShortJobs(db, ids);
+  const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));
+  const gone = nodes.find(({ jobId }) => !jobs.has(jobId));
+  if (gone) throw refusal(`the job ${gone.jobId}, which made one of the versions, is gone.`);
   const why = await whyNot(db, await allInNameOf(db, handedOver, [...jobs.values()]));
   if (why !== undefined) throw refusal(why);
   return jobs;

@@ -7,6 +7,7 @@ import type { Prepare } from "./prepare.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import { storeError } from "./unavailable.ts";
+import { WritesInTurn, writerNow } from "./writes-in-turn.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
@@ -146,22 +147,25 @@ function asStore<T>(work: () => T): T {
 }
 
 interface Pending {
-  work: (db: Db) => Promise<unknown>;
-  resolve: (value: unknown) => void;
-  reject: (error: unknown) => void;
+  readonly owner: unknown;
+  readonly work: (db: Db) => Promise<unknown>;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** How long writes may hold the event loop before others have a turn. */
 const turnMs = 20;
+/** Writes that share a commit at most. */
+const mostTogether = 128;
 
 /**
  * Writes that arrive together share one commit, so that they share one wait for the disk. Each runs in a savepoint
- * of its own: one that fails takes nothing else along.
+ * of its own: one that fails takes nothing else along. Whoever asked for them takes turns.
  */
 class CommitBatcher {
   readonly #connection: DatabaseSync;
   readonly #db: Db;
-  #waiting: Pending[] = [];
+  readonly #waiting = new WritesInTurn<Pending>();
   #draining: Promise<void> | undefined;
 
   constructor(connection: DatabaseSync, db: Db) {
@@ -171,7 +175,8 @@ class CommitBatcher {
 
   write<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ work, resolve: resolve as (value: unknown) => void, reject });
+      const owner = writerNow();
+      this.#waiting.add({ owner, work, resolve: resolve as (value: unknown) => void, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -183,35 +188,40 @@ class CommitBatcher {
   async #drain(): Promise<void> {
     // Let the requests that are already readable join the first batch.
     await new Promise(setImmediate);
-    while (this.#waiting.length > 0) {
-      await this.#commit(this.#waiting.splice(0, 128));
+    while (this.#waiting.size > 0) {
+      const batch = this.#waiting.take(mostTogether, performance.now());
+      if (batch.length === 0) await this.#waiting.nextArrivalOrEndOfRest(performance.now());
+      else await this.#commit(batch);
       // The driver is synchronous: without this, writes that keep coming would let nobody else have a turn.
       await new Promise(setImmediate);
     }
     this.#draining = undefined;
   }
 
-  /** Takes as many as fit into a turn; the others are the first of the next batch. */
-  async #commit(batch: Pending[]): Promise<void> {
+  /** Takes as many as fit into a turn; the others wait on, as the first of their owners'. */
+  async #commit(batch: readonly Pending[]): Promise<void> {
     const settle: (() => void)[] = [];
-    const taken: Pending[] = [];
+    let taken = 0;
     const begun = performance.now();
     try {
       this.#undo();
       this.#connection.exec("begin immediate");
       for (const pending of batch) {
-        taken.push(pending);
+        taken++;
+        const before = performance.now();
         settle.push(await this.#attempt(pending));
-        if (performance.now() - begun > turnMs) break;
+        const now = performance.now();
+        if (now - before > turnMs) this.#waiting.rest(pending.owner, now, now - before);
+        if (now - begun > turnMs) break;
       }
       this.#connection.exec("commit");
     } catch (error) {
       this.#undo();
-      this.#waiting.unshift(...batch.slice(taken.length));
-      for (const { reject } of taken) reject(storeError(error));
+      this.#waiting.putBack(batch.slice(taken));
+      for (const { reject } of batch.slice(0, taken)) reject(storeError(error));
       return;
     }
-    this.#waiting.unshift(...batch.slice(taken.length));
+    this.#waiting.putBack(batch.slice(taken));
     for (const announce of settle) announce();
   }
 

@@ -124,6 +124,17 @@ export async function getShortJobs(db: Db, ids: readonly string[]): Promise<Shor
   });
   return ids.flatMap((id) => found.get(id) ?? []);
 }
+/** Characters of what these jobs have of their own: settings and variables, without the long texts that they share. */
+export async function ownTextOf(db: Db, ids: readonly string[]): Promise<number> {
+  const sum = sql<number>`coalesce(sum(length(spec) + length(environment)), 0)`;
+  let characters = 0;
+  await eachPart(ids, async (part) => {
+    const row = await db.selectFrom("jobs").select(sum.as("own")).where("id", "in", part).executeTakeFirst();
+    characters += Number(row?.own ?? 0);
+  });
+  return characters;
+}
+
 export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefined> =>
   (await getShortJobs(db, [id]))[0];
 
