@@ -2,7 +2,7 @@
 import { ApiError, isSettled } from "@millrace/contract";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
-import { type GrowingLog, JoinedLog, textPart } from "../logs/joined-log.ts";
+import { type GrowingLog, JoinedLog, type Part, textPart } from "../logs/joined-log.ts";
 import { MaskedLog } from "../logs/masked-log.ts";
 import { searchFor } from "../logs/secret-search.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -30,13 +30,35 @@ export async function openJobLog(context: JobLogContext, id: string): Promise<Op
   if (job === undefined || job.retried === 0) return openNewest(context, id, job);
   const before = await endedAttempts(context.store.db, id);
   const parts = [];
-  for (const [index, row] of before.entries()) {
-    const log = await openAttempt(context, { ...job, attempt: row.attempt }, true);
-    parts.push(log, textPart(await linesBetween(log, index + 1, row)));
-  }
+  for (const [index, row] of before.entries()) parts.push(...(await endedParts(context, job, row, index + 1)));
   const hasBegun = before.at(-1)?.attempt !== job.attempt;
   const newest = hasBegun ? await openNewest(context, id, job) : undefined;
   return { log: await JoinedLog.of(parts, newest?.log), ended: isSettled(job.status) };
+}
+
+/**
+ * The log of an attempt that another one followed, and what is said after it. Its file is open only while it is read: a
+ * job may have had twenty such attempts, and its log many readers.
+ */
+async function endedParts(context: JobLogContext, job: JobSecretsRow, row: EndedAttempt, number: number) {
+  const withLog = async <T>(use: (log: MaskedLog) => Promise<T>): Promise<T> => {
+    const log = await openAttempt(context, { ...job, attempt: row.attempt }, true);
+    try {
+      return await use(log);
+    } finally {
+      await log.close();
+    }
+  };
+  const { size, lines } = await withLog(async (log) => ({
+    size: await log.size(),
+    lines: await linesBetween(log, number, row),
+  }));
+  const part: Part = {
+    size: async () => size,
+    read: (offset, length) => withLog((log) => log.read(offset, length)),
+    close: async () => {},
+  };
+  return [part, textPart(lines)];
 }
 
 /** Of one attempt, counted from 1; refused where there is none. */

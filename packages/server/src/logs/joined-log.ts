@@ -2,7 +2,7 @@
  * Logs one after another, as one: offsets go on where the part before ended. All parts but the last are complete; the last
  * may grow.
  */
-interface Part {
+export interface Part {
   size(): Promise<number>;
   read(offset: number, length: number): Promise<Buffer>;
   close(): Promise<void>;

@@ -1,10 +1,11 @@
 /** Time limits and retries of jobs, with real processes: a retry is a new attempt of the same job. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, type Job, type JobInput, type LogPiece, routes } from "@millrace/contract";
 import { WebSocket } from "ws";
 import {
@@ -173,6 +174,32 @@ describe("a job with retries", () => {
     const text = pieces.map(({ message }) => message).join("");
     assert.match(text, /^attempt 1\nno line end\n\[millrace\] Attempt 1 failed: [\s\S]*attempt 2\ndone\n$/);
     assert.equal(await readLog(client, id), text);
+  });
+
+  it("is followed and read with one file open, however many attempts it has had", async () => {
+    const path = join(folder, "many-attempts");
+    const query = `echo x >> ${path}; [ $(wc -l < ${path}) -gt 6 ] && sleep 1000; exit 1`;
+    const { id } = await createJob(client, shell(query, { retries: 8, retry_delay: 0 }));
+    const { socket, pieces } = await follow(id);
+    const isSent = () =>
+      pieces
+        .map(({ message }) => message)
+        .join("")
+        .includes("Attempt 7 is due");
+    while (!isSent()) await sleep(20);
+    while ((await readJob(client, id)).retried < 6) await sleep(20);
+    const opened = async () => {
+      const links = await Promise.all(
+        (await readdir("/proc/self/fd")).map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => "")),
+      );
+      return links.filter((target) => target.includes(`/jobs/${id}.`) && target.endsWith("/log")).length;
+    };
+    while ((await opened()) > 1) await sleep(20);
+    assert.equal((await readLog(client, id)).match(/failed: /g)?.length, 6);
+    assert.ok((await opened()) <= 1);
+    socket.close();
+    await client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
+    await waitForEnd(client, id);
   });
 
   it("tells followers how an attempt ended and when the next is due, also when that never comes", async () => {

@@ -63,6 +63,8 @@ interface OpenedLog {
   readonly log: GrowingLog;
   readonly frames: LogFrames;
   size: number;
+  /** Reads under way. */
+  reads: number;
 }
 
 class JobFeed {
@@ -73,7 +75,7 @@ class JobFeed {
   readonly #onEnd: () => void;
   readonly #ended = new AbortController();
   readonly #due = new Signal();
-  /** One for each attempt, and for each that failed with its end; the last is the present one. Those before may still be read from. */
+  /** One for each attempt, and for each that failed with its end; the last is the present one, and the only one that is open. */
   readonly #logs: OpenedLog[] = [];
   readonly #waiting = new Set<() => void>();
   #followers = 0;
@@ -135,10 +137,11 @@ class JobFeed {
       this.#tell();
     } finally {
       stopListening();
-      for (const { log, frames } of this.#logs) {
-        frames.forget();
-        await log.close().catch(() => {});
-      }
+      for (const { frames } of this.#logs) frames.forget();
+      await this.#logs
+        .at(-1)
+        ?.log.close()
+        .catch(() => {});
     }
   }
 
@@ -182,16 +185,30 @@ class JobFeed {
     const known = this.#logs.at(-1);
     if (known?.attempt === attempt && known.retried === retried) return known;
     const { log } = await this.#untilReachable(() => openJobLog(this.#context, this.#jobId));
-    const { logBytesRead } = this.#context.metrics;
-    const read = async (offset: number, length: number) => {
-      const bytes = await log.read(offset, length);
-      logBytesRead.add({}, bytes.length);
-      return bytes;
-    };
-    const frames = new LogFrames({ read }, this.#kept);
-    const opened = { attempt, retried, log, frames, size: 0 };
+    const frames = new LogFrames({ read: (offset, length) => this.#read(offset, length) }, this.#kept);
+    const opened = { attempt, retried, log, frames, size: 0, reads: 0 };
     this.#logs.push(opened);
+    if (known) this.#closeUnread(known);
     return opened;
+  }
+
+  /** Frames of an older log are read from the present one: it begins with the same bytes. */
+  async #read(offset: number, length: number): Promise<Buffer> {
+    const opened = this.#logs.at(-1) as OpenedLog;
+    opened.reads++;
+    try {
+      const bytes = await opened.log.read(offset, length);
+      this.#context.metrics.logBytesRead.add({}, bytes.length);
+      return bytes;
+    } finally {
+      opened.reads--;
+      if (opened !== this.#logs.at(-1)) this.#closeUnread(opened);
+    }
+  }
+
+  /** One that another has followed: a job with many attempts keeps no file open for each of them. */
+  #closeUnread({ log, reads }: OpenedLog): void {
+    if (reads === 0) void log.close().catch(() => {});
   }
 }
 
