@@ -139,8 +139,9 @@ async function send(context: DeliveriesContext, row: DeliveryRow): Promise<Attem
   if (receiver.kind === "mail")
     return context.sendMail({ to: receiver.address, subject: title, text: body, deliveryId }, stopping);
   const { url, secret } = readTarget(keys, receiver);
-  const { method, format, verify_tls } = receiver;
-  const request = { url, secret, method, isForm: format === "form", verifyTls: verify_tls === 1 };
+  const { method, verify_tls } = receiver;
+  // As it was told: the webhook may have another format by now. A form has no brace at its beginning.
+  const request = { url, secret, method, isForm: !body.startsWith("{"), verifyTls: verify_tls === 1 };
   return context.sendWebhook({ ...request, kind, deliveryId, body }, stopping);
 }
 

@@ -8,6 +8,7 @@ import type { AttemptResult } from "../../src/domain/events/delivery-attempts.ts
 import { newReceiver, setEnabled } from "../../src/domain/events/receivers.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { noteSchedule, wantedWords } from "../../src/domain/lifecycle/told-events.ts";
+import { encryptReceiver } from "../../src/domain/secrets/encryption.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
 import { Signals } from "../../src/domain/turns/signals.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
@@ -47,6 +48,7 @@ interface Sent {
 
 export function outboxConformance(storeOf: () => Store): void {
   let counter = 0;
+  const keys = keyRing();
 
   /** A team with one receiver, whose attempts end as the test says, by a clock that it sets. */
   async function ground(events: readonly ToldEvent[], statuses: readonly JobStatus[] = []) {
@@ -64,6 +66,7 @@ export function outboxConformance(storeOf: () => Store): void {
     );
     const time = { now: start };
     const sent: Sent[] = [];
+    const hooks: { readonly isForm: boolean; readonly body: string }[] = [];
     const counted = new Counter("deliveries", "");
     let answer: (text: string) => AttemptResult | Promise<AttemptResult> = () => ({
       ok: true,
@@ -73,14 +76,17 @@ export function outboxConformance(storeOf: () => Store): void {
     const loopOn = (other: Store): DeliverEvents =>
       deliverEvents({
         store: other,
-        keys: keyRing(),
+        keys,
         signals: new Signals(),
         clock: { now: () => time.now, monotonic: () => time.now },
         log: pino({ level: "silent" }),
         faults: readFaults(""),
         metrics: { deliveries: counted },
         publicUrl: () => "https://millrace.example",
-        sendWebhook: async () => ({ ok: false, status: null, error: "no webhook here" }),
+        sendWebhook: async ({ isForm, body }) => {
+          hooks.push({ isForm, body });
+          return { ok: false, status: null, error: "no webhook here" };
+        },
         sendMail: async ({ to, text, deliveryId }) => {
           if (to !== `${name}@example.com`) return { ok: true, status: null, error: null };
           sent.push({ id: deliveryId, text, at: time.now });
@@ -110,7 +116,7 @@ export function outboxConformance(storeOf: () => Store): void {
     };
     const deliveries = () =>
       store.db.selectFrom("deliveries").selectAll().where("team_id", "=", id).orderBy("id").execute();
-    return { store, team, receiver, time, sent, loopOn, work, outbox, answering, deliveries, counted };
+    return { store, team, receiver, time, sent, hooks, loopOn, work, outbox, answering, deliveries, counted };
   }
 
   const jobRow = (team: Team, status: JobStatus, rest: Partial<NewJob> = {}): NewJob => {
@@ -282,6 +288,31 @@ export function outboxConformance(storeOf: () => Store): void {
     assert.ok(tried.some(({ receiver_id }) => receiver_id === receivers));
     release();
     await loop.settled();
+  });
+
+  it("sends what waits in the format in which it was told, whatever format the webhook has by then", async () => {
+    const { store, team, time, hooks, work } = await ground([]);
+    const wishes = { events: "[]", job_statuses: '["CREATED"]', wanted: wantedWords([], ["CREATED"]) };
+    const webhook = { ...newReceiver(team, "webhook", "https://example.com", start), ...wishes };
+    const target = JSON.stringify({ url: "https://example.com", secret: "" });
+    const id = await store.write(async (db) => {
+      const made = await insertReceiver(db, webhook);
+      await updateReceiver(db, made, { secret: await encryptReceiver(db, keys, made, target) });
+      return made;
+    });
+    const setFormat = (format: "json" | "form") =>
+      store.write((db) => db.updateTable("receivers").set({ format }).where("id", "=", id).execute());
+    for (const format of ["json", "form"] as const) {
+      await setFormat(format);
+      await store.write((db) => insertJobs(db, [jobRow(team, "CREATED")]));
+      await work();
+      await setFormat(format === "json" ? "form" : "json");
+      time.now += 3_600_000;
+      await work();
+    }
+    assert.ok(hooks.length >= 4, `${hooks.length} attempts`);
+    for (const { isForm, body } of hooks) assert.equal(isForm, !body.startsWith("{"), body);
+    assert.deepEqual([...new Set(hooks.map(({ isForm }) => isForm))].sort(), [false, true]);
   });
 
   it("goes on with others while a receiver does not answer", async () => {
