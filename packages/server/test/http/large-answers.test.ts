@@ -12,10 +12,13 @@ import {
 } from "@millrace/contract";
 import { createJob, python, runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { audit, operator } from "../../src/domain/access/audit.ts";
+import type { JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
+import { readPipelines } from "../../src/domain/pipelines/pipelines.ts";
 import { BoundedList } from "../../src/domain/turns/bounded-list.ts";
 import { answering, nextStretch, stretchBytes } from "../../src/domain/turns/large-answers.ts";
 import { getJob, insertJobs, type JobRow } from "../../src/store/queries/jobs/jobs.ts";
+import { countStore } from "../support/counted-reads.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { makeDataset } from "../support/lineage.ts";
 
@@ -153,6 +156,18 @@ describe("answers", () => {
     names.push(...((await second.json()) as Pipeline[]).map(({ name }) => name));
     assert.equal(new Set(names).size, 3);
     assert.equal(second.headers.get("x-next-cursor"), null);
+  });
+
+  it("with pipelines begin with a turn: nothing is read of the runs for a caller that has gone", async () => {
+    const counted = countStore(server.store);
+    const context = { store: counted.store, publicUrl: () => "" } as JobsContext;
+    const team = { id: 1, name: "main", role: "admin" } as const;
+    const gone = { caller: 1, hasGone: () => true };
+    await assert.rejects(
+      answering(gone, () => readPipelines(context, team, {})),
+      /has closed the connection/,
+    );
+    assert.equal(counted.statements(), 1, "the pipelines alone");
   });
 
   it("with datasets are cut alike, and page on", async () => {

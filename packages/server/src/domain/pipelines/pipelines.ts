@@ -38,6 +38,7 @@ import { beginDrafts, cancelRuns, isComplete, setOpenRuns, settle } from "../lif
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { iso } from "../time/clock.ts";
 import { BoundedList } from "../turns/bounded-list.ts";
+import { nextLook, nextStretch } from "../turns/large-answers.ts";
 import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";
@@ -129,13 +130,17 @@ async function findTeamPipeline(
 
 export async function readPipeline(context: JobsContext, team: Team, input: PipelineInput): Promise<Pipeline> {
   const { db } = context.store;
-  return pipelineDocument(db, await findTeamPipeline(db, team, input), frameOf(context, team));
+  const row = await findTeamPipeline(db, team, input);
+  await nextLook();
+  return pipelineDocument(db, row, frameOf(context, team));
 }
 
 /** A list ends early when its pipelines have so many runs together, or as many needs as one may have. */
 const mostListedRuns = 20_000;
 /** Pipelines read at a time. */
 const listPart = 50;
+/** Runs that are read without a break: of a few pipelines, or of a single large one. */
+const stretchRuns = 200;
 
 interface PipelineTexts {
   readonly pipelines: readonly string[];
@@ -153,14 +158,21 @@ export async function readPipelines(
   const list = new BoundedList();
   let runs = 0;
   let needs = 0;
+  // The first waits for its turn, too: whoever asks again and again, and goes, has nothing built.
+  let stretch = stretchRuns;
   for (let before = cursor?.toLowerCase(); ; ) {
     const part = Math.min(listPart, limit - list.length);
     const rows = await listPipelines(db, { ...filter, before, limit: part });
     for (const row of rows) {
+      if (stretch >= stretchRuns) {
+        stretch = 0;
+        await nextStretch();
+      }
       const pipeline = await listedPipelineDocument(db, row, frameOf(context, team));
       if (!(await list.add(JSON.stringify(pipeline)))) return { pipelines: list.texts, next: before };
       before = row.id;
       runs += pipeline.total;
+      stretch += pipeline.total;
       for (const { parent_job_ids } of pipeline.job_runs) needs += parent_job_ids.length;
       if (runs >= mostListedRuns || needs >= mostNeeds) return { pipelines: list.texts, next: before };
     }
