@@ -41,6 +41,10 @@ for (const { name, options, skip } of settings) {
       time: [shell("sleep 1000"), /limit of 6 seconds/],
       log: [shell("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"), /limit of 1 MiB of log/],
       disk: [shell("head -c 60000000 /dev/zero > big; sleep 20"), /limit of 8 MiB in its folders/],
+      "disk, in a folder that it has closed,": [
+        shell("mkdir -p x/y; exec 3>x/y/big; chmod 000 x; head -c 60000000 /dev/zero >&3; sleep 20"),
+        /limit of 8 MiB in its folders/,
+      ],
     } as const;
 
     for (const [what, [input, reason]] of Object.entries(over)) {

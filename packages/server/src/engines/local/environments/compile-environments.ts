@@ -68,6 +68,8 @@ export class CompileEnvironments {
     this.#child = spawn("flock", ["-s", "-n", `${environment}.lock`, ...command], {
       stdio: "ignore",
       env: { PATH: "/usr/bin:/bin" },
+      // A group of its own: what flock started ends with it.
+      detached: true,
     });
     this.#child.on("error", () => this.#next());
     this.#child.on("exit", () => {
@@ -104,7 +106,11 @@ export class CompileEnvironments {
 
   close(): void {
     this.#closed = true;
-    this.#child?.kill("SIGKILL");
+    try {
+      if (this.#child?.pid !== undefined) process.kill(-this.#child.pid, "SIGKILL");
+    } catch {
+      // It has just ended.
+    }
   }
 }
 
