@@ -41,14 +41,14 @@ for (const { name, options, skip } of settings) {
       time: [shell("sleep 1000"), /limit of 6 seconds/],
       log: [shell("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"), /limit of 1 MiB of log/],
       disk: [shell("head -c 60000000 /dev/zero > big; sleep 20"), /limit of 8 MiB in its folders/],
-      "disk, in a folder that it has closed,": [
+      "disk, in a folder that it has closed": [
         shell("mkdir -p x/y; exec 3>x/y/big; chmod 000 x; head -c 60000000 /dev/zero >&3; sleep 20"),
         /limit of 8 MiB in its folders/,
       ],
     } as const;
 
     for (const [what, [input, reason]] of Object.entries(over)) {
-      it(`a job over its ${what} limit is FAILED with that reason, and others go on`, async () => {
+      it(`a job over its limit of ${what} is FAILED with that reason, and others go on`, async () => {
         const beside = await createJob(client, shell("sleep 1; echo fine"));
         const { id } = await createJob(client, input);
         const job = await waitForStatus(client, id, ["FAILED"]);

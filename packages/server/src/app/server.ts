@@ -15,7 +15,6 @@ import {
 } from "../domain/lifecycle/first-start.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { type Clock, day, systemClock } from "../domain/time/clock.ts";
-import { Signals } from "../domain/turns/signals.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
 import { StoreMeasures } from "../execution/measure-stores.ts";
@@ -56,6 +55,7 @@ import { timedStore } from "../store/drivers/timed-store.ts";
 import { lockDatabase, openStore } from "../store/opening/open-store.ts";
 import { hasAdministratorWithPassword } from "../store/queries/people/users.ts";
 import { TeamStores } from "../team-stores/team-stores.ts";
+import { Signals } from "../turns/signals.ts";
 import { version } from "../version.ts";
 
 export interface RunningServer {

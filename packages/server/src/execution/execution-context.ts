@@ -2,12 +2,12 @@
 import type { Logger } from "pino";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Clock } from "../domain/time/clock.ts";
-import type { Signals } from "../domain/turns/signals.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Disk } from "../machine/disk.ts";
 import type { Faults } from "../machine/faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Store } from "../store/drivers/store.ts";
+import type { Signals } from "../turns/signals.ts";
 
 export interface ExecutionContext {
   readonly store: Store;

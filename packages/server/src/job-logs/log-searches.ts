@@ -6,9 +6,9 @@ import { decryptEnvironment, decryptJobSecrets } from "../domain/secrets/encrypt
 import { tokensOfJob } from "../domain/secrets/job-tokens.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { secretsOfEnvironment, spellings } from "../domain/secrets/log-secrets.ts";
-import { nextLook } from "../domain/turns/large-answers.ts";
 import { type SecretSearch, searchFor } from "../logs/secret-search.ts";
 import type { JobSecretsRow } from "../store/queries/jobs/jobs.ts";
+import { nextLook } from "../turns/large-answers.ts";
 
 interface Kept {
   readonly environment: string;

@@ -6,13 +6,13 @@ import { lstat } from "node:fs/promises";
 import { join } from "node:path";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { iso } from "../domain/time/clock.ts";
-import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey } from "../engines/engine.ts";
 import type { StoreMeasures } from "../execution/measure-stores.ts";
 import { allTeamStores } from "../store/queries/datasets/team-stores.ts";
 import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/queries/jobs/jobs.ts";
 import { allUsage } from "../store/queries/people/team-usage.ts";
 import { allQuotas } from "../store/queries/people/teams.ts";
+import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 import { type RetentionContext, removeFolders } from "./retention.ts";
 

@@ -9,7 +9,6 @@ import { type TellContext, tellTeam } from "../domain/events/tell.ts";
 import { readTarget } from "../domain/events/webhooks.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Clock } from "../domain/time/clock.ts";
-import type { Signals } from "../domain/turns/signals.ts";
 import type { Faults } from "../machine/faults.ts";
 import { isPassing } from "../machine/passing.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
@@ -24,6 +23,7 @@ import {
 } from "../store/queries/events/deliveries.ts";
 import { isOutboxFull, teamsWithOutbox } from "../store/queries/events/outbox.ts";
 import { getReceiver, type ReceiverKind, receiverKinds } from "../store/queries/events/receivers.ts";
+import type { Signals } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 import { TeamsInTurn } from "./teams-in-turn.ts";
 

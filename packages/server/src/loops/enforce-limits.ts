@@ -1,10 +1,10 @@
 /** Watches what running jobs use: takes samples, and ends those that go over a limit. */
 import { overTime } from "../domain/lifecycle/retries.ts";
-import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { type StoreMeasures, worksWithStore } from "../execution/measure-stores.ts";
 import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
+import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 
 export interface LimitsContext extends Pick<ExecutionContext, "store" | "engine" | "log" | "serverId"> {

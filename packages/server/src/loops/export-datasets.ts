@@ -7,7 +7,6 @@ import { dirname } from "node:path";
 import type { Logger } from "pino";
 import { type DiskQuotas, whyNoExports } from "../domain/access/quotas.ts";
 import { rowsOfFile } from "../domain/datasets/exports.ts";
-import type { Signals } from "../domain/turns/signals.ts";
 import type { Disk } from "../machine/disk.ts";
 import { isPassing } from "../machine/passing.ts";
 import type { Db, Store } from "../store/drivers/store.ts";
@@ -21,6 +20,7 @@ import {
 } from "../store/queries/datasets/exports.ts";
 import { columnsOfSchema } from "../team-stores/columns.ts";
 import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
+import type { Signals } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 
 export interface ExportsContext {

@@ -5,13 +5,13 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
-import { Signal } from "../domain/turns/signals.ts";
 import { diskUsage } from "../engines/disk-usage.ts";
 import { attemptKey } from "../engines/engine.ts";
 import type { Disk } from "../machine/disk.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
 import { setUsage, usageOf } from "../store/queries/people/team-usage.ts";
 import { quotasOf } from "../store/queries/people/teams.ts";
+import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 import {
   type EnvironmentsContext,

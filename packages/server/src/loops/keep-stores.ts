@@ -6,7 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { settling } from "../domain/datasets/dataset-copies.ts";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
-import { Signal, type Signals } from "../domain/turns/signals.ts";
 import type { StoreMeasures } from "../execution/measure-stores.ts";
 import type { Disk } from "../machine/disk.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -19,6 +18,7 @@ import {
   updateTeamStore,
 } from "../store/queries/datasets/team-stores.ts";
 import type { TeamStores } from "../team-stores/team-stores.ts";
+import { Signal, type Signals } from "../turns/signals.ts";
 import { ClockAdvice } from "./clock-advice.ts";
 import type { Loop } from "./loop.ts";
 

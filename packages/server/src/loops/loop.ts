@@ -1,9 +1,9 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
-import type { Signal } from "../domain/turns/signals.ts";
 import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
+import type { Signal } from "../turns/signals.ts";
 
 export interface Loop {
   readonly name: string;

@@ -5,11 +5,11 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { day, iso } from "../domain/time/clock.ts";
-import { Signal } from "../domain/turns/signals.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/queries/jobs/files.ts";
 import { deleteExpiredSignIns } from "../store/queries/people/sessions.ts";
+import { Signal } from "../turns/signals.ts";
 import { clockBelief } from "./clock-care.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";

@@ -7,11 +7,11 @@ import { noteSchedule } from "../domain/lifecycle/told-events.ts";
 import { healthOf } from "../domain/schedules/schedule-health.ts";
 import { punctual } from "../domain/schedules/schedule-times.ts";
 import { iso } from "../domain/time/clock.ts";
-import { Signal } from "../domain/turns/signals.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { markFailing } from "../store/queries/events/outbox.ts";
 import { lateSchedules, lockSchedule } from "../store/queries/schedules/schedules.ts";
+import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 
 const page = 200;

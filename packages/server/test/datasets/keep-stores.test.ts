@@ -14,7 +14,6 @@ import { createJob, python, readLog, runJob, shell, waitForEnd, waitForStatus } 
 import { readConfig } from "../../src/configuration/config.ts";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { StoreMeasures } from "../../src/execution/measure-stores.ts";
 import { copyStores, tidyStores } from "../../src/loops/keep-stores.ts";
@@ -23,6 +22,7 @@ import { backup, restore, verify } from "../../src/main.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { touchTeamStore } from "../../src/store/queries/datasets/team-stores.ts";
 import { TeamStores } from "../../src/team-stores/team-stores.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { noQuotas } from "../support/quotas.ts";
 import { unconfined } from "../support/unconfined.ts";

@@ -8,7 +8,6 @@ import {
 } from "../../src/domain/lifecycle/first-start.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import type { StoreMeasures } from "../../src/execution/measure-stores.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
@@ -25,6 +24,7 @@ import type { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import { mailSender } from "../../src/senders/mail.ts";
 import { webhookSender } from "../../src/senders/webhook.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { PlayedEngine } from "./played-engine.ts";
 

@@ -10,7 +10,7 @@ import { createServiceAccount } from "../../src/domain/people/service-accounts.t
 import { changeUser, createUser } from "../../src/domain/people/users.ts";
 import { triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
 import { createTeamSchedule, updateTeamSchedule } from "../../src/domain/schedules/schedules.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { recordMade } from "../support/lineage.ts";
 import { noQuotas } from "../support/quotas.ts";
 import type { Ground } from "./month-server.ts";

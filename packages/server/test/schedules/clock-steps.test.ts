@@ -13,7 +13,6 @@ import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/fi
 import { newJobId, timeOfJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { mendedRun, type ScheduleTimes } from "../../src/domain/schedules/schedule-times.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { Ages } from "../../src/engines/local/attempt/ages.ts";
 import { ClockAdvice } from "../../src/loops/clock-advice.ts";
@@ -32,6 +31,7 @@ import { insertFile } from "../../src/store/queries/jobs/files.ts";
 import { readClockMark } from "../../src/store/queries/schedules/clock-marks.ts";
 import { makeRoomFor } from "../../src/team-stores/copy-names.ts";
 import { TeamStores } from "../../src/team-stores/team-stores.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { ScheduledYear } from "../support/scheduled-year.ts";

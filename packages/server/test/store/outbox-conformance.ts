@@ -10,7 +10,6 @@ import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { noteSchedule, wantedWords } from "../../src/domain/lifecycle/told-events.ts";
 import { encryptReceiver } from "../../src/domain/secrets/encryption.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
 import { readFaults } from "../../src/machine/faults.ts";
 import { Counter } from "../../src/metrics/series.ts";
@@ -33,6 +32,7 @@ import {
 } from "../../src/store/queries/jobs/jobs.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { insertPipeline, movePipeline } from "../../src/store/queries/pipelines/pipelines.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
 

@@ -8,7 +8,6 @@ import { cancelJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { planRetry, readAttempts } from "../../src/domain/lifecycle/retries.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import { acceptResults, type EndContext } from "../../src/execution/end-attempt.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
@@ -18,6 +17,7 @@ import { endedAttempts } from "../../src/store/queries/jobs/ended-attempts.ts";
 import { getJob, insertJob, moveJob } from "../../src/store/queries/jobs/jobs.ts";
 import { headOfQueue, headOfQueueWithout, releaseRetry, waitingForRetry } from "../../src/store/queries/jobs/queue.ts";
 import { getPipeline, insertPipeline } from "../../src/store/queries/pipelines/pipelines.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 
 const now = Date.UTC(2030, 0, 1);

@@ -15,7 +15,6 @@ import { advanceBackfill } from "../../src/domain/schedules/backfill-progress.ts
 import { createTeamBackfill } from "../../src/domain/schedules/backfills.ts";
 import { fireTaskTick } from "../../src/domain/schedules/task-firings.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import { removeOldTexts } from "../../src/loops/retention.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { textBytesOf } from "../../src/store/queries/datasets/dataset-versions.ts";
@@ -24,6 +23,7 @@ import { removeUnused } from "../../src/store/queries/jobs/texts.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { runsOf } from "../../src/store/queries/pipelines/pipelines.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
 import { recordAllMade, recordMade } from "../support/lineage.ts";
@@ -322,7 +322,10 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await rerun("something else");
     // A job without its script is never repeated: not with the beginning of it either.
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
-    await assert.rejects(trigger(["late"]), isRefused("invalid", /the script of the job .* was removed for age/));
+    await assert.rejects(
+      trigger(["late"]),
+      isRefused("invalid", /the script of the job .* was removed, since it ended long ago/),
+    );
   });
 
   /** Variables that take over 100 KiB in the store, encrypted. */
@@ -410,6 +413,9 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     await assert.rejects(rerun(""), isRefused("wrong_state", /^environment: the variables of the job .* were removed/));
     await rerun("OTHER=1");
     await recordMade(storeOf(), alone.id, "late", { teamId: team.id });
-    await assert.rejects(trigger(["late"]), isRefused("invalid", /the variables of the job .* were removed for age/));
+    await assert.rejects(
+      trigger(["late"]),
+      isRefused("invalid", /the variables of the job .* were removed, since it ended long ago/),
+    );
   });
 }

@@ -34,7 +34,6 @@ import {
 import { fireTaskTick, type TaskFiring } from "../../src/domain/schedules/task-firings.ts";
 import { listTeamTasks, readTeamTask, updateTeamTask } from "../../src/domain/schedules/tasks.ts";
 import { iso } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { fireTriggers } from "../../src/loops/fire-triggers.ts";
@@ -49,6 +48,7 @@ import { dequeue } from "../../src/store/queries/jobs/queue.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { setDatasetBytes } from "../../src/store/queries/people/team-usage.ts";
 import { insertTeam, type TeamQuotas, updateTeam } from "../../src/store/queries/people/teams.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";

@@ -8,12 +8,12 @@ import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/fi
 import { triggerPipeline } from "../../src/domain/pipelines/pipelines.ts";
 import { createTeamSchedule } from "../../src/domain/schedules/schedules.ts";
 import { iso } from "../../src/domain/time/clock.ts";
-import { Signals } from "../../src/domain/turns/signals.ts";
 import { fireSchedules } from "../../src/loops/fire-schedules.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { readySchedules, teamsWithDueSchedules } from "../../src/store/queries/schedules/schedules.ts";
+import { Signals } from "../../src/turns/signals.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";

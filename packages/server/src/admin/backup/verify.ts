@@ -1,4 +1,5 @@
 /** Reads a backup back, all of it, and leaves nothing behind: what a restore would find. */
+import { existsSync } from "node:fs";
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { BackupStores } from "../../team-stores/backup-stores.ts";
@@ -46,20 +47,11 @@ const prefix = "millrace-verify-";
 async function removeLeft(workDir: string): Promise<void> {
   for (const name of await readdir(workDir)) {
     const maker = name.startsWith(prefix) && Number(name.slice(prefix.length).split("-")[0]);
-    if (!maker || isAlive(maker)) continue;
+    if (!maker || existsSync(`/proc/${maker}`)) continue;
     const found = await lstat(join(workDir, name));
     // In a folder that everybody may write to the name says nothing.
     if (found.isDirectory() && found.uid === process.getuid?.())
       await rm(join(workDir, name), { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // Somebody else's.
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
 

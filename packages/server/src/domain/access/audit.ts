@@ -4,8 +4,8 @@ import type { Db } from "../../store/drivers/store.ts";
 import { insertAudit, listAudit } from "../../store/queries/people/audit.ts";
 import { findTeam } from "../../store/queries/people/teams.ts";
 import { beginningOf } from "../../store/queries/short-texts.ts";
+import { nextLook } from "../../turns/large-answers.ts";
 import { iso } from "../time/clock.ts";
-import { nextLook } from "../turns/large-answers.ts";
 import { authorize, describeVia, type Principal, type Team } from "./principals.ts";
 
 /** Who changes something, and from where. */

@@ -22,11 +22,11 @@ import {
   placeOf,
   updateDataset,
 } from "../../store/queries/datasets/datasets.ts";
+import { BoundedList } from "../../turns/bounded-list.ts";
+import { nextStretch } from "../../turns/large-answers.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
-import { BoundedList } from "../turns/bounded-list.ts";
-import { nextStretch } from "../turns/large-answers.ts";
 import { datasetText, listedDatasetText } from "./dataset-documents.ts";
 import {
   canBeKept,

@@ -5,7 +5,7 @@
 import { replaceBareNumbers } from "@millrace/contract";
 import type { NewVersionRow } from "../../store/queries/datasets/dataset-versions.ts";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
-import { nextLook } from "../turns/large-answers.ts";
+import { nextLook } from "../../turns/large-answers.ts";
 import { canBeKept, readVersion } from "./dataset-names.ts";
 
 type Fixed = "dataset_id" | "team_id" | "major" | "minor" | "patch";

@@ -2,7 +2,7 @@
 
 import type { Db } from "../../store/drivers/store.ts";
 import { type SizedVersionRow, schemasOf, textsOf } from "../../store/queries/datasets/dataset-versions.ts";
-import { nextStretch, stretchesOf } from "../turns/large-answers.ts";
+import { nextStretch, stretchesOf } from "../../turns/large-answers.ts";
 import { type VersionText, versionText } from "./dataset-documents.ts";
 
 /** Bytes of schemas in one answer, and as many of first rows and scripts. */

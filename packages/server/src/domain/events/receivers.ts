@@ -17,12 +17,12 @@ import {
   type ReceiverRow,
   updateReceiver,
 } from "../../store/queries/events/receivers.ts";
+import type { Signals } from "../../turns/signals.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { wantedWords } from "../lifecycle/told-events.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
-import type { Signals } from "../turns/signals.ts";
 import { pingOf } from "./event-texts.ts";
 import { newDelivery } from "./tell.ts";
 

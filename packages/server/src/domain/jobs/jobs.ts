@@ -30,6 +30,9 @@ import {
 } from "../../store/queries/jobs/jobs.ts";
 import { enqueue } from "../../store/queries/jobs/queue.ts";
 import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
+import { BoundedList } from "../../turns/bounded-list.ts";
+import { nextLook, nextStretch } from "../../turns/large-answers.ts";
+import type { Signals } from "../../turns/signals.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import {
@@ -48,9 +51,6 @@ import { decryptEnvironment, encryptEnvironment } from "../secrets/encryption.ts
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { nextTick, readTime } from "../time/ticks.ts";
-import { BoundedList } from "../turns/bounded-list.ts";
-import { nextLook, nextStretch } from "../turns/large-answers.ts";
-import type { Signals } from "../turns/signals.ts";
 import { findCluster } from "./clusters.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";

@@ -154,7 +154,7 @@ function absentText(jobs: readonly ShortJob[]): string | undefined {
   const job = jobs.find((one) => fieldsGivenBack(one).length > 0);
   if (!job) return undefined;
   const what = fieldsGivenBack(job).includes("environment") ? "variables" : "script";
-  return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed for age.`;
+  return `the ${what} of the job ${nameOfJob(job, job.id)} ${what === "script" ? "was" : "were"} removed, since it ended long ago.`;
 }
 
 /** Runs have the rights of whoever made the original, or took it over: those must still be there. The reason why not. */

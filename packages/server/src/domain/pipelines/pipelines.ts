@@ -29,6 +29,8 @@ import {
   runsOf,
   setWaitsFor,
 } from "../../store/queries/pipelines/pipelines.ts";
+import { BoundedList } from "../../turns/bounded-list.ts";
+import { nextLook, nextStretch } from "../../turns/large-answers.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
@@ -37,8 +39,6 @@ import { newJobId } from "../lifecycle/job-ids.ts";
 import { beginDrafts, cancelRuns, isComplete, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { iso } from "../time/clock.ts";
-import { BoundedList } from "../turns/bounded-list.ts";
-import { nextLook, nextStretch } from "../turns/large-answers.ts";
 import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
 import { listedPipelineDocument, type PipelineFrame, parentsOf, pipelineDocument } from "./pipeline-documents.ts";
 import { insertDrafts } from "./pipeline-drafts.ts";

@@ -9,7 +9,7 @@ import {
   type UpdatePipelineSettingsInput,
 } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { nextTurn } from "../../store/queries/batches.ts";
+import { eachPart } from "../../store/queries/batches.ts";
 import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { requeueAs } from "../../store/queries/jobs/queue.ts";
 import { serviceAccountOf, usernameOf } from "../../store/queries/people/users.ts";
@@ -67,10 +67,10 @@ export function updateSettings(
     const variables = parseEnvironment(environment);
     const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
     let added = 0;
-    for (const [index, one] of repeated.entries()) {
-      if (index % atOnce === atOnce - 1) await nextTurn();
-      added += await rewriteDraft(db, context, one, frame);
-    }
+    const rewrite = async (part: readonly Repeated[]) => {
+      for (const one of part) added += await rewriteDraft(db, context, one, frame);
+    };
+    await eachPart(repeated, rewrite, atOnce);
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),

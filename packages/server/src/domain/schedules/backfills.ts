@@ -25,6 +25,7 @@ import {
   stateOf,
   updateBackfill,
 } from "../../store/queries/schedules/backfills.ts";
+import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { cancelRuns } from "../lifecycle/pipeline-progress.ts";
@@ -34,7 +35,6 @@ import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
 import { checkCron, firstTicks, readTime } from "../time/ticks.ts";
 import { checkTimezone } from "../time/time-zones.ts";
-import type { Signals } from "../turns/signals.ts";
 import { backfillDocument, backfillItem } from "./backfill-documents.ts";
 import { requirePipeline } from "./schedules.ts";
 

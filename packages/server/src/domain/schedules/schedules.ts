@@ -27,6 +27,7 @@ import {
   type ScheduleRow,
   updateSchedule,
 } from "../../store/queries/schedules/schedules.ts";
+import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import type { DefaultQuotas, DiskQuotas } from "../access/quotas.ts";
@@ -39,7 +40,6 @@ import { pipelineDocument } from "../pipelines/pipeline-documents.ts";
 import type { Call } from "../pipelines/pipelines.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
 import { iso } from "../time/clock.ts";
-import type { Signals } from "../turns/signals.ts";
 import { refreshTemplate } from "./refresh-schedule.ts";
 import { healthOf } from "./schedule-health.ts";
 import { type Owned, ownersOf } from "./schedule-owners.ts";

@@ -3,12 +3,12 @@ import { ApiError, type Task, type TaskItem, type UpdateTaskInput } from "@millr
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { usersByIds } from "../../store/queries/people/users.ts";
 import { findTask, listTasks, lockTask, type ShownTask, updateTask } from "../../store/queries/schedules/tasks.ts";
+import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { readRunAs, runsAs } from "../lifecycle/run-as.ts";
 import type { Call } from "../pipelines/pipelines.ts";
-import type { Signals } from "../turns/signals.ts";
 import { firstRun, readTimes, runAfter, runsFrom, type ScheduleTimes } from "./schedule-times.ts";
 
 export interface TasksContext {

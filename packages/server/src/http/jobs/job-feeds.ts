@@ -1,11 +1,11 @@
 /** What followers of a job are told, looked up once for all of them: where it stands, and the frames of its log. */
 import { isSettled } from "@millrace/contract";
-import { Signal } from "../../domain/turns/signals.ts";
 import { openJobLog } from "../../job-logs/job-log.ts";
 import type { GrowingLog } from "../../logs/joined-log.ts";
 import { KeptFrames, LogFrames } from "../../logs/log-frames.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { getJobState, getJobStates, type JobState } from "../../store/queries/jobs/jobs.ts";
+import { Signal } from "../../turns/signals.ts";
 import type { HttpContext } from "../requests/context.ts";
 import { JobStates } from "./job-states.ts";
 

@@ -3,10 +3,10 @@ import { Readable } from "node:stream";
 import { ApiError, type LogPage, routes } from "@millrace/contract";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { requireTeamJob } from "../../domain/jobs/jobs.ts";
-import { nextLook } from "../../domain/turns/large-answers.ts";
 import type { LogSource } from "../../engines/engine.ts";
 import { openAttemptLog, openJobLog } from "../../job-logs/job-log.ts";
 import { readPieces } from "../../logs/read-pieces.ts";
+import { nextLook } from "../../turns/large-answers.ts";
 import type { HttpContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 

@@ -11,7 +11,7 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Actor, actorOf } from "../../domain/access/audit.ts";
 import { admit, type Principal, requireSomeTeam, type Team } from "../../domain/access/principals.ts";
-import { answering } from "../../domain/turns/large-answers.ts";
+import { answering } from "../../turns/large-answers.ts";
 import { authenticate } from "./authenticate.ts";
 import type { HttpContext } from "./context.ts";
 import { bodyOfGet } from "./json-bodies.ts";

@@ -2,7 +2,7 @@
 import { answerLimits } from "@millrace/contract";
 import { sql } from "kysely";
 import type { Db } from "../../drivers/store.ts";
-import { nextTurn, parts } from "../batches.ts";
+import { eachPart, parts } from "../batches.ts";
 import { addUsage } from "../people/team-usage.ts";
 import { removeJobTexts } from "./job-texts.ts";
 import { lengthOfVariables } from "./jobs.ts";
@@ -44,13 +44,15 @@ export async function settleOldTexts(db: Db, before: string, now: string, limit:
 async function removeVariables(db: Db, ids: readonly string[]): Promise<void> {
   const columns = ["id", "team_id", "cut", lengthOfVariables.as("bytes")] as const;
   const jobs = ids.length === 0 ? [] : await db.selectFrom("jobs").select(columns).where("id", "in", ids).execute();
-  for (const [index, { id, team_id, cut, bytes }] of jobs.entries()) {
-    if (bytes === 0) continue;
-    if (index % atOnce === atOnce - 1) await nextTurn();
-    const gone = JSON.stringify([...(cut === "" ? [] : (JSON.parse(cut) as string[])), "environment"]);
-    await db.updateTable("jobs").set({ environment: "", cut: gone }).where("id", "=", id).execute();
-    await addUsage(db, team_id, "texts", -bytes);
-  }
+  const long = jobs.filter(({ bytes }) => bytes > 0);
+  const remove = async (part: readonly (typeof long)[number][]) => {
+    for (const { id, team_id, cut, bytes } of part) {
+      const gone = JSON.stringify([...(cut === "" ? [] : (JSON.parse(cut) as string[])), "environment"]);
+      await db.updateTable("jobs").set({ environment: "", cut: gone }).where("id", "=", id).execute();
+      await addUsage(db, team_id, "texts", -bytes);
+    }
+  };
+  await eachPart(long, remove, atOnce);
 }
 
 async function neededAgain(db: Db, ids: readonly string[]): Promise<Set<string | null>> {

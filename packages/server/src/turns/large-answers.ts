@@ -3,8 +3,8 @@
  * answers is built, callers in turn: whoever asks for something small waits for one of them, however many ask for much.
  */
 import { ApiError } from "@millrace/contract";
-import { type Asker, askedBy, currentAsker } from "../../turns/asker.ts";
-import { Turns } from "../../turns/turns.ts";
+import { type Asker, askedBy, currentAsker } from "./asker.ts";
+import { Turns } from "./turns.ts";
 
 /** Bytes that are read and written without a break. */
 export const stretchBytes = 512 * 1024;
