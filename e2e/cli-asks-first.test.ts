@@ -10,14 +10,14 @@ import {
   type Token,
 } from "@millrace/contract";
 import { openStore } from "../packages/server/src/store/opening/open-store.ts";
-import { TeamStores } from "../packages/server/src/team-stores/team-stores.ts";
+import { Warehouses } from "../packages/server/src/warehouses/warehouses.ts";
 import { unconfined } from "../packages/server/test/support/unconfined.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { whyNoDatachain } from "./support/datachain-install.ts";
 import { runJob, shell } from "./support/jobs.ts";
 import { openLineage } from "./support/lineage.ts";
 import { Millrace, until } from "./support/millrace.ts";
-import { recordTeamStore, runWithLibrary } from "./support/team-store.ts";
+import { recordWarehouse, runWithLibrary } from "./support/warehouse.ts";
 
 const noTerminal = /^ *why: There is no terminal to answer on; nothing was changed$/m;
 
@@ -106,15 +106,15 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
     const { dataDir } = suite.server;
     await runWithLibrary(dataDir, `dc.read_values(n=[1, 2, 3]).save("${name}")`);
     const store = await openStore({ dataDir, databaseUrl: "" });
-    await recordTeamStore(store, dataDir);
+    await recordWarehouse(store, dataDir);
     await store.close();
   };
   before(async () => {
     cli = await commandLine();
     await save("early");
-    const teamStores = new TeamStores(suite.server.dataDir, unconfined);
-    await teamStores.copy(1, new Date().toISOString(), 9);
-    teamStores.close();
+    const warehouses = new Warehouses(suite.server.dataDir, unconfined);
+    await warehouses.copy(1, new Date().toISOString(), 9);
+    warehouses.close();
     await save("late");
   });
   const names = async () => (await cli.json<ListedDataset[]>("dataset", "ls")).map(({ name }) => name);
@@ -122,10 +122,7 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
 
   test("replaces nothing before somebody has said yes, and says what will go", async () => {
     const refused = await cli.refused(64, "team", "restore-datasets");
-    assert.match(
-      refused,
-      /The dataset store of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/,
-    );
+    assert.match(refused, /The warehouse of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/);
     assert.match(refused, /Versions made since will be gone, 1 in all: @admin\.default\.late@1\.0\.0/);
     assert.match(refused, noTerminal);
     assert.match(await cli.print("team", "restore-datasets", "--dry-run"), /late@1\.0\.0/);

@@ -9,7 +9,7 @@ import { ClientSuite } from "./support/client-suite.ts";
 import type { Datachain, Result } from "./support/datachain.ts";
 import { whyNoDatachain } from "./support/datachain-install.ts";
 import { until } from "./support/millrace.ts";
-import { recordTeamStore, runWithLibrary } from "./support/team-store.ts";
+import { recordWarehouse, runWithLibrary } from "./support/warehouse.ts";
 
 /** Every kind of column, with the values that are lost first. */
 const kinds = `
@@ -59,7 +59,7 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
     const { dataDir } = suite.server;
     await runWithLibrary(dataDir, kinds);
     const store = await openStore({ dataDir, databaseUrl: "" });
-    await recordTeamStore(store, dataDir);
+    await recordWarehouse(store, dataDir);
     await store.close();
     client = await suite.client();
   });

@@ -68,7 +68,7 @@ describe("the library in jobs", { skip }, () => {
     assert.equal((await runJob(bob, read("@admin.default.numbers"))).log, "3\n");
   });
 
-  test("a session in memory works as it does locally: what it saves is gone with it, beside what the team's store keeps", async () => {
+  test("a session in memory works as it does locally: what it saves is gone with it, beside what the team's warehouse keeps", async () => {
     const script = `import datachain as dc
 from datachain.query.session import Session
 print(dc.read_values(n=[1]).save('kept').count())
@@ -111,7 +111,7 @@ with Session('memory', in_memory=True) as session:
     assert.ok("leak" in job.metrics);
   });
 
-  test("what a job adds to the team's store in its last moment is counted when it has ended", async () => {
+  test("what a job adds to the team's warehouse in its last moment is counted when it has ended", async () => {
     const added = 40 * 1024 ** 2;
     const script = `import os, datachain
 with open(os.environ["DATACHAIN_WAREHOUSE_ARG_DB_FILE"] + ".more", "wb") as file: file.write(os.urandom(${added}))

@@ -8,7 +8,7 @@ import { assertFollowed, jobIdOf } from "./support/client-output.ts";
 import { ClientSuite, type Gate } from "./support/client-suite.ts";
 import { whyNoDatachain, withLibrary } from "./support/datachain-install.ts";
 import { readJob, readLog, waitForEnd } from "./support/jobs.ts";
-import { teamFolder } from "./support/team-store.ts";
+import { warehouseFolder } from "./support/warehouse.ts";
 
 const skip = await whyNoDatachain();
 
@@ -55,7 +55,7 @@ describe("the client and a job that is tried again", { skip }, () => {
   };
 
   const statusInStore = (id: string) => {
-    const metadata = new DatabaseSync(teamFolder(suite.server.dataDir, 1).metadata, { readOnly: true });
+    const metadata = new DatabaseSync(warehouseFolder(suite.server.dataDir, 1).metadata, { readOnly: true });
     const row = metadata.prepare("select status from jobs where id = ?").get(id);
     metadata.close();
     return row?.["status"];

@@ -12,7 +12,7 @@ done
 entry=src/main.ts
 [ -e "$entry" ] || entry=src/index.ts
 # A program that is started on its own.
-child=src/team-stores/child.ts
+child=src/warehouses/child.ts
 [ -e "$child" ] || child=
 
 # What this package imports of ours must be built before its types can be.

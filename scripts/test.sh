@@ -63,7 +63,7 @@ part storage run_tests $(find packages/storage/test -name "*.test.ts" -not -path
 part cli in_memory packages/cli/test/*.test.ts e2e/cli-*.test.ts
 # shellcheck disable=SC2086
 part client run_tests e2e/client-*.test.ts $long_client
-part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-stores.test.ts e2e/limits.test.ts
+part isolation run_tests e2e/hostile-jobs.test.ts e2e/hostile-warehouses.test.ts e2e/limits.test.ts
 part crash in_memory e2e/crash*.test.ts
 part soak run_tests e2e/soak.test.ts
 pack="e2e/pack.test.ts e2e/storage-pack.test.ts" browser=e2e/browser.test.ts fuzz=e2e/fuzz.test.ts

@@ -111,7 +111,7 @@ const quotas = {
   "max-datasets": {
     kind: "text",
     value: "SIZE",
-    help: "Dataset store on disk, such as 200GiB; 0: the server's default",
+    help: "Warehouse on disk, such as 200GiB; 0: the server's default",
   },
   "max-uploads": { kind: "text", value: "SIZE", help: "Uploads on disk; 0: the server's default" },
   "max-texts": {
@@ -589,12 +589,12 @@ export const commands = {
     flags: connection,
   },
   "team dataset-copies": {
-    summary: "List the copies of a team's dataset store: daily ones, and stores that a copy replaced",
+    summary: "List the copies of a team's warehouse: daily ones, and stores that a copy replaced",
     arguments: {},
     flags: { ...connection, json },
   },
   "team restore-datasets": {
-    summary: "Put a copy in the place of a team's dataset store",
+    summary: "Put a copy in the place of a team's warehouse",
     details:
       "For a store that a script has spoilt. None of the team's jobs may run; versions made after the copy are gone.\n" +
       "What will go is shown, and you are asked on a terminal; elsewhere --yes is needed. The store that is replaced is\n" +
@@ -1299,8 +1299,8 @@ export const commands = {
   backup: {
     summary: "Back up the store, the datasets, the uploads and the logs into a new folder, with the server up or down",
     details:
-      "Holds the rows of one moment, and each team's dataset store as of a moment later, with every version that the\n" +
-      "rows name. Jobs go on meanwhile. What it holds, and of when, is said at the end; exit code 1 if a team's store\n" +
+      "Holds the rows of one moment, and each team's warehouse as of a moment later, with every version that the\n" +
+      "rows name. Jobs go on meanwhile. What it holds, and of when, is said at the end; exit code 1 if a team's warehouse\n" +
       "could not be read and a daily copy is in its place. Read it back with `millrace backup verify DIR`.\n" +
       "The key of encrypted values (secret.key in the data folder) is left out unless --with-key is given: without it\n" +
       "credentials and the variables of jobs cannot be read again. Keep the key in another place than the backup.",
@@ -1309,7 +1309,7 @@ export const commands = {
     examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
   },
   "backup verify": {
-    summary: "Read a backup back, all of it: digests, rows, dataset stores",
+    summary: "Read a backup back, all of it: digests, rows, warehouses",
     details:
       "Puts the rows into a store and each team's datasets together in a temporary folder, as a restore would, looks for\n" +
       "every registered version, and removes it all. Needs neither a server nor its data folder.",

@@ -1,4 +1,4 @@
-/** Copies of a team's dataset store: taken every day, put back when a script has spoilt it; what they replace is kept. */
+/** Copies of a team's warehouse: taken every day, put back when a script has spoilt it; what they replace is kept. */
 import type { Static } from "typebox";
 import { defineRoute } from "./routes.ts";
 import { ActionFeedback, maybe, oneOf, Timestamp } from "./schema.ts";
@@ -19,8 +19,7 @@ export const listDatasetCopies = defineRoute({
   method: "GET",
   path: "/api/teams/{team_name}/dataset-copies",
   tag: "Teams",
-  summary:
-    "List the copies of a team's dataset store, newest first: daily ones, and stores that a copy took the place of",
+  summary: "List the copies of a team's warehouse, newest first: daily ones, and stores that a copy took the place of",
   access: teamAccess("read", "viewer"),
   params: TeamParams,
   response: Type.Array(DatasetCopy),
@@ -32,7 +31,7 @@ export const restoreDatasetCopy = defineRoute({
   method: "POST",
   path: "/api/teams/{team_name}/dataset-copies/restore",
   tag: "Teams",
-  summary: "Put a copy in the place of a team's dataset store, while none of its jobs run",
+  summary: "Put a copy in the place of a team's warehouse, while none of its jobs run",
   access: { ...teamAccess("write", "admin"), people: true },
   params: TeamParams,
   body: Type.Object({

@@ -17,7 +17,7 @@ export const Team = Type.Object(
     max_queued: nullable(Type.Integer({ description: "jobs that may wait; null: the server's default" })),
     max_tasks: nullable(Type.Integer({ description: "tasks that may wait; null: the server's default" })),
     max_schedules: nullable(Type.Integer({ description: "schedules that it may have; null: the server's default" })),
-    max_dataset_bytes: nullable(Type.Integer({ description: "of its dataset store; null: the server's default" })),
+    max_dataset_bytes: nullable(Type.Integer({ description: "of its warehouse; null: the server's default" })),
     max_upload_bytes: nullable(Type.Integer({ description: "of its uploads; null: the server's default" })),
     max_log_bytes: nullable(Type.Integer({ description: "of the logs of its ended jobs; null: the server's default" })),
     max_text_bytes: nullable(
@@ -49,7 +49,7 @@ const used = (what: string) =>
 
 export const TeamUsage = Type.Object(
   {
-    datasets: used("the team's dataset store, without its daily copies, on disk"),
+    datasets: used("the team's warehouse, without its daily copies, on disk"),
     uploads: used("uploaded files, on disk"),
     logs: used("logs of ended jobs, on disk"),
     texts: used("long texts of jobs in the store; a text that several have counts once"),

@@ -21,7 +21,7 @@ import { openConfinement } from "./engines/local/isolation/open-confinement.ts";
 import { openLogSink } from "./machine/log-sink.ts";
 import type { Store } from "./store/drivers/store.ts";
 import { openStore, storeFile } from "./store/opening/open-store.ts";
-import { BackupStores } from "./team-stores/backup-stores.ts";
+import { BackupWarehouses } from "./warehouses/backup-warehouses.ts";
 
 export { diagnose, type Finding } from "./admin/doctor/doctor.ts";
 export { type Config, type ConfigRow, configRows, readConfig } from "./configuration/config.ts";
@@ -114,8 +114,8 @@ export const adminPassword = (
 type Progress = (text: string) => void;
 
 /** The child that opens them has its view from the level of isolation that holds here. */
-const openStores = async ({ isolation, diskFloor }: Config, dataDir: string): Promise<BackupStores> =>
-  new BackupStores(dataDir, await openConfinement({ wanted: isolation, dataDir }), diskFloor);
+const openStores = async ({ isolation, diskFloor }: Config, dataDir: string): Promise<BackupWarehouses> =>
+  new BackupWarehouses(dataDir, await openConfinement({ wanted: isolation, dataDir }), diskFloor);
 
 /** With the server up or down. */
 export async function backup(

@@ -26,7 +26,7 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
   return manifest.stores?.some(({ from }) => from !== "store") ? 1 : 0;
 };
 
-type StorePart = NonNullable<Manifest["stores"]>[number];
+type WarehousePart = NonNullable<Manifest["stores"]>[number];
 
 /** What it holds, and of when. */
 function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: Output): void {
@@ -34,7 +34,7 @@ function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: 
   for (const part of stores) output.note(storeText(part, startedAt));
 }
 
-function storeText({ team, from, takenAt, versions, missing, why }: StorePart, startedAt: string): string {
+function storeText({ team, from, takenAt, versions, missing, why }: WarehousePart, startedAt: string): string {
   const whose = `Datasets of the team ${team}`;
   if (from === "nothing") return `warning: ${whose}: none of ${versions} versions is in it. ${why}`;
   const held = `${whose}: ${versions - missing.length} versions as of ${takenAt}`;

@@ -1,4 +1,4 @@
-/** Putting a copy in the place of a team's dataset store: what will go is said first. */
+/** Putting a copy in the place of a team's warehouse: what will go is said first. */
 import { type Client, type DatasetCopy, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { CliError } from "../errors.ts";
@@ -34,7 +34,7 @@ export function whatWillGo(team: string, { created_at, kind }: DatasetCopy, gone
   const names = gone.slice(0, mostNames).join(", ");
   const more = gone.length > mostNames ? ` and ${gone.length - mostNames} more` : "";
   return [
-    `The dataset store of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
+    `The warehouse of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
     gone.length === 0
       ? "No version was made since."
       : `Versions made since will be gone, ${gone.length} in all: ${names}${more}.`,

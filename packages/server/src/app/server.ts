@@ -17,7 +17,7 @@ import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { type Clock, day, systemClock } from "../domain/time/clock.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
-import { StoreMeasures } from "../execution/measure-stores.ts";
+import { WarehouseMeasures } from "../execution/measure-warehouses.ts";
 import { buildApp } from "../http/app.ts";
 import { Callers } from "../http/connections/callers.ts";
 import { Connections } from "../http/connections/connections.ts";
@@ -37,7 +37,7 @@ import { fireTasks } from "../loops/fire-tasks.ts";
 import { fireTriggers } from "../loops/fire-triggers.ts";
 import { followAttempts } from "../loops/follow-attempts.ts";
 import { keepEnvironments } from "../loops/keep-environments.ts";
-import { copyStores, tidyStores } from "../loops/keep-stores.ts";
+import { copyWarehouses, tidyWarehouses } from "../loops/keep-warehouses.ts";
 import { startLoop } from "../loops/loop.ts";
 import { runBackfills } from "../loops/run-backfills.ts";
 import { sweep } from "../loops/sweep.ts";
@@ -54,9 +54,9 @@ import type { Store } from "../store/drivers/store.ts";
 import { timedStore } from "../store/drivers/timed-store.ts";
 import { lockDatabase, openStore } from "../store/opening/open-store.ts";
 import { hasAdministratorWithPassword } from "../store/queries/people/users.ts";
-import { TeamStores } from "../team-stores/team-stores.ts";
 import { Signals } from "../turns/signals.ts";
 import { version } from "../version.ts";
+import { Warehouses } from "../warehouses/warehouses.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -180,7 +180,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
-  const teamStores = new TeamStores(config.dataDir, {
+  const warehouses = new Warehouses(config.dataDir, {
     confine: (view) => engine.confine(view),
     confineStrangers: (view) => engine.confineStrangers(view),
   });
@@ -209,7 +209,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     exports: config.teamExports,
     environments: config.teamEnvironments,
   };
-  const measures = new StoreMeasures({ store, engine, teamStores, serverId, quotas });
+  const measures = new WarehouseMeasures({ store, engine, warehouses, serverId, quotas });
   const shared = {
     config,
     store,
@@ -224,7 +224,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     metrics,
     disk,
     quotas,
-    teamStores,
+    warehouses,
     measures,
     exports,
   };
@@ -251,8 +251,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     countUsage({ ...shared, ...retention(config) }),
     keepEnvironments({ ...shared, ...retention(config), serverId }),
     fireTasks(shared),
-    copyStores({ ...shared, ...storeKeeping(config) }),
-    tidyStores({ ...shared, ...storeKeeping(config) }),
+    copyWarehouses({ ...shared, ...warehouseKeeping(config) }),
+    tidyWarehouses({ ...shared, ...warehouseKeeping(config) }),
     exporting,
     fireSchedules(shared),
     fireTriggers(shared),
@@ -270,7 +270,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     await Promise.all(collecting.values());
     await deliveries.settled();
     await exporting.settled();
-    teamStores.close();
+    warehouses.close();
   };
   return { engine, http, loops, stopping, settled, setReady, setUrl };
 }
@@ -306,10 +306,10 @@ function connectionRules({ reservedFiles, addressConnections, requestSeconds, tr
   };
 }
 
-const storeKeeping = ({ storeCopies, storeTidyHours, storePauseDays }: Config) => ({
-  storeCopies,
-  storeTidyHours,
-  storePauseDays,
+const warehouseKeeping = ({ warehouseCopies, warehouseTidyHours, warehousePauseDays }: Config) => ({
+  warehouseCopies,
+  warehouseTidyHours,
+  warehousePauseDays,
 });
 
 const retention = ({
@@ -318,7 +318,7 @@ const retention = ({
   logDays,
   envDays,
   auditDays,
-  storeReplacedDays,
+  warehouseReplacedDays,
   deliveryDays,
 }: Config) => ({
   jobsDir: join(dataDir, "jobs"),
@@ -327,7 +327,7 @@ const retention = ({
   logDays,
   envDays,
   auditDays,
-  storeReplacedDays,
+  warehouseReplacedDays,
   deliveryDays,
 });
 

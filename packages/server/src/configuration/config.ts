@@ -128,7 +128,7 @@ export const settings = {
     env: "MILLRACE_JOB_DISK",
     fallback: "100GiB",
     description:
-      "what a job may put on disk: in its working and temporary folders, and added to its team's dataset store; 0: no limit",
+      "what a job may put on disk: in its working and temporary folders, and added to its team's warehouse; 0: no limit",
     parse: bytes,
   }),
   timezone: setting({
@@ -228,27 +228,26 @@ export const settings = {
     description: "version of the library datachain when neither the job nor the team pins one",
     parse: libraryVersion,
   }),
-  storeCopies: setting({
+  warehouseCopies: setting({
     env: "MILLRACE_STORE_COPIES",
     fallback: "7",
-    description: "daily copies of a team's dataset store that are kept; 0 makes none",
+    description: "daily copies of a team's warehouse that are kept; 0 makes none",
     parse: integer(0, 365),
   }),
-  storeReplacedDays: setting({
+  warehouseReplacedDays: setting({
     env: "MILLRACE_STORE_REPLACED_DAYS",
     fallback: "7",
     description:
-      "days for which a team's dataset store is kept after a copy took its place (`millrace team restore-datasets`); 0 keeps it for ever",
+      "days for which a team's warehouse is kept after a copy took its place (`millrace team restore-datasets`); 0 keeps it for ever",
     parse: integer(0, 3650),
   }),
-  storeTidyHours: setting({
+  warehouseTidyHours: setting({
     env: "MILLRACE_STORE_TIDY_HOURS",
     fallback: "24",
-    description:
-      "hours between two collections of garbage in a team's dataset store, while none of its jobs run; 0 never",
+    description: "hours between two collections of garbage in a team's warehouse, while none of its jobs run; 0 never",
     parse: integer(0, 8760),
   }),
-  storePauseDays: setting({
+  warehousePauseDays: setting({
     env: "MILLRACE_STORE_PAUSE_DAYS",
     fallback: "7",
     description: "after this many days without an idle moment, pause the team's jobs for garbage collection; 0 never",
@@ -299,7 +298,7 @@ export const settings = {
   teamDatasets: setting({
     env: "MILLRACE_TEAM_DATASETS",
     fallback: "500GiB",
-    description: "largest dataset store of a team, on disk, unless the team has a quota of its own; 0 for no limit",
+    description: "largest warehouse of a team, on disk, unless the team has a quota of its own; 0 for no limit",
     parse: bytes,
   }),
   teamUploads: setting({

@@ -4,8 +4,8 @@ import type { isolationLevels, QueryType, Step, UsageSample } from "@millrace/co
 export type IsolationLevel = (typeof isolationLevels)[number];
 
 /** How a job works with the datasets of its team. */
-export interface StoreUse {
-  /** Where the team's store lies. */
+export interface DatasetAccess {
+  /** Where the team's warehouse lies. */
   readonly folder: string;
   /** Whose members may change it; undefined: the server's own user. */
   readonly group: number | undefined;
@@ -27,8 +27,8 @@ export interface StoreUse {
   readonly listingsSince?: string | null;
 }
 
-/** What a command of ours sees that looks after a team's store: it has the rights of the store, and no others. */
-export interface StoreView {
+/** What a command of ours sees that looks after a team's warehouse: it has the rights of the store, and no others. */
+export interface WarehouseView {
   /** User and group at once; undefined: the server's own. */
   readonly group: number | undefined;
   readonly readable: readonly string[];
@@ -64,7 +64,7 @@ export interface JobSpec {
   readonly reset: boolean;
   readonly files: readonly { readonly path: string; readonly name: string }[];
   /** Null: it does not use the library. */
-  readonly store: StoreUse | null;
+  readonly store: DatasetAccess | null;
 }
 
 export interface Exit {

@@ -8,12 +8,12 @@ import { decryptEnvironment } from "../domain/secrets/encryption.ts";
 import { parseEnvironment } from "../domain/secrets/environment-text.ts";
 import { newJobToken } from "../domain/secrets/job-tokens.ts";
 import { secretsOfEnvironment } from "../domain/secrets/log-secrets.ts";
-import { CannotStart, type JobSpec, type StoreUse } from "../engines/engine.ts";
+import { CannotStart, type DatasetAccess, type JobSpec } from "../engines/engine.ts";
 import type { Db } from "../store/drivers/store.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
 import { usernameOf } from "../store/queries/people/users.ts";
-import type { TeamStores } from "../team-stores/team-stores.ts";
+import type { Warehouses } from "../warehouses/warehouses.ts";
 import type { Claimed } from "./claim.ts";
 import type { ExecutionContext } from "./execution-context.ts";
 
@@ -22,7 +22,7 @@ export interface BundleContext extends ExecutionContext {
   readonly filePath: (blob: string) => string;
   /** Where jobs reach this server. */
   readonly publicUrl: () => string;
-  readonly teamStores: TeamStores;
+  readonly warehouses: Warehouses;
   /** Of the dataset library, for teams that have not chosen one. */
   readonly libraryVersion: string;
 }
@@ -36,7 +36,7 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
   if (covered)
     throw new CannotStart(`The attached file ${covered.filename} would take the place of the script ${spec.script}.`);
   const uses = usesLibrary(spec);
-  const { library_version, username } = await whoseStore(context.store.db, job, uses);
+  const { library_version, username } = await whoseWarehouse(context.store.db, job, uses);
   const own = ownEnvironment(context, job);
   const told = momentTold(spec);
   return {
@@ -55,18 +55,23 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     ...(spec.script ? { script: spec.script } : {}),
     reset: spec.reset,
     files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
-    store: uses ? storeUse(context, job, spec, username) : null,
+    store: uses ? datasetAccess(context, job, spec, username) : null,
   };
 }
 
 /** Asked only for jobs that use the library. */
-const whoseStore = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
+const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolean) =>
   uses
     ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
     : { library_version: null, username: "" };
 
-const storeUse = ({ teamStores }: BundleContext, job: JobRow, spec: JobSpecFields, username: string): StoreUse => ({
-  ...teamStores.use(job.team_id),
+const datasetAccess = (
+  { warehouses }: BundleContext,
+  job: JobRow,
+  spec: JobSpecFields,
+  username: string,
+): DatasetAccess => ({
+  ...warehouses.use(job.team_id),
   home: homeOf(spec.home ?? username),
   createdAt: spec.created_at,
   workers: spec.workers,

@@ -7,16 +7,16 @@ import { type Collected, readCollected, TooMuch } from "../domain/datasets/parse
 import type { Python } from "../engines/engine.ts";
 import { maskMetrics } from "../job-logs/job-log.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
-import { libraryTime } from "../team-stores/library-time.ts";
-import { jobEnds } from "../team-stores/programs/collect.ts";
-import { StoreBusy, StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
+import { libraryTime } from "../warehouses/library-time.ts";
+import { jobEnds } from "../warehouses/programs/collect.ts";
+import { WarehouseBusy, type Warehouses, WarehouseUnusable } from "../warehouses/warehouses.ts";
 import type { Result } from "./end-attempt.ts";
 import type { ExecutionContext } from "./execution-context.ts";
-import type { StoreMeasures } from "./measure-stores.ts";
+import type { WarehouseMeasures } from "./measure-warehouses.ts";
 
 export interface CollectContext extends ExecutionContext {
-  readonly teamStores: TeamStores;
-  readonly measures: StoreMeasures;
+  readonly warehouses: Warehouses;
+  readonly measures: WarehouseMeasures;
 }
 
 const tries = 3;
@@ -39,7 +39,7 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
   // What it added last is charged to it, while it is open, not to whoever works with the store next.
   const measured = context.measures
     .measure(job.teamId)
-    .catch((error) => context.log.warn({ err: error, team: job.teamId }, "the team's store was not measured"));
+    .catch((error) => context.log.warn({ err: error, team: job.teamId }, "the team's warehouse was not measured"));
   try {
     const { metrics, ...collected } = await collect(context, job);
     await measured;
@@ -50,7 +50,7 @@ export async function collectDatasets(context: CollectContext, job: CollectedJob
     return { ...result, changes: { ...result.changes, ...told }, collected: { teamId: job.teamId, ...collected } };
   } catch (error) {
     if (isUnavailable(error)) throw error;
-    const expected = error instanceof StoreUnusable || error instanceof TooMuch;
+    const expected = error instanceof WarehouseUnusable || error instanceof TooMuch;
     if (!expected) context.log.error({ err: error, job: job.jobId }, "datasets were not read back");
     return withoutDatasets(result, expected ? error.message : undefined);
   }
@@ -65,7 +65,7 @@ export function withoutDatasets(
   return { ...result, status: "FAILED", changes: { ...result.changes, error_message: own ? `${own} ${why}` : why } };
 }
 
-async function collect({ teamStores, log }: CollectContext, job: CollectedJob): Promise<Collected> {
+async function collect({ warehouses, log }: CollectContext, job: CollectedJob): Promise<Collected> {
   const { teamId, jobId, startedAt, canceled, result } = job;
   const request = {
     jobId,
@@ -76,10 +76,11 @@ async function collect({ teamStores, log }: CollectContext, job: CollectedJob): 
   };
   for (let attempt = 1; ; attempt++) {
     try {
-      return await readCollected(await teamStores.collect(teamId, request, job.python));
+      return await readCollected(await warehouses.collect(teamId, request, job.python));
     } catch (error) {
-      const settled = error instanceof TooMuch || (error instanceof StoreUnusable && !(error instanceof StoreBusy));
-      if (settled || attempt >= (error instanceof StoreBusy ? busyTries : tries)) throw error;
+      const settled =
+        error instanceof TooMuch || (error instanceof WarehouseUnusable && !(error instanceof WarehouseBusy));
+      if (settled || attempt >= (error instanceof WarehouseBusy ? busyTries : tries)) throw error;
       log.warn({ err: error, job: jobId }, "datasets are read back again");
       await sleep(500 * attempt);
     }

@@ -159,7 +159,7 @@ const failureOf = ({ exit_code, error_message, error_stack, finished_at }: Resul
   finished_at: finished_at ?? null,
 });
 
-/** Said on the job: its versions are in the team's store, and not where people look. */
+/** Said on the job: its versions are in the team's warehouse, and not where people look. */
 function noteRefused(refused: readonly string[], { error_message }: Result["changes"]) {
   if (refused.length === 0) return {};
   const why = `Not in the registry: these version numbers were already registered by an external producer: ${refused.slice(0, 10).join(", ")}.`;

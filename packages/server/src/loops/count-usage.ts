@@ -1,5 +1,5 @@
 /**
- * Counts what teams keep on disk: the logs of jobs that have ended, each once, and the dataset stores. Where a team's
+ * Counts what teams keep on disk: the logs of jobs that have ended, each once, and the warehouses. Where a team's
  * logs go over its quota the oldest are removed; the last one stays, whatever its size.
  */
 import { lstat } from "node:fs/promises";
@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
-import type { StoreMeasures } from "../execution/measure-stores.ts";
-import { allTeamStores } from "../store/queries/datasets/team-stores.ts";
+import type { WarehouseMeasures } from "../execution/measure-warehouses.ts";
+import { allWarehouses } from "../store/queries/datasets/warehouses.ts";
 import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/queries/jobs/jobs.ts";
 import { allUsage } from "../store/queries/people/team-usage.ts";
 import { allQuotas } from "../store/queries/people/teams.ts";
@@ -18,11 +18,11 @@ import { type RetentionContext, removeFolders } from "./retention.ts";
 
 export interface CountContext extends RetentionContext {
   readonly quotas: DiskQuotas;
-  readonly measures: StoreMeasures;
+  readonly measures: WarehouseMeasures;
 }
 
 const batch = 500;
-const storesEvery = 300_000;
+const warehousesEvery = 300_000;
 
 export function countUsage(context: CountContext): Loop {
   let measured = Number.NEGATIVE_INFINITY;
@@ -34,9 +34,9 @@ export function countUsage(context: CountContext): Loop {
       await countLogs(context);
       await removeLogsOverQuota(context);
       const now = context.clock.monotonic();
-      if (now - measured < storesEvery) return;
+      if (now - measured < warehousesEvery) return;
       // Tidied, restored, changed by hand: what grows while a job works with it is measured while it does.
-      for (const { team_id } of await allTeamStores(context.store.db)) await context.measures.measure(team_id);
+      for (const { team_id } of await allWarehouses(context.store.db)) await context.measures.measure(team_id);
       measured = now;
     },
   };

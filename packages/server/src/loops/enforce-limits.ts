@@ -2,13 +2,13 @@
 import { overTime } from "../domain/lifecycle/retries.ts";
 import { attemptKey, type Engine } from "../engines/engine.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
-import { type StoreMeasures, worksWithStore } from "../execution/measure-stores.ts";
+import { type WarehouseMeasures, worksWithWarehouse } from "../execution/measure-warehouses.ts";
 import { type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
 
 export interface LimitsContext extends Pick<ExecutionContext, "store" | "engine" | "log" | "serverId"> {
-  readonly measures: StoreMeasures;
+  readonly measures: WarehouseMeasures;
 }
 
 export function enforceLimits(context: LimitsContext): Loop {
@@ -19,10 +19,10 @@ export function enforceLimits(context: LimitsContext): Loop {
     interval: 1000,
     async runOnce() {
       const open = await openAttempts(store.db, serverId);
-      for (const team of new Set(open.filter(worksWithStore).map(({ team_id }) => team_id)))
+      for (const team of new Set(open.filter(worksWithWarehouse).map(({ team_id }) => team_id)))
         measures
           .measureIfDue(team)
-          .catch((error) => log.warn({ err: error, team }, "the team's store was not measured"));
+          .catch((error) => log.warn({ err: error, team }, "the team's warehouse was not measured"));
       await Promise.all(
         open.map(async (attempt) => {
           const key = keyOf(attempt);

@@ -18,9 +18,9 @@ import {
   nextOpenExport,
   teamsWithOpenExports,
 } from "../store/queries/datasets/exports.ts";
-import { columnsOfSchema } from "../team-stores/columns.ts";
-import { StoreUnusable, type TeamStores } from "../team-stores/team-stores.ts";
 import type { Signals } from "../turns/signals.ts";
+import { columnsOfSchema } from "../warehouses/columns.ts";
+import { type Warehouses, WarehouseUnusable } from "../warehouses/warehouses.ts";
 import type { Loop } from "./loop.ts";
 
 export interface ExportsContext {
@@ -28,7 +28,7 @@ export interface ExportsContext {
   readonly signals: Signals;
   readonly disk: Disk;
   readonly log: Logger;
-  readonly teamStores: TeamStores;
+  readonly warehouses: Warehouses;
   readonly exports: { readonly path: (id: string, file: number) => string };
   readonly quotas: DiskQuotas;
 }
@@ -99,9 +99,9 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
   const { store, log } = context;
   const version = await getVersion(store.db, row.version_id);
   try {
-    if (!version?.rows_table) throw new StoreUnusable("The version is no longer there");
+    if (!version?.rows_table) throw new WarehouseUnusable("The version is no longer there");
     const full = await whyNoExports(store.db, row.team_id, context.quotas);
-    if (full !== undefined) throw new StoreUnusable(full);
+    if (full !== undefined) throw new WarehouseUnusable(full);
     const rows = { table: version.rows_table, columns: columnsOfSchema(version.schema) };
     const size = await writeFile(context, row, { ...rows, ...rowsOfFile(row, version.num_objects ?? 0) });
     await store.write((db) => countFile(db, row, size));
@@ -109,23 +109,23 @@ async function writeNext(context: ExportsContext, row: ExportRow): Promise<void>
     // Renamed meanwhile: the next run finds it under its new name. A full disk and an absent database are waited for.
     if ((await getVersion(store.db, row.version_id))?.rows_table !== version?.rows_table) return;
     if (isPassing(error)) throw error;
-    if (!(error instanceof StoreUnusable)) log.error({ err: error, export: row.id }, "an export failed");
-    const why = error instanceof StoreUnusable ? error.message : "the server could not write it; its log says why";
+    if (!(error instanceof WarehouseUnusable)) log.error({ err: error, export: row.id }, "an export failed");
+    const why = error instanceof WarehouseUnusable ? error.message : "the server could not write it; its log says why";
     await store.write((db) => failExport(db, row.id, why));
     // What is left here goes with the next sweep.
     await rm(dirname(context.exports.path(row.id, 0)), { recursive: true, force: true }).catch(() => {});
   }
 }
 
-type Rows = Parameters<TeamStores["exportRows"]>[1];
+type Rows = Parameters<Warehouses["exportRows"]>[1];
 
 /** Returns its bytes on disk. */
-async function writeFile({ teamStores, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<number> {
+async function writeFile({ warehouses, exports }: ExportsContext, row: ExportRow, rows: Rows): Promise<number> {
   const final = exports.path(row.id, row.files_done);
   const draft = `${final}.part`;
   await mkdir(dirname(final), { recursive: true, mode: 0o700 });
   await rm(draft, { force: true });
-  await teamStores.exportRows(row.team_id, rows, draft);
+  await warehouses.exportRows(row.team_id, rows, draft);
   const written = await open(draft, "r");
   try {
     await written.sync();

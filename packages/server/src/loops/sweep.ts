@@ -14,10 +14,14 @@ import { clockBelief } from "./clock-care.ts";
 import type { Loop } from "./loop.ts";
 import { type EnvironmentsContext, removeOldEnvironments } from "./old-environments.ts";
 import { type OldExportsContext, removeOldExports } from "./old-exports.ts";
-import { type ReplacedStoresContext, removeReplacedStores } from "./replaced-stores.ts";
+import { type ReplacedWarehousesContext, removeReplacedWarehouses } from "./replaced-warehouses.ts";
 import { type RetentionContext, removeOldLogs, removeOldRows, removeOldTexts } from "./retention.ts";
 
-export interface SweepContext extends RetentionContext, EnvironmentsContext, OldExportsContext, ReplacedStoresContext {
+export interface SweepContext
+  extends RetentionContext,
+    EnvironmentsContext,
+    OldExportsContext,
+    ReplacedWarehousesContext {
   readonly engine: Engine;
   readonly serverId: string;
   readonly unusedFileDays: number;
@@ -54,7 +58,7 @@ export function sweep(context: SweepContext): Loop {
       await removeOldTexts(context);
       await removeOldEnvironments(context);
       await removeOldExports(context);
-      await removeReplacedStores(context);
+      await removeReplacedWarehouses(context);
       if (!first) return;
       // Once a start: only a server that died can have left these behind.
       await sweepUploads(context, begun);

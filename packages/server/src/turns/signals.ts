@@ -50,7 +50,7 @@ export class Signals {
   readonly retries = new Signal();
   /** A task was created or cancelled. */
   readonly tasks = new Signal();
-  /** A job has worked with its team's dataset store. */
+  /** A job has worked with its team's warehouse. */
   readonly stores = new Signal();
   /** An export was asked for. */
   readonly exports = new Signal();

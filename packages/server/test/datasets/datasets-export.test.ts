@@ -10,10 +10,10 @@ import { promisify } from "node:util";
 import { type Client, routes } from "@millrace/contract";
 import { datachainPython, whyNoDatachain } from "../../../../e2e/support/datachain-install.ts";
 import { until } from "../../../../e2e/support/millrace.ts";
-import { recordTeamStore, runWithLibrary, teamFolder } from "../../../../e2e/support/team-store.ts";
+import { recordWarehouse, runWithLibrary, warehouseFolder } from "../../../../e2e/support/warehouse.ts";
 import { day } from "../../src/domain/time/clock.ts";
 import { removeOldExports } from "../../src/loops/old-exports.ts";
-import { exportRows } from "../../src/team-stores/programs/export-rows.ts";
+import { exportRows } from "../../src/warehouses/programs/export-rows.ts";
 import { putVersion } from "../support/datasets.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { refused } from "../support/people.ts";
@@ -83,7 +83,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     server = await startInProcess({ MILLRACE_EXPORT_ROWS: "10" });
     client = await server.client();
     await runWithLibrary(server.dataDir, kinds);
-    await recordTeamStore(server.store, server.dataDir);
+    await recordWarehouse(server.store, server.dataDir);
   });
   after(async () => {
     await server.dispose();
@@ -235,7 +235,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
 
   it("of a version that is removed ends: its files are not given any more", async () => {
     await runWithLibrary(server.dataDir, 'dc.read_values(n=[1]).save("short")');
-    await recordTeamStore(server.store, server.dataDir);
+    await recordWarehouse(server.store, server.dataDir);
     const { export_id, signed_urls } = await ask("short");
     await ended(export_id);
     await client.call(routes.removeDataset, { body: { name: "short@1.0.0" } });
@@ -248,7 +248,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     await putVersion(server.store, "lost", { rows_table: "ds_nowhere" });
     const { export_id, signed_urls } = await ask("lost");
     const { status, error_message } = await ended(export_id);
-    assert.deepEqual([status, error_message], ["failed", "There is no table ds_nowhere in the team's store"]);
+    assert.deepEqual([status, error_message], ["failed", "There is no table ds_nowhere in the team's warehouse"]);
     assert.equal((await fetch(signed_urls[0] ?? "")).status, 409);
   });
 
@@ -318,9 +318,9 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
     });
   });
 
-  describe("and the team's store", () => {
+  describe("and the team's warehouse", () => {
     const tables = () => {
-      const rows = new DatabaseSync(teamFolder(server.dataDir, 1).rows, { readOnly: true });
+      const rows = new DatabaseSync(warehouseFolder(server.dataDir, 1).rows, { readOnly: true });
       const found = rows.prepare("select name from sqlite_schema where name like 'ds_@admin%'").all();
       rows.close();
       return found.map(({ name }) => String(name));
@@ -328,7 +328,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
 
     it("follow a change of name together: jobs and exports find the rows under the new one", async () => {
       await runWithLibrary(server.dataDir, 'dc.read_values(n=[1, 2]).save("before")');
-      await recordTeamStore(server.store, server.dataDir);
+      await recordWarehouse(server.store, server.dataDir);
       await client.call(routes.editDataset, {
         body: { name: "before", new_name: "after", description: "said", attrs: ["x"] },
       });
@@ -342,7 +342,7 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
 
     it("follow a removal together: the rows are gone, and the library gives the next number", async () => {
       await runWithLibrary(server.dataDir, 'dc.read_values(n=[1]).save("dropped")');
-      await recordTeamStore(server.store, server.dataDir);
+      await recordWarehouse(server.store, server.dataDir);
       await client.call(routes.removeDataset, { body: { name: "dropped@1.0.0" } });
       assert.ok(!tables().includes("ds_@admin_default_dropped_1_0_0"));
       const script = 'print(dc.read_values(n=[2]).save("dropped").version)';
@@ -351,15 +351,15 @@ describe("an export", { skip: await whyNoDatachain() }, () => {
 
     it("that cannot be changed leave the registry as it is, with a 409 that says why", async () => {
       await runWithLibrary(server.dataDir, 'dc.read_values(n=[1]).save("stuck")');
-      await recordTeamStore(server.store, server.dataDir);
-      const rows = new DatabaseSync(teamFolder(server.dataDir, 1).rows);
+      await recordWarehouse(server.store, server.dataDir);
+      const rows = new DatabaseSync(warehouseFolder(server.dataDir, 1).rows);
       rows.exec('create table "ds_@admin_default_unstuck_1_0_0" (x)');
       rows.close();
       const call = client.call(routes.editDataset, { body: { name: "stuck", new_name: "unstuck" } });
       await refused(
         call,
         "wrong_state",
-        /There is a table ds_@admin_default_unstuck_1_0_0 in the team's store already/,
+        /There is a table ds_@admin_default_unstuck_1_0_0 in the team's warehouse already/,
       );
       assert.equal((await client.call(routes.getDataset, { query: { name: "stuck" } })).name, "stuck");
     });

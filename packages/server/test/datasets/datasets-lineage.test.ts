@@ -215,7 +215,7 @@ describe("lineage", () => {
     await refused(lineage({ uuid: randomUUID() }), "not_found");
   });
 
-  it("tells nothing of a job of another team, whatever the team's store says", async () => {
+  it("tells nothing of a job of another team, whatever the team's warehouse says", async () => {
     await client.call(routes.createTeam, { body: { name: "theirs" } });
     const body = { query: ":", query_type: "SHELL", query_name: "their secret", team_name: "theirs" } as const;
     const { id } = await client.call(routes.createJob, { body });

@@ -1,4 +1,4 @@
-/** What a team may keep on disk: uploads, logs and its dataset store. */
+/** What a team may keep on disk: uploads, logs and its warehouse. */
 import assert from "node:assert/strict";
 import { stat } from "node:fs/promises";
 import { type IncomingMessage, request as post } from "node:http";
@@ -165,7 +165,7 @@ ${then}
 `);
 const waits = "time.sleep(60)";
 
-describe("the dataset store of a team on disk", { skip }, () => {
+describe("the warehouse of a team on disk", { skip }, () => {
   let server: InProcessServer;
   let client: Client;
   before(async () => {
@@ -178,7 +178,7 @@ describe("the dataset store of a team on disk", { skip }, () => {
     const job = await createJob(client, filling(100, waits));
     const ended = await waitForEnd(client, job.id);
     assert.equal(ended.status, "FAILED");
-    assert.match(ended.error_message ?? "", /limit of 40 MiB in its folders and its team's dataset store/);
+    assert.match(ended.error_message ?? "", /limit of 40 MiB in its folders and its team's warehouse/);
   });
 
   it("over the team's quota the job that made it grow is ended, and jobs that use the library are refused", async () => {
@@ -187,9 +187,9 @@ describe("the dataset store of a team on disk", { skip }, () => {
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: before + 10 * mebibyte } });
     const job = await createJob(client, filling(30, waits));
     const ended = await waitForEnd(client, job.id);
-    assert.match(ended.error_message ?? "", /the dataset store of its team went over its quota of/);
+    assert.match(ended.error_message ?? "", /the warehouse of its team went over its quota of/);
     assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
-    await assert.rejects(createJob(client, filling(1)), isRefused(/dataset store of the team main takes .*dataset rm/));
+    await assert.rejects(createJob(client, filling(1)), isRefused(/warehouse of the team main takes .*dataset rm/));
     await runJob(client, shell("echo others go on"));
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: 0 } });
     const { job: after } = await runJob(client, filling(1));

@@ -1,4 +1,4 @@
-/** What is read back from a team's store is checked, and put into the registry once: whatever a script wrote there. */
+/** What is read back from a team's warehouse is checked, and put into the registry once: whatever a script wrote there. */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { after, before, describe, it } from "node:test";
 import { readCollected, TooMuch } from "../../src/domain/datasets/parse-collected.ts";
 import { recordCollected } from "../../src/domain/datasets/record-collected.ts";
 import { markRemoved } from "../../src/store/queries/datasets/dataset-versions.ts";
-import { collect } from "../../src/team-stores/programs/collect.ts";
+import { collect } from "../../src/warehouses/programs/collect.ts";
 import { putVersion } from "../support/datasets.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
@@ -26,7 +26,7 @@ const found = (rest: Record<string, unknown> = {}) => ({
 const linesOf = (head: unknown, versions: readonly unknown[] = []) =>
   [head, ...versions].map((line) => Buffer.from(JSON.stringify(line)));
 
-describe("what is read back from a team's store", () => {
+describe("what is read back from a team's warehouse", () => {
   const read = async (version: Record<string, unknown>) => (await readCollected(linesOf({}, [version]))).versions[0];
 
   it("keeps a preview with values that are no JSON, and numbers of any size, as text", async () => {
@@ -99,7 +99,7 @@ describe("what is read back from a team's store", () => {
   });
 });
 
-describe("the child that reads a team's store", () => {
+describe("the child that reads a team's warehouse", () => {
   const jobId = randomUUID();
   const request = { jobId, status: 5, finishedAt: "2030-01-01", startedAt: "2029-01-01", errorMessage: "" };
   const schema = `create table jobs (id text, status int, finished_at text, error_message text, metrics text);

@@ -1,5 +1,5 @@
 /**
- * Where the garbage of a team's store is collected, by the library that the team's last job had: that may be anybody's
+ * Where the garbage of a team's warehouse is collected, by the library that the team's last job had: that may be anybody's
  * code, so it has the limits of a job, and nothing of it stays.
  */
 import assert from "node:assert/strict";

@@ -19,11 +19,11 @@ const server: Floors = {
   metrics: [],
   configuration: [],
   domain: ["store", "turns"],
-  "team-stores": ["engines"],
+  warehouses: ["engines"],
   senders: ["domain"],
   machine: ["domain", "store"],
   "job-logs": ["domain", "engines", "logs", "store", "turns"],
-  execution: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "store", "team-stores", "turns"],
+  execution: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "store", "warehouses", "turns"],
   loops: [
     "domain",
     "engines",
@@ -34,7 +34,7 @@ const server: Floors = {
     "reasons",
     "senders",
     "store",
-    "team-stores",
+    "warehouses",
     "turns",
   ],
   http: [
@@ -46,10 +46,10 @@ const server: Floors = {
     "machine",
     "metrics",
     "store",
-    "team-stores",
+    "warehouses",
     "turns",
   ],
-  admin: ["configuration", "domain", "engines", "machine", "store", "team-stores"],
+  admin: ["configuration", "domain", "engines", "machine", "store", "warehouses"],
   app: [
     "admin",
     "configuration",
@@ -62,12 +62,12 @@ const server: Floors = {
     "metrics",
     "senders",
     "store",
-    "team-stores",
+    "warehouses",
     "turns",
     "version.ts",
   ],
   "version.ts": [],
-  "main.ts": ["admin", "app", "configuration", "domain", "engines", "machine", "store", "team-stores"],
+  "main.ts": ["admin", "app", "configuration", "domain", "engines", "machine", "store", "warehouses"],
 };
 
 const basics = ["secrets", "time"];

@@ -30,8 +30,8 @@ import { insertFile } from "../../src/store/queries/jobs/files.ts";
 import { getJob, moveJob } from "../../src/store/queries/jobs/jobs.ts";
 import { usageOf } from "../../src/store/queries/people/team-usage.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
-import { TeamStores } from "../../src/team-stores/team-stores.ts";
 import { Signals } from "../../src/turns/signals.ts";
+import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { putVersion } from "../support/datasets.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
@@ -156,7 +156,7 @@ describe("loops", () => {
       withdraw: async () => true,
       cleanup: async () => {},
     } as unknown as Engine;
-    const place = { filePath: () => "", publicUrl: () => "", teamStores: {} as TeamStores, libraryVersion: "" };
+    const place = { filePath: () => "", publicUrl: () => "", warehouses: {} as Warehouses, libraryVersion: "" };
     const loop = dispatchJobs({
       ...{ store, engine, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
       ...{ serverId: "s", bootId: "b", ...place },
@@ -180,14 +180,14 @@ describe("loops", () => {
       await store.write((db) => insertExport(db, { ...row, files_done: 0, error: null, created_at: iso(now++) }));
     }
     const served: string[] = [];
-    const teamStores = {
+    const warehouses = {
       exportRows: async (_team: number, { table }: { table: string }, path: string) => {
         served.push(table);
         await writeFile(path, "");
       },
-    } as unknown as TeamStores;
+    } as unknown as Warehouses;
     const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas });
     for (let turn = 0; turn < 6; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -211,15 +211,15 @@ describe("loops", () => {
     }
     const unlocked = Promise.withResolvers<void>();
     const asked: string[] = [];
-    const teamStores = {
+    const warehouses = {
       exportRows: async (team: number, { table }: { table: string }, path: string) => {
         asked.push(table);
         if (team === 1) await unlocked.promise;
         await writeFile(path, "");
       },
-    } as unknown as TeamStores;
+    } as unknown as Warehouses;
     const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas });
     const statusOf = async (id: string) => (await findExport(store.db, id))?.status;
     const completed = async (id: string) => {
       for (; (await statusOf(id)) !== "complete"; await new Promise(setImmediate)) await loop.runOnce();
@@ -237,13 +237,13 @@ describe("loops", () => {
     const version_id = (await versionIdOf(store.db, 1, uuid)) ?? 0;
     const row = { id: "much", team_id: 1, version_id, status: "pending", num_files: 100, files_done: 0 } as const;
     await store.write((db) => insertExport(db, { ...row, error: null, created_at: iso(now) }));
-    const teamStores = {
+    const warehouses = {
       exportRows: (_team: number, _rows: object, path: string) => writeFile(path, Buffer.alloc(1024 ** 2, 1)),
-    } as unknown as TeamStores;
+    } as unknown as Warehouses;
     const folder = join(dataDir, "exports", "much");
     const exports = { path: (_id: string, file: number) => join(folder, String(file)) };
     const room = { ...quotas, exports: 3 * 1024 ** 2 };
-    const loop = exportDatasets({ store, signals, disk, log, teamStores, exports, quotas: room });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas: room });
     for (let turn = 0; turn < 4; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -280,8 +280,8 @@ describe("loops", () => {
       envDays: 0,
       auditDays: 0,
       deliveryDays: 30,
-      storeReplacedDays: 0,
-      teamStores: new TeamStores(dataDir, unconfined),
+      warehouseReplacedDays: 0,
+      warehouses: new Warehouses(dataDir, unconfined),
       jobsDir: join(dataDir, "jobs"),
       envsDir: join(dataDir, "envs"),
       filesDir: join(dataDir, "files"),

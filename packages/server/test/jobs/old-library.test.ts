@@ -66,7 +66,7 @@ describe("a library that is too old", () => {
     assert.throws(() => readConfig({}, { MILLRACE_LIBRARY_VERSION: "0.55.0" }), /expected 0\.56\.1 or newer/);
   });
 
-  it("that comes by another way ends the job before anything of the team's store is touched", async () => {
+  it("that comes by another way ends the job before anything of the team's warehouse is touched", async () => {
     const { port } = host.address() as AddressInfo;
     const requirements = `datachain @ http://127.0.0.1:${port}/datachain-0.56.0-py3-none-any.whl`;
     const { job, log } = await runJob(admin, python("import datachain\nprint('ran')\n", { requirements }));

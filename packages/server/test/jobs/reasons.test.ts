@@ -371,8 +371,8 @@ describe("an exit without an exception", () => {
       "The repository could not be cloned: git@host: Permission denied (publickey). fatal: Could not read from remote repository.",
     );
     assert.equal(
-      at("datasets", "The team's dataset store is gone.\n").message,
-      "The team's datasets could not be made ready: The team's dataset store is gone.",
+      at("datasets", "The team's warehouse is gone.\n").message,
+      "The team's datasets could not be made ready: The team's warehouse is gone.",
     );
     assert.equal(at("files", "one\ntwo\n").stack, "one\ntwo");
     assert.equal(at("files", "").message, "The files could not be placed: The script ended with exit code 1.");

@@ -8,7 +8,7 @@ import { runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { copyPlain, digestPlain } from "../../src/admin/backup/archive-files.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
-import { BackupStores } from "../../src/team-stores/backup-stores.ts";
+import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { startInProcess } from "../support/in-process.ts";
 
 const mebibyte = 1024 ** 2;
@@ -58,7 +58,7 @@ describe("a backup of files with holes", () => {
     const log = join("jobs", `${job.id}.1`, "log");
     await writeSparse(join(server.dataDir, log), 300_000_000, { 0: "a".repeat(4096), 299990000: "b".repeat(4096) });
     const expected = await digestPlain(join(server.dataDir, log));
-    const stores = (dataDir: string) => new BackupStores(dataDir, () => []);
+    const stores = (dataDir: string) => new BackupWarehouses(dataDir, () => []);
     const options = { onProgress: () => {}, now: Date.now, stores: stores(server.dataDir) };
     const backup = join(folder, "backup");
     await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, backup, { ...options, keyFile: undefined });

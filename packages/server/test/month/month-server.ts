@@ -8,7 +8,7 @@ import {
 } from "../../src/domain/lifecycle/first-start.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
-import type { StoreMeasures } from "../../src/execution/measure-stores.ts";
+import type { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
@@ -84,8 +84,8 @@ export class MonthServer {
       ...{ serverId: "month", bootId: "month", libraryVersion: "", cancelGrace: 10 },
       filePath: () => "",
       publicUrl: () => "https://millrace.example.com",
-      teamStores: engine.teamStores(),
-      measures: { measure: async () => {}, measureIfDue: async () => {} } as unknown as StoreMeasures,
+      warehouses: engine.warehouses(),
+      measures: { measure: async () => {}, measureIfDue: async () => {} } as unknown as WarehouseMeasures,
     };
     const deliveries = deliverEvents({
       ...shared,

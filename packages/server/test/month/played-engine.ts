@@ -5,7 +5,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import type { Engine, JobSpec, Observation } from "../../src/engines/engine.ts";
-import type { TeamStores } from "../../src/team-stores/team-stores.ts";
+import type { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { type Attempt, at, type Month, minute } from "./plan.ts";
 
 /** An attempt that began. */
@@ -132,14 +132,14 @@ export class PlayedEngine implements Engine {
   cleanup = async () => {};
   close = async () => {};
 
-  /** The team's dataset store, played with it: a job that ended well has made a version of the dataset of its script. */
-  teamStores(): TeamStores {
-    const collect: TeamStores["collect"] = async (_team, { jobId }) => {
+  /** The team's warehouse, played with it: a job that ended well has made a version of the dataset of its script. */
+  warehouses(): Warehouses {
+    const collect: Warehouses["collect"] = async (_team, { jobId }) => {
       // Reading it takes longer than other loops take for a look.
       await setTimeout(5);
       return this.#collect(jobId);
     };
-    return { collect, close: () => {} } as unknown as TeamStores;
+    return { collect, close: () => {} } as unknown as Warehouses;
   }
 
   #collect(jobId: string): Buffer[] {

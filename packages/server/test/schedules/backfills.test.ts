@@ -166,7 +166,7 @@ describe("a backfill", () => {
     await fill(2000);
     const { id } = await start();
     const { last_error, moments } = await until(id, (now) => now.last_error !== null);
-    assert.match(last_error ?? "", /dataset store of the team main takes/);
+    assert.match(last_error ?? "", /warehouse of the team main takes/);
     assert.ok(moments.every(({ status }) => status === "WAITING"));
     await fill(0);
     const done = await end(id);

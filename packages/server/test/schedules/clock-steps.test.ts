@@ -18,20 +18,20 @@ import { Ages } from "../../src/engines/local/attempt/ages.ts";
 import { ClockAdvice } from "../../src/loops/clock-advice.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { type FollowContext, followAttempts } from "../../src/loops/follow-attempts.ts";
-import { copyStores } from "../../src/loops/keep-stores.ts";
+import { copyWarehouses } from "../../src/loops/keep-warehouses.ts";
 import { sweep } from "../../src/loops/sweep.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import { readFaults } from "../../src/machine/faults.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
-import { touchTeamStore, updateTeamStore } from "../../src/store/queries/datasets/team-stores.ts";
+import { touchWarehouse, updateWarehouse } from "../../src/store/queries/datasets/warehouses.ts";
 import { openAttempt } from "../../src/store/queries/jobs/attempts.ts";
 import { insertFile } from "../../src/store/queries/jobs/files.ts";
 import { readClockMark } from "../../src/store/queries/schedules/clock-marks.ts";
-import { makeRoomFor } from "../../src/team-stores/copy-names.ts";
-import { TeamStores } from "../../src/team-stores/team-stores.ts";
 import { Signals } from "../../src/turns/signals.ts";
+import { makeRoomFor } from "../../src/warehouses/copy-names.ts";
+import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { ScheduledYear } from "../support/scheduled-year.ts";
@@ -327,8 +327,8 @@ describe("a clock that was wrong", () => {
         logDays: 90,
         auditDays: 365,
         deliveryDays: 30,
-        storeReplacedDays: 7,
-        teamStores: new TeamStores(dataDir, unconfined),
+        warehouseReplacedDays: 7,
+        warehouses: new Warehouses(dataDir, unconfined),
         envsDir: join(dataDir, "envs"),
         envDays: 30,
         exports: { folder: join(dataDir, "exports"), life: day },
@@ -402,18 +402,18 @@ describe("a clock that was wrong", () => {
   });
 
   describe("copies stores of teams", () => {
-    const keeping = { storeTidyHours: 0, storePauseDays: 0 };
+    const keeping = { warehouseTidyHours: 0, warehousePauseDays: 0 };
     const files = ["metadata.db", "rows.db"];
     /** A store that tells which day it is. */
-    async function storeOf(teamStores: TeamStores, text: string): Promise<void> {
-      const { metadata, rows } = teamStores.use(1);
+    async function storeOf(warehouses: Warehouses, text: string): Promise<void> {
+      const { metadata, rows } = warehouses.use(1);
       for (const path of [metadata, rows]) {
         const db = new DatabaseSync(path);
         db.exec("create table if not exists days (day text)");
         db.prepare("insert into days values (?)").run(text);
         db.close();
       }
-      await store.write((db) => touchTeamStore(db, 1, iso(clock.now())));
+      await store.write((db) => touchWarehouse(db, 1, iso(clock.now())));
     }
     const newestDay = (folder: string) => {
       const db = new DatabaseSync(join(folder, files[1] as string), { readOnly: true });
@@ -423,40 +423,40 @@ describe("a clock that was wrong", () => {
     };
     const copyAt = (moment: string) => join(dataDir, "team-stores/1/copies", moment);
 
-    for (const storeCopies of [1, 2])
-      it(`in order when it was ahead for a while: of ${storeCopies} the newest is the last made`, async () => {
-        const teamStores = new TeamStores(dataDir, unconfined);
+    for (const warehouseCopies of [1, 2])
+      it(`in order when it was ahead for a while: of ${warehouseCopies} the newest is the last made`, async () => {
+        const warehouses = new Warehouses(dataDir, unconfined);
         const disk = new Disk(dataDir, 0, clock);
-        const loop = copyStores({ store, signals, clock, log, disk, teamStores, storeCopies, ...keeping });
+        const loop = copyWarehouses({ store, signals, clock, log, disk, warehouses, warehouseCopies, ...keeping });
         const copyDay = async (text: string) => {
-          await storeOf(teamStores, text);
+          await storeOf(warehouses, text);
           await run(loop, 2 * minute);
           passed += day;
         };
         try {
           await copyDay("first");
           wrong = 400 * day;
-          await storeOf(teamStores, "ahead");
+          await storeOf(warehouses, "ahead");
           await loop.runOnce();
-          assert.equal((await teamStores.copies(1)).length, 1, "none while it has just been set");
+          assert.equal((await warehouses.copies(1)).length, 1, "none while it has just been set");
           await run(loop, 2 * minute);
-          assert.match((await teamStores.copies(1))[0] ?? "", /^2031/);
+          assert.match((await warehouses.copies(1))[0] ?? "", /^2031/);
           wrong = 0;
           for (const text of ["second", "third"]) {
             await copyDay(text);
-            const copies = await teamStores.copies(1);
-            assert.equal(copies.length, storeCopies);
+            const copies = await warehouses.copies(1);
+            assert.equal(copies.length, warehouseCopies);
             assert.deepEqual(copies.toSorted().reverse(), copies);
             assert.ok(
               copies.every((moment) => moment < iso(clock.now())),
               copies.join(" "),
             );
             assert.equal(newestDay(copyAt(copies[0] as string)), text);
-            if (storeCopies > 1)
+            if (warehouseCopies > 1)
               assert.equal(newestDay(copyAt(copies[1] as string)), text === "second" ? "ahead" : "second");
           }
         } finally {
-          teamStores.close();
+          warehouses.close();
         }
       });
 
@@ -478,15 +478,15 @@ describe("a clock that was wrong", () => {
 
   it("does not keep the daily copies of stores from being made", async () => {
     const copied: string[] = [];
-    const teamStores = {
+    const warehouses = {
       copy: async (_team: number, moment: string) => void copied.push(moment),
       length: () => 0,
-    } as unknown as TeamStores;
+    } as unknown as Warehouses;
     const disk = new Disk(dataDir, 0, clock);
-    const keeping = { storeCopies: 3, storeTidyHours: 0, storePauseDays: 0 };
-    const loop = copyStores({ store, signals, clock, log, disk, teamStores, ...keeping });
-    await store.write((db) => touchTeamStore(db, 1, iso(clock.now())));
-    await store.write((db) => updateTeamStore(db, 1, { backed_up_at: iso(clock.now() + 400 * day) }));
+    const keeping = { warehouseCopies: 3, warehouseTidyHours: 0, warehousePauseDays: 0 };
+    const loop = copyWarehouses({ store, signals, clock, log, disk, warehouses, ...keeping });
+    await store.write((db) => touchWarehouse(db, 1, iso(clock.now())));
+    await store.write((db) => updateWarehouse(db, 1, { backed_up_at: iso(clock.now() + 400 * day) }));
     await loop.runOnce();
     await loop.runOnce();
     assert.deepEqual(copied, [iso(clock.now())]);
@@ -519,7 +519,7 @@ describe("a clock that was wrong", () => {
           faults: readFaults(""),
           disk: new Disk(dataDir, 0, clock),
         },
-        ...{ teamStores: {} as TeamStores, serverId: "here", hints: new Set(), collecting: new Map(), cancelGrace: 10 },
+        ...{ warehouses: {} as Warehouses, serverId: "here", hints: new Set(), collecting: new Map(), cancelGrace: 10 },
       } as FollowContext);
     const loop = observing();
     await loop.runOnce();

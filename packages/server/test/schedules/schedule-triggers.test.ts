@@ -235,10 +235,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
       await ground.setDatasets(team, 2000);
       await make(team, "raw");
       await pass(1);
-      assert.match(
-        (await ground.readSchedule(team, schedule.id)).last_error ?? "",
-        /dataset store of the team refused/,
-      );
+      assert.match((await ground.readSchedule(team, schedule.id)).last_error ?? "", /warehouse of the team refused/);
       await ground.setDatasets(team, 0);
       await pass(1);
       assert.equal(await firings(schedule), 0, "not at once again");

@@ -257,7 +257,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         await ground.setDatasets(team, 2000);
         ground.now += minute;
         await turnsOf(loop);
-        assert.match((await told()) ?? "", /dataset store of the team over takes .*quota is 1000 bytes/);
+        assert.match((await told()) ?? "", /warehouse of the team over takes .*quota is 1000 bytes/);
         assert.equal(await ground.started(team), 0);
         await ground.setDatasets(team, 1000);
         ground.now += minute;
@@ -265,7 +265,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         assert.deepEqual([await told(), await ground.started(team)], [null, 1]);
         await ground.pauseSchedule(team, id, true);
         await ground.setDatasets(team, 2000);
-        await assert.rejects(ground.pauseSchedule(team, id, false), /dataset store of the team over takes/);
+        await assert.rejects(ground.pauseSchedule(team, id, false), /warehouse of the team over takes/);
         await ground.setDatasets(team, 1000);
         assert.equal((await ground.pauseSchedule(team, id, false)).is_paused, false);
       });

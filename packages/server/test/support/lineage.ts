@@ -41,7 +41,7 @@ export async function recordAllMade(
   return made;
 }
 
-/** As a version of the team's store is found. */
+/** As a version of the team's warehouse is found. */
 export const foundOf = (
   { uuid, name, version, jobId }: Made,
   { needs = [], namespace = "@admin" }: Wishes = {},

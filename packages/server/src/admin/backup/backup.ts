@@ -1,5 +1,5 @@
 /**
- * Takes a backup, with the server up or down: the rows of one moment, then the dataset stores and the files that they
+ * Takes a backup, with the server up or down: the rows of one moment, then the warehouses and the files that they
  * name. What the rows say is there before they are written, so that what is copied after them has it all.
  */
 import { execFile } from "node:child_process";
@@ -9,16 +9,16 @@ import { promisify } from "node:util";
 import { iso } from "../../domain/time/clock.ts";
 import type { StoreLocation } from "../../store/opening/open-store.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../../store/opening/snapshot.ts";
-import type { BackupStores } from "../../team-stores/backup-stores.ts";
+import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
-import { copyStores } from "./copy-stores.ts";
+import { copyWarehouses } from "./copy-warehouses.ts";
 import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
 import { readRegistered } from "./registered.ts";
 
 export interface BackupOptions {
   /** The file of the keys that encrypt values; undefined: it stays out. */
   readonly keyFile: string | undefined;
-  readonly stores: BackupStores;
+  readonly stores: BackupWarehouses;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
@@ -57,7 +57,7 @@ async function fill(location: StoreLocation, part: string, options: BackupOption
     const rows = await writeRows(snapshot, part, options);
     // The rows are all written: from here on the store need not remember that moment.
     await snapshot.close();
-    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfStores(part, options)));
+    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfWarehouses(part, options)));
     const copied = await copyFiles(location, part, options);
     const manifest = newManifest({
       schemaVersion: snapshot.schemaVersion,
@@ -120,7 +120,7 @@ async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerato
   }
 }
 
-const sizeOfStores = async (part: string, { stores }: BackupOptions): Promise<number> =>
+const sizeOfWarehouses = async (part: string, { stores }: BackupOptions): Promise<number> =>
   (await readRegistered(part)).reduce((sum, { teamId }) => sum + stores.bytes(teamId), 0);
 
 /** On disk. */
@@ -148,7 +148,7 @@ async function copyFiles(location: StoreLocation, part: string, options: BackupO
     if (++files % 100 === 0) onProgress(`${files} files, ${Math.round(bytes / 1024 ** 2)} MiB`);
     return true;
   };
-  const stores = await copyStores(part, { ...options, copy });
+  const stores = await copyWarehouses(part, { ...options, copy });
   for await (const { from, path } of filesOf(location, part)) await copy(from, path);
   const withKey = keyFile !== undefined && (await copy(keyFile, names.key));
   return { withKey, stores, files, bytes, sha256: await lines.end() };

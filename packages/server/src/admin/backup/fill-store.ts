@@ -9,13 +9,13 @@ import { migrate } from "../../store/migrations/migrations.ts";
 import { openStore, type StoreLocation } from "../../store/opening/open-store.ts";
 import { countOnFromRows, insertRows, type KeptTable, keptTables, type Row } from "../../store/opening/snapshot.ts";
 import { markRemoved } from "../../store/queries/datasets/dataset-versions.ts";
-import { forgetCopies } from "../../store/queries/datasets/team-stores.ts";
+import { forgetCopies } from "../../store/queries/datasets/warehouses.ts";
 import { allAttempts, closeAttempt } from "../../store/queries/jobs/attempts.ts";
 import { statesBefore } from "../../store/queries/jobs/jobs.ts";
 import { allWaiting } from "../../store/queries/jobs/queue.ts";
 import { readLines } from "./archive-files.ts";
 import { type Manifest, names, uuidPattern } from "./format.ts";
-import type { RunningJobs } from "./place-stores.ts";
+import type { RunningJobs } from "./place-warehouses.ts";
 
 export interface FillOptions {
   /** Jobs that waited are cancelled instead of run. */

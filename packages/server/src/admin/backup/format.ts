@@ -5,7 +5,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
-import { copyNames } from "../../team-stores/team-folder.ts";
+import { copyNames } from "../../warehouses/warehouse-folder.ts";
 
 /** The second says which stores of teams a backup holds. */
 const formats = [1, 2];
@@ -31,14 +31,14 @@ export interface Manifest {
   readonly rows: Readonly<Record<string, number>>;
   readonly files: number;
   readonly bytes: number;
-  /** Dataset stores of teams; absent in backups of the first format, which hold daily copies. */
-  readonly stores?: readonly StorePart[];
+  /** Warehouses of teams; absent in backups of the first format, which hold daily copies. */
+  readonly stores?: readonly WarehousePart[];
   /** SHA-256 of the two lists; the digests of all other files are in the second. */
   readonly sha256: { readonly rows: string; readonly digests: string };
 }
 
 /** What a backup holds of a team's datasets. */
-export interface StorePart {
+export interface WarehousePart {
   readonly teamId: number;
   readonly team: string;
   /** A copy made for the backup; a daily copy where the store cannot be read; nothing where there is none either. */
@@ -94,10 +94,10 @@ export const uuidPattern = new RegExp(`^${uuid}$`);
 /** What attempts leave that is worth keeping. */
 export const attemptFiles = ["log", "exit", "usage"] as const;
 
-/** Of a team's dataset store a copy under the name of its moment, and the mark that there is one. */
-export const storesFolder = "team-stores";
+/** Of a team's warehouse a copy under the name of its moment, and the mark that there is one. */
+export const warehousesFolder = "team-stores";
 const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";
-const team = `${storesFolder}/\\d{1,10}/(?:made|copies/${moment}/(?:${copyNames.join("|")}))`;
+const team = `${warehousesFolder}/\\d{1,10}/(?:made|copies/${moment}/(?:${copyNames.join("|")}))`;
 
 const known = new RegExp(
   `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${attemptFiles.join("|")})|${team}|secret\\.key)$`,

@@ -1,7 +1,7 @@
-/** What the rows of a backup say that teams have in their dataset stores. */
+/** What the rows of a backup say that teams have in their warehouses. */
 import { join } from "node:path";
 import type { Row } from "../../store/opening/snapshot.ts";
-import type { Registered } from "../../team-stores/backup-stores.ts";
+import type { Registered } from "../../warehouses/backup-warehouses.ts";
 import { readLines } from "./archive-files.ts";
 import { names } from "./format.ts";
 

@@ -4,22 +4,22 @@ import { join } from "node:path";
 import { lockDataFolder, lockFile } from "../../machine/lock.ts";
 import { lockDatabase, type StoreLocation } from "../../store/opening/open-store.ts";
 import { isEmptyDatabase } from "../../store/opening/snapshot.ts";
-import type { BackupStores } from "../../team-stores/backup-stores.ts";
+import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain } from "./archive-files.ts";
 import { checkDigests, damaged, entriesOf, same } from "./check-digests.ts";
 import { type FillOptions, fillStore, type Settled } from "./fill-store.ts";
-import { type Manifest, readManifest, storesFolder } from "./format.ts";
-import { lostVersions, type PlacedStore, placeStores } from "./place-stores.ts";
+import { type Manifest, readManifest, warehousesFolder } from "./format.ts";
+import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-warehouses.ts";
 import { markUnfinished, refuseUnfinished, unfinishedRestore } from "./unfinished-restore.ts";
 
 export interface RestoreOptions extends FillOptions {
   /** Opened once the data folder is ours. */
-  readonly openStores: () => Promise<BackupStores>;
+  readonly openStores: () => Promise<BackupWarehouses>;
 }
 
 export interface Restored extends Settled {
   readonly manifest: Manifest;
-  readonly stores: readonly PlacedStore[];
+  readonly stores: readonly PlacedWarehouse[];
 }
 
 export async function restoreBackup(
@@ -38,7 +38,7 @@ export async function restoreBackup(
     await markUnfinished(location.dataDir);
     const blobs = await copyFiles(folder, location.dataDir, options);
     const places = { onProgress: options.onProgress, moment: manifest.startedAt };
-    const { stores, running } = await placeStores(folder, await options.openStores(), places);
+    const { stores, running } = await placeWarehouses(folder, await options.openStores(), places);
     const present = { blobs, lost: lostVersions(stores), running };
     const settled = await fillStore(location, folder, manifest, present, options);
     await rm(unfinishedRestore(location.dataDir));
@@ -86,7 +86,7 @@ async function copyFiles(folder: string, dataDir: string, { onProgress }: Restor
   const blobs = new Set<string>();
   let copied = 0;
   for await (const entry of entriesOf(folder)) {
-    if (entry.path.startsWith(`${storesFolder}/`)) continue;
+    if (entry.path.startsWith(`${warehousesFolder}/`)) continue;
     if (!same(await copyPlain(join(folder, entry.path), join(dataDir, entry.path)), entry)) throw damaged(entry.path);
     if (entry.path.startsWith("files/")) blobs.add(entry.path.slice("files/ab/".length));
     if (++copied % 100 === 0) onProgress(`${copied} files`);

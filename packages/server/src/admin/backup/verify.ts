@@ -2,23 +2,23 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { BackupStores } from "../../team-stores/backup-stores.ts";
+import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { checkDigests, entriesOf } from "./check-digests.ts";
 import { fillStore } from "./fill-store.ts";
 import { type Manifest, readManifest } from "./format.ts";
-import { lostVersions, type PlacedStore, placeStores } from "./place-stores.ts";
+import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-warehouses.ts";
 
 export interface VerifyOptions {
   /** Where stores are put together and read. */
   readonly workDir: string;
-  readonly openStores: (dataDir: string) => Promise<BackupStores>;
+  readonly openStores: (dataDir: string) => Promise<BackupWarehouses>;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
 
 export interface Verified {
   readonly manifest: Manifest;
-  readonly stores: readonly PlacedStore[];
+  readonly stores: readonly PlacedWarehouse[];
   /** What a restore would not bring back, beyond what the backup itself says; empty: nothing. */
   readonly problems: readonly string[];
 }
@@ -31,7 +31,7 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
   const dataDir = await mkdtemp(join(options.workDir, `${prefix}${process.pid}-`));
   try {
     const looks = { onProgress: options.onProgress, moment: manifest.startedAt, removes: true };
-    const { stores, running } = await placeStores(folder, await options.openStores(dataDir), looks);
+    const { stores, running } = await placeWarehouses(folder, await options.openStores(dataDir), looks);
     const present = { blobs: await blobsIn(folder), lost: lostVersions(stores), running };
     await fillStore({ dataDir, databaseUrl: "" }, folder, manifest, present, { ...options, cancelQueued: false });
     return { manifest, stores, problems: stores.flatMap((store) => problemsOf(manifest, store)) };
@@ -62,7 +62,7 @@ async function blobsIn(folder: string): Promise<Set<string>> {
   return blobs;
 }
 
-function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: PlacedStore): string[] {
+function problemsOf(manifest: Manifest, { teamId, team, missing, unreadable }: PlacedWarehouse): string[] {
   if (unreadable !== null) return [`The datasets of the team ${team} cannot be read: ${unreadable}`];
   const told = new Set(manifest.stores?.find((part) => part.teamId === teamId)?.missing);
   const untold = missing.filter((uuid) => !told.has(uuid));

@@ -4,7 +4,7 @@
  */
 import { ApiError, type TeamUsage } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { pausedTeams } from "../../store/queries/datasets/team-stores.ts";
+import { pausedTeams } from "../../store/queries/datasets/warehouses.ts";
 import { runningByTeam } from "../../store/queries/jobs/attempts.ts";
 import { atLeastWaiting } from "../../store/queries/jobs/queue.ts";
 import { type UsageKind, usageOf } from "../../store/queries/people/team-usage.ts";
@@ -78,13 +78,13 @@ export async function requireRoomForUpload(
   );
 }
 
-/** Refuses a job that uses the library while the team's dataset store is over its quota. */
+/** Refuses a job that uses the library while the team's warehouse is over its quota. */
 export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: DiskQuotas): Promise<void> {
   const { bytes: used, quota } = (await readUsage(db, team.id, defaults)).datasets;
   if (quota === null || used <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The dataset store of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
+    `The warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
   );
 }
 
@@ -127,7 +127,7 @@ export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas)
 
 /** For the owner of a job that was ended for it. */
 export const overDatasets = (quota: number) =>
-  `The job was ended: the dataset store of its team went over its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`, or ask an administrator of the server for more.`;
+  `The job was ended: the warehouse of its team went over its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`, or ask an administrator of the server for more.`;
 
 const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 function sizeText(bytes: number): string {

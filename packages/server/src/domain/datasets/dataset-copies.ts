@@ -1,8 +1,8 @@
-/** Copies of a team's dataset store, put back: the team's jobs wait, and the registry says what is there after it. */
+/** Copies of a team's warehouse, put back: the team's jobs wait, and the registry says what is there after it. */
 import { ApiError, type DatasetCopy } from "@millrace/contract";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { liveUuids, markRemoved, markRestored } from "../../store/queries/datasets/dataset-versions.ts";
-import { isTeamBusy, pausedTeams, touchTeamStore, updateTeamStore } from "../../store/queries/datasets/team-stores.ts";
+import { isTeamBusy, pausedTeams, touchWarehouse, updateWarehouse } from "../../store/queries/datasets/warehouses.ts";
 import { type Actor, audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
 import { iso } from "../time/clock.ts";
@@ -16,7 +16,7 @@ export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: s
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
-  const whose = `of the dataset store of the team ${team.name}`;
+  const whose = `of the warehouse of the team ${team.name}`;
   if (!wanted || copies.length === 0)
     throw new ApiError("wrong_state", `There is no copy ${whose} yet: they are made every day.`);
   const others = copies.map(({ created_at }) => created_at).join(", ");
@@ -26,15 +26,15 @@ export function chooseCopy(team: Team, copies: readonly DatasetCopy[], wanted: s
 /** From now on no job of the team begins; throws where one runs. */
 export function pauseTeam(store: Store, team: Team, now: number): Promise<void> {
   return store.write(async (db) => {
-    await touchTeamStore(db, team.id, iso(now));
+    await touchWarehouse(db, team.id, iso(now));
     if ((await pausedTeams(db)).includes(team.id)) {
       throw new ApiError(
         "wrong_state",
-        `The dataset store of the team ${team.name} is being looked after. Try again in a minute.`,
+        `The warehouse of the team ${team.name} is being looked after. Try again in a minute.`,
       );
     }
     await requireIdle(db, team);
-    await updateTeamStore(db, team.id, { paused_at: iso(now) });
+    await updateWarehouse(db, team.id, { paused_at: iso(now) });
   });
 }
 
@@ -44,7 +44,7 @@ export async function requireIdle(db: Db, team: Team): Promise<void> {
 }
 
 export const resumeTeam = (store: Store, team: Team) =>
-  store.write((db) => updateTeamStore(db, team.id, { paused_at: null }));
+  store.write((db) => updateWarehouse(db, team.id, { paused_at: null }));
 
 /** Versions that the copy does not have are removed, those that it has are back. */
 export function recordRestored(

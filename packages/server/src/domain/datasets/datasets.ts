@@ -199,7 +199,7 @@ export interface Edit {
   readonly name?: string;
   readonly description?: string;
   readonly attrs?: readonly string[];
-  /** The uuid of a version by which the team's store knows it; undefined: it has no rows there. */
+  /** The uuid of a version by which the team's warehouse knows it; undefined: it has no rows there. */
   readonly stored: string | undefined;
 }
 
@@ -238,7 +238,7 @@ async function requireFree(db: Db, team: Team, { reference, name }: Edit): Promi
   throw new ApiError("wrong_state", `${fullName({ ...reference, name })} is there already. Choose another name.`);
 }
 
-/** Runs inside the write, after the team's store has changed. `tableOf` says where rows lie under the new name. */
+/** Runs inside the write, after the team's warehouse has changed. `tableOf` says where rows lie under the new name. */
 export async function applyEdit(
   db: Db,
   { team, actor, edit, now }: { team: Team; actor: Actor; edit: Edit; now: number },
@@ -280,7 +280,7 @@ export async function planRemoval(db: Db, team: Team, reference: Reference, forc
   throw new ApiError("not_found", `There is no version of ${name} any more: all were removed.`);
 }
 
-/** Runs inside the write, after the rows are gone from the team's store. Rows of the registry stay: numbers stay taken. */
+/** Runs inside the write, after the rows are gone from the team's warehouse. Rows of the registry stay: numbers stay taken. */
 export async function applyRemoval(db: Db, team: Team, actor: Actor, removal: Removal, now: number): Promise<void> {
   const ids = removal.versions.map(({ id }) => id);
   await markVersionsRemoved(db, ids, iso(now));

@@ -45,7 +45,7 @@ export async function wantExport(
   if (version.num_objects === null)
     throw new ApiError(
       "wrong_state",
-      `How many rows ${target} has cannot be read from the team's store. Save it anew, as another version.`,
+      `How many rows ${target} has cannot be read from the team's warehouse. Save it anew, as another version.`,
     );
   const usable = await findUsableExport(db, version.id, iso(now - rules.life / 2));
   if (usable) return usable;

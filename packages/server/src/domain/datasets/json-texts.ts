@@ -1,4 +1,4 @@
-/** JSON that came from a team's store and is answered as it came, digit by digit, if it is JSON at all. */
+/** JSON that came from a team's warehouse and is answered as it came, digit by digit, if it is JSON at all. */
 import { replaceBareNumbers } from "@millrace/contract";
 
 const usual = (text: string | null, opening: "{" | "["): string | undefined => {

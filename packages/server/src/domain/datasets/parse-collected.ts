@@ -1,5 +1,5 @@
 /**
- * What was read back from a team's store, checked: jobs could have written anything there. A version that is not right is
+ * What was read back from a team's warehouse, checked: jobs could have written anything there. A version that is not right is
  * left out; the rest of what its job did still counts.
  */
 import { replaceBareNumbers } from "@millrace/contract";
@@ -45,7 +45,7 @@ const removedLimit = 100_000;
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Reads the lines that the team's store answered: the first says what the job did, each of the others is a version. The
+ * Reads the lines that the team's warehouse answered: the first says what the job did, each of the others is a version. The
  * event loop goes round between lines, since a job decides how long they are.
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {

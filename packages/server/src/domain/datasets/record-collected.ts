@@ -1,4 +1,4 @@
-/** Puts dataset versions into the registry as they were found in a team's store, or as whoever made them says. */
+/** Puts dataset versions into the registry as they were found in a team's warehouse, or as whoever made them says. */
 
 import type { Db } from "../../store/drivers/store.ts";
 import { nextTurn } from "../../store/queries/batches.ts";
@@ -13,7 +13,7 @@ import {
   versionNumbered,
 } from "../../store/queries/datasets/dataset-versions.ts";
 import { ensureNamespace, ensureProject, putDataset } from "../../store/queries/datasets/datasets.ts";
-import { touchTeamStore } from "../../store/queries/datasets/team-stores.ts";
+import { touchWarehouse } from "../../store/queries/datasets/warehouses.ts";
 import { fullName, readVersion } from "./dataset-names.ts";
 import type { Collected, FoundVersion } from "./parse-collected.ts";
 import { type NewVersion, noticeVersions } from "./version-notices.ts";
@@ -42,7 +42,7 @@ export async function recordCollected(
   const { refused, recorded } = await recordVersions(db, teamId, found);
   await noticeVersions(db, recorded, jobId, Date.parse(now));
   await markRemoved(db, teamId, removed, now);
-  await touchTeamStore(db, teamId, now);
+  await touchWarehouse(db, teamId, now);
   return refused;
 }
 

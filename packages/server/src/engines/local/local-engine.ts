@@ -10,8 +10,8 @@ import {
   type JobSpec,
   type LogSource,
   type Observation,
-  type StoreView,
   type StrangersPlace,
+  type WarehouseView,
 } from "../engine.ts";
 import { Ages } from "./attempt/ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt/attempt-folder.ts";
@@ -28,7 +28,7 @@ import { TeamEnvironments } from "./environments/team-environments.ts";
 import type { Isolation } from "./isolation/isolation.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./isolation/open-isolation.ts";
 import { findProgram, findPrograms } from "./isolation/programs.ts";
-import { libraryVariables, readPlugin, storeRecord, withPlugin, writePlugin } from "./library/library.ts";
+import { libraryVariables, readPlugin, warehouseRecord, withPlugin, writePlugin } from "./library/library.ts";
 import { listingVariables, readListings, writeListings } from "./library/listings.ts";
 import { confine, insideScripts, queryFile, scriptComesLast, writeEnv, writePlan } from "./plan.ts";
 import { Cgroups, type Group, type Usage } from "./processes/cgroups.ts";
@@ -248,7 +248,7 @@ export class LocalEngine implements Engine {
       "build.sh": requirements !== undefined,
       "pip-settings.py": requirements !== undefined,
     };
-    if (spec.store) writePlugin(folder, uid, this.#plugin, storeRecord(spec, spec.store));
+    if (spec.store) writePlugin(folder, uid, this.#plugin, warehouseRecord(spec, spec.store));
     if (spec.store?.listingsSince !== undefined) writeListings(folder, uid, this.#listings);
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
@@ -361,13 +361,13 @@ export class LocalEngine implements Engine {
     return group && this.#cgroups?.ranOutOfMemory(group) ? overMemory(this.#options.limits) : null;
   }
 
-  /** Words in front of a command that looks after a team's store. */
-  confine(view: StoreView): string[] {
+  /** Words in front of a command that looks after a team's warehouse. */
+  confine(view: WarehouseView): string[] {
     return this.#isolation.confine(view);
   }
 
   /** The same for a command that the team's code can be part of: with the limits of a job. */
-  confineStrangers(view: StoreView): StrangersPlace {
+  confineStrangers(view: WarehouseView): StrangersPlace {
     const { limits } = this.#options;
     const group = this.#cgroups?.take();
     const lines = [

@@ -1,4 +1,4 @@
-/** Copies of teams' dataset stores over HTTP. */
+/** Copies of teams' warehouses over HTTP. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiError, type DatasetCopy, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
@@ -12,16 +12,16 @@ import {
 } from "../../domain/datasets/dataset-copies.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
-import { StoreUnusable } from "../../team-stores/team-stores.ts";
+import { WarehouseUnusable } from "../../warehouses/warehouses.ts";
 import type { HttpContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
 export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, teamStores, measures, signals } = context;
+  const { store, clock, warehouses, measures, signals } = context;
 
   const copiesOf = async (teamId: number): Promise<DatasetCopy[]> => {
-    const daily = (await teamStores.copies(teamId)).map((created_at) => ({ created_at, kind: "daily" as const }));
-    const replaced = (await teamStores.replaced(teamId)).map((created_at) => ({
+    const daily = (await warehouses.copies(teamId)).map((created_at) => ({ created_at, kind: "daily" as const }));
+    const replaced = (await warehouses.replaced(teamId)).map((created_at) => ({
       created_at,
       kind: "replaced" as const,
     }));
@@ -39,15 +39,15 @@ export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): v
       await sleep(settling);
       await requireIdle(store.db, team);
       const replacedAt = iso(clock.now());
-      const uuids = await teamStores.restore(team.id, { moment, kind: copy.kind }, replacedAt);
+      const uuids = await warehouses.restore(team.id, { moment, kind: copy.kind }, replacedAt);
       await measures.measure(team.id);
       const gone = await recordRestored(store, actor, team, { moment, uuids }, clock.now());
       const lost = gone === 0 ? "" : ` ${gone} versions that were made after it are gone.`;
-      const isKept = (await teamStores.replaced(team.id)).includes(replacedAt);
+      const isKept = (await warehouses.replaced(team.id)).includes(replacedAt);
       const kept = isKept ? ` The store that it replaced is kept for a while, as the copy of ${replacedAt}.` : "";
-      return { message: `The dataset store of the team ${team.name} is as it was at ${moment}.${lost}${kept}` };
+      return { message: `The warehouse of the team ${team.name} is as it was at ${moment}.${lost}${kept}` };
     } catch (error) {
-      if (error instanceof StoreUnusable) throw new ApiError("wrong_state", error.message);
+      if (error instanceof WarehouseUnusable) throw new ApiError("wrong_state", error.message);
       throw error;
     } finally {
       await persistently(() => resumeTeam(store, team), context.stopping);

@@ -19,14 +19,14 @@ import { registerVersion } from "../../domain/datasets/register-version.ts";
 import { requireTeamJob } from "../../domain/jobs/jobs.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { versionIdOf } from "../../store/queries/datasets/dataset-versions.ts";
-import { makeTidyingDue } from "../../store/queries/datasets/team-stores.ts";
-import { rowsTable } from "../../team-stores/rows-table.ts";
-import { StoreUnusable } from "../../team-stores/team-stores.ts";
+import { makeTidyingDue } from "../../store/queries/datasets/warehouses.ts";
+import { rowsTable } from "../../warehouses/rows-table.ts";
+import { WarehouseUnusable } from "../../warehouses/warehouses.ts";
 import type { HttpContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
 
 export function datasetRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { store, clock, teamStores } = context;
+  const { store, clock, warehouses } = context;
 
   register(app, context, routes.listDatasets, async ({ team, query, reply }) => {
     const { datasets, next } = await listTeamDatasets(store.db, team, query);
@@ -39,12 +39,12 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
     return new JsonText(await showDataset(store.db, team, reference, query.include_removed ?? false));
   });
 
-  // The team's store first: where it cannot be changed nothing is, and what was cut short is found by the next reading.
+  // The team's warehouse first: where it cannot be changed nothing is, and what was cut short is found by the next reading.
   register(app, context, routes.editDataset, async ({ principal, actor, team, body }) => {
     const reference = readNamed(body, principal.username);
     const edit = await planEdit(store.db, team, reference, body);
     const { dataset, stored, reference: _, ...changes } = edit;
-    if (stored) await usable(teamStores.editDataset(team.id, { version: stored, ...changes }));
+    if (stored) await usable(warehouses.editDataset(team.id, { version: stored, ...changes }));
     await store.write((db) => applyEdit(db, { team, actor, edit, now: clock.now() }, rowsTable));
     const name = edit.name ?? dataset.name;
     return new JsonText(await showDataset(store.db, team, { ...reference, name }, true));
@@ -54,12 +54,12 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
     const now = clock.now();
     const removal = await planRemoval(store.db, team, readNamed(body, principal.username), body.force ?? false);
     const versions = removal.versions.filter(({ rows_table }) => rows_table !== null).map(({ uuid }) => uuid);
-    if (versions.length > 0) await usable(teamStores.removeVersions(team.id, { versions, removedAt: iso(now) }));
+    if (versions.length > 0) await usable(warehouses.removeVersions(team.id, { versions, removedAt: iso(now) }));
     await store.write(async (db) => {
       await applyRemoval(db, team, actor, removal, now);
       // Space is given back when the store is tidied: soon, not a day later.
       if (versions.length > 0)
-        await makeTidyingDue(db, team.id, iso(now), iso(now - context.config.storeTidyHours * 3_600_000));
+        await makeTidyingDue(db, team.id, iso(now), iso(now - context.config.warehouseTidyHours * 3_600_000));
     });
     const { length } = removal.versions;
     return {
@@ -102,12 +102,12 @@ async function rootOf({ store }: HttpContext, team: Team, { username }: Principa
   return id;
 }
 
-/** What is wrong with a team's store is for the team to know and to mend. */
+/** What is wrong with a team's warehouse is for the team to know and to mend. */
 async function usable<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof StoreUnusable) throw new ApiError("wrong_state", error.message);
+    if (error instanceof WarehouseUnusable) throw new ApiError("wrong_state", error.message);
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import type { Engine } from "../../engines/engine.ts";
 import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
-import type { TeamStores } from "../../team-stores/team-stores.ts";
+import type { Warehouses } from "../../warehouses/warehouses.ts";
 import type { Callers } from "../connections/callers.ts";
 import type { Connections } from "../connections/connections.ts";
 import type { GrowingDelays } from "../connections/growing-delays.ts";
@@ -24,8 +24,8 @@ export interface HttpContext extends JobsContext {
   /** Of the program. */
   readonly version: string;
   readonly disk: Disk;
-  readonly teamStores: TeamStores;
-  /** Of what a team's store takes on disk. */
+  readonly warehouses: Warehouses;
+  /** Of what a team's warehouse takes on disk. */
   readonly measures: { measure(teamId: number): Promise<void> };
   readonly exports: ExportRules & { readonly path: (id: string, file: number) => string };
   readonly filePath: (blob: string) => string;

@@ -19,7 +19,7 @@ const migrations: readonly Migration[] = [
   largeSpecs,
   signInsAndClocks,
   teamUsage,
-  storePeaks,
+  warehousePeaks,
   sharedTexts,
   taskQuotas,
   roomQuotas,
@@ -186,7 +186,7 @@ async function teamUsage(db: Kysely<Tables>): Promise<void> {
 }
 
 /** What each attempt was charged up to. Those that are open begin with the size that was measured last. */
-async function storePeaks(db: Kysely<Tables>): Promise<void> {
+async function warehousePeaks(db: Kysely<Tables>): Promise<void> {
   await run(db, [`alter table attempts add column store_peak bigint`]);
 }
 

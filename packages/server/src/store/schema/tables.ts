@@ -58,7 +58,7 @@ export interface Tables {
   /** Which jobs made a version, or found it made and reused it. */
   dataset_version_jobs: { job_id: string; version_id: number; is_creator: number };
   exports: ExportsTable;
-  team_stores: TeamStoresTable;
+  team_stores: WarehousesTable;
   /** Bytes on disk; null: not measured since there are measures. */
   team_usage: {
     team_id: number;
@@ -324,7 +324,7 @@ interface AttemptsTable {
   signalled_at: string | null;
   /** Seconds that it may run; null: no limit of its own. */
   timeout: Generated<number | null>;
-  /** Its share of what the team's dataset store grew by while it ran. */
+  /** Its share of what the team's warehouse grew by while it ran. */
   store_bytes: Generated<number>;
   /** The largest size of that store while it worked with it; null: it has not been measured since. */
   store_peak: Generated<number | null>;
@@ -390,7 +390,7 @@ interface DatasetVersionsTable {
   patch: number;
   /** In the library's own numbers: 4 complete, 8 removed; others are not kept. */
   status: number;
-  /** Of the team's store; null: registered by whoever made it, rows lie elsewhere. */
+  /** Of the team's warehouse; null: registered by whoever made it, rows lie elsewhere. */
   rows_table: string | null;
   num_objects: number | null;
   size: number | null;
@@ -427,8 +427,8 @@ interface ExportsTable {
   created_at: string;
 }
 
-/** What is known of a team's store of rows beside the files themselves. */
-interface TeamStoresTable {
+/** What is known of a team's warehouse of rows beside the files themselves. */
+interface WarehousesTable {
   team_id: number;
   /** When a job last worked with it. */
   used_at: string;

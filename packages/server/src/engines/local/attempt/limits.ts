@@ -71,7 +71,7 @@ export class DiskWatch {
       const took = performance.now() - now;
       this.#next.set(folder.key, performance.now() + Math.max(shortestPauseMs, countingShare * took));
       if (used + share + elsewhere <= limits.disk) return undefined;
-      return overDisk(limits, elsewhere > 0 ? "its folders and its team's dataset store" : "its folders");
+      return overDisk(limits, elsewhere > 0 ? "its folders and its team's warehouse" : "its folders");
     } finally {
       this.#counting.delete(folder.key);
     }

@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { StoreView } from "../../engine.ts";
+import type { WarehouseView } from "../../engine.ts";
 
 /** Beside an environment that is still to be compiled: its interpreter, and the folders of that, one a line. */
 export const compileMark = ".compile";
@@ -17,7 +17,7 @@ const isRoot = process.getuid?.() === 0;
 export interface CompileOptions {
   readonly envsDir: string;
   /** Words in front of a command that give it this view. */
-  readonly confine: (view: StoreView) => string[];
+  readonly confine: (view: WarehouseView) => string[];
 }
 
 interface Uncompiled {

@@ -3,7 +3,7 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { IsolationLevel, StoreView } from "../../engine.ts";
+import type { IsolationLevel, WarehouseView } from "../../engine.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 import { quote, words } from "../processes/shell.ts";
 import { reveal } from "./reveal.ts";
@@ -27,14 +27,14 @@ export interface Inside {
   readonly user?: number | undefined;
   /** A shell word: a folder of programs that are the server's own. */
   readonly programs?: string | undefined;
-  /** The team's store, where the command works with it. */
-  readonly store?: StoreAccess | undefined;
+  /** The team's warehouse, where the command works with it. */
+  readonly store?: WarehouseAccess | undefined;
   /** Shell words of the command. */
   readonly command: string;
 }
 
 /** A folder that several users share by its group. */
-interface StoreAccess {
+interface WarehouseAccess {
   readonly folder: string;
   readonly group: number | undefined;
 }
@@ -64,9 +64,9 @@ export interface Isolation {
   /** Shell lines that put the command into the place of the shell that runs them, in the attempt's folder. */
   enter(inside: Inside): string;
   /** Words in front of a command that give it this view and nothing else of the machine, as far as this level goes. */
-  confine(view: StoreView): string[];
+  confine(view: WarehouseView): string[];
   /** Ends whatever a command that was confined to this view left behind, where its end does not. */
-  endConfined(view: StoreView): Promise<void>;
+  endConfined(view: WarehouseView): Promise<void>;
   /** A shell command that ends every process of the attempt's user, where the end of a phase does not. */
   evict(folder: AttemptFolder): string;
   close(): void;
@@ -160,10 +160,10 @@ export const becoming = (setpriv: string, uid: number, group?: number) => [
   "--inh-caps=-all",
 ];
 
-export const confineToUser = (setpriv: string, { group, readable }: StoreView): string[] =>
+export const confineToUser = (setpriv: string, { group, readable }: WarehouseView): string[] =>
   group === undefined ? [] : [...reveal(readable), ...becoming(setpriv, group), setpriv, "--pdeathsig=KILL"];
 
-export const confineToSandbox = (sandbox: Sandbox, setpriv: string | undefined, view: StoreView): string[] => [
+export const confineToSandbox = (sandbox: Sandbox, setpriv: string | undefined, view: WarehouseView): string[] => [
   ...sandbox.storeWords(view),
   "--",
   ...(setpriv !== undefined && view.group !== undefined ? becoming(setpriv, view.group) : []),
@@ -255,11 +255,11 @@ export class UserIsolation implements Isolation {
     return `(ulimit -p unlimited 2>/dev/null; exec ${kill}) 9>&-`;
   }
 
-  confine(view: StoreView): string[] {
+  confine(view: WarehouseView): string[] {
     return confineToUser(this.#options.programs.setpriv, view);
   }
 
-  async endConfined({ group }: StoreView): Promise<void> {
+  async endConfined({ group }: WarehouseView): Promise<void> {
     if (group !== undefined) await endAllOf(this.#options.programs.setpriv, group);
   }
 
@@ -330,7 +330,7 @@ export class SandboxIsolation implements Isolation {
     return ":";
   }
 
-  confine(view: StoreView): string[] {
+  confine(view: WarehouseView): string[] {
     const { sandbox, users } = this.#options;
     return confineToSandbox(sandbox, users?.programs.setpriv, view);
   }

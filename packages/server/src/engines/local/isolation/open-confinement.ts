@@ -1,11 +1,11 @@
 /**
- * How commands beside the server give the child that opens a team's store its view, without running jobs: the level that
+ * How commands beside the server give the child that opens a team's warehouse its view, without running jobs: the level that
  * a server would choose here, tried, not guessed.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { promisify } from "node:util";
-import type { IsolationLevel, StoreView } from "../../engine.ts";
+import type { IsolationLevel, WarehouseView } from "../../engine.ts";
 import { confineToSandbox, confineToUser } from "./isolation.ts";
 import { findProgram } from "./programs.ts";
 import { closedFolder } from "./reveal.ts";
@@ -17,7 +17,7 @@ export interface ConfinementOptions {
   readonly dataDir: string;
 }
 
-type Confinement = (view: StoreView) => string[];
+type Confinement = (view: WarehouseView) => string[];
 
 const systemPath = "/usr/bin:/bin:/usr/local/bin";
 const isRoot = process.getuid?.() === 0;
@@ -50,7 +50,7 @@ async function openSandbox(dataDir: string, setpriv: string | undefined): Promis
   const bwrap = await findProgram("bwrap", systemPath);
   if (!bwrap) return "bwrap: the program bwrap is missing: install bubblewrap.";
   const sandbox = new Sandbox({ bwrap, dataDir, jobPaths: [], hidden: [], settingFiles: [], memory: 0 });
-  const confine = (view: StoreView) => confineToSandbox(sandbox, setpriv, view);
+  const confine = (view: WarehouseView) => confineToSandbox(sandbox, setpriv, view);
   const [program = "", ...words] = [...confine({ group: undefined, readable: [], writable: [] }), "/bin/true"];
   return promisify(execFile)(program, words, { timeout: 20_000 }).then(
     () => confine,

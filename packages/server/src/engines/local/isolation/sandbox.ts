@@ -85,7 +85,7 @@ export class Sandbox {
     ];
   }
 
-  /** For a command of ours that looks after a team's store: no network, and of the data folder only what is named. */
+  /** For a command of ours that looks after a team's warehouse: no network, and of the data folder only what is named. */
   storeWords({ readable, writable }: { readable: readonly string[]; writable: readonly string[] }): string[] {
     const { bwrap, dataDir, memory } = this.#options;
     const extra = readable.filter((folder) => !isSystem(folder));

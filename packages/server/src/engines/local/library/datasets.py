@@ -1,7 +1,7 @@
 """What the library's stores know of a job. Everything here runs inside, with the job's own rights.
 
-As a program, before the query: makes the team's dataset store ready. Ends with 1 and a sentence where the store cannot be
-used. The library itself is imported only to make a store that is not there yet: that takes a second, once.
+As a program, before the query: makes the team's warehouse ready. Ends with 1 and a sentence where the warehouse cannot be
+used. The library itself is imported only to make a warehouse that is not there yet: that takes a second, once.
 
 As a plug-in of the library, in the query: `register` lets sessions in memory work as they do locally.
 """
@@ -44,15 +44,15 @@ def read_mark(path):
     except FileNotFoundError:
         return ""
     except OSError as error:
-        fail(f"The team's dataset store is damaged: {path}: {error.strerror}. Remove it, or: {bring_back}")
+        fail(f"The team's warehouse is damaged: {path}: {error.strerror}. Remove it, or: {bring_back}")
     with os.fdopen(file, "rb") as mark:
         if not stat.S_ISREG(os.fstat(mark.fileno()).st_mode):
-            fail(f"The team's dataset store is damaged: {path} is not a plain file. Remove it, or: {bring_back}")
+            fail(f"The team's warehouse is damaged: {path} is not a plain file. Remove it, or: {bring_back}")
         return mark.read(64).decode("utf-8", "replace").strip()
 
 
 def check_version(folder, version):
-    """A store is read by the library that wrote it and by newer ones."""
+    """A warehouse is read by the library that wrote it and by newer ones."""
     mark = os.path.join(folder, "library")
     newest = read_mark(mark)
     if newest and numbers(newest) > numbers(version):
@@ -144,7 +144,7 @@ def begin_again(db, job):
 def main():
     job = read_record()
     os.umask(0o007)
-    # Before anything of the store is touched.
+    # Before anything of the warehouse is touched.
     version = library_version()
     if numbers(version) < numbers(job["oldest_library"]):
         fail(
@@ -157,9 +157,9 @@ def main():
     try:
         made = is_made(metadata) and os.path.isfile(rows)
     except sqlite3.DatabaseError as error:
-        fail(f"The team's dataset store is damaged: {error}. {gone}")
+        fail(f"The team's warehouse is damaged: {error}. {gone}")
     if job["made"] and not made:
-        fail(f"The team's dataset store is gone. {gone}")
+        fail(f"The team's warehouse is gone. {gone}")
     check_version(os.path.dirname(metadata), version)
     if not made:
         make([metadata, rows])
@@ -169,7 +169,7 @@ def main():
             insert(db, "jobs", job["job"])
             begin_again(db, job["job"])
     except sqlite3.Error as error:
-        fail(f"The team's dataset store cannot be used: {error}. {gone}")
+        fail(f"The team's warehouse cannot be used: {error}. {gone}")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-/** How the dataset library in a job finds the team's store, and the job in it. */
+/** How the dataset library in a job finds the team's warehouse, and the job in it. */
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { oldestLibrary } from "@millrace/contract";
-import type { JobSpec, StoreUse } from "../../engine.ts";
+import type { DatasetAccess, JobSpec } from "../../engine.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 
-/** Where the library finds the team's store, and where it keeps what is the job's alone. */
-export const libraryVariables = ({ jobId }: JobSpec, { metadata, rows, home }: StoreUse, root: string) => ({
+/** Where the library finds the team's warehouse, and where it keeps what is the job's alone. */
+export const libraryVariables = ({ jobId }: JobSpec, { metadata, rows, home }: DatasetAccess, root: string) => ({
   DATACHAIN_JOB_ID: jobId,
   DATACHAIN_IS_STUDIO: "1",
   DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
@@ -21,7 +21,7 @@ const running = 4;
 const kinds: Record<JobSpec["queryType"], number> = { PYTHON: 1, SHELL: 2, TYPESCRIPT: 2 };
 
 /** The job and its creator's namespace as rows of the library's own tables. */
-export function storeRecord(spec: JobSpec, use: StoreUse): string {
+export function warehouseRecord(spec: JobSpec, use: DatasetAccess): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;
   const created_at = createdAt.replace("T", " ").replace("Z", "000");
   return JSON.stringify({

@@ -1,14 +1,14 @@
 /** Listings of storages in runs of pipelines: made anew, and told of in the log. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { StoreUse } from "../../engine.ts";
+import type { DatasetAccess } from "../../engine.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 import { pluginFolder } from "./library.ts";
 
 export const readListings = () => readFile(join(import.meta.dirname, "listings.py"), "utf8");
 
 /** Which listings the plug-in lets the library use. */
-export const listingVariables = ({ listingsSince: since }: StoreUse): Record<string, string> =>
+export const listingVariables = ({ listingsSince: since }: DatasetAccess): Record<string, string> =>
   since === undefined ? {} : { MILLRACE_LISTINGS_SINCE: since ?? "any" };
 
 /** A plug-in of the library beside the one that all jobs have. */

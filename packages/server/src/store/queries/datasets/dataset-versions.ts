@@ -14,7 +14,7 @@ export type DatasetVersionRow = Selectable<Tables["dataset_versions"]>;
 /** Whose script made it is looked up, not told. */
 export type NewVersionRow = Omit<DatasetVersionRow, "id" | "origin_job_id">;
 
-/** Of a job of another team nothing is known: a team's store may say anything. */
+/** Of a job of another team nothing is known: a team's warehouse may say anything. */
 const originOf = (jobId: string | null, teamId: number) =>
   sql<string | null>`(select coalesce(origin_id, id) from jobs where id = ${jobId} and team_id = ${teamId})`;
 
@@ -110,7 +110,7 @@ export async function markRemoved(db: Db, teamId: number, uuids: readonly string
   }
 }
 
-/** Versions whose rows lie in the team's store. */
+/** Versions whose rows lie in the team's warehouse. */
 export const liveUuids = async (db: Db, teamId: number): Promise<string[]> =>
   (
     await db

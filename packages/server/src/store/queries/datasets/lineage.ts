@@ -51,7 +51,7 @@ export async function lineageVersions(db: Db, teamId: number, ids: readonly numb
       .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
       .innerJoin("projects", "projects.id", "datasets.project_id")
       .innerJoin("namespaces", "namespaces.id", "projects.namespace_id")
-      // What a team's store says of a job may be another team's.
+      // What a team's warehouse says of a job may be another team's.
       .leftJoin("jobs", (join) => join.onRef("jobs.id", "=", "dataset_versions.job_id").on("jobs.team_id", "=", teamId))
       .select([
         "dataset_versions.id",

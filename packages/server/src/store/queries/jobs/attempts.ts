@@ -114,7 +114,7 @@ export const markSignalled = (db: Db, jobId: string, attempt: number, at: string
     .execute();
 
 /**
- * Shares what a team's store grew by among the jobs that work with it. An attempt is charged only for what goes beyond the
+ * Shares what a team's warehouse grew by among the jobs that work with it. An attempt is charged only for what goes beyond the
  * largest size it has seen: files that come and go, as SQLite's do, count once. Returns whether any was charged.
  */
 export async function shareGrowth(

@@ -1,0 +1,117 @@
+/**
+ * A team's store of rows, made by the real library outside of a job, and put into the registry. Stands in for running
+ * the script as a job.
+ */
+import { execFile } from "node:child_process";
+import { chmod, chown, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { promisify } from "node:util";
+import { type Found, recordVersions } from "../../packages/server/src/domain/datasets/record-collected.ts";
+import type { Store } from "../../packages/server/src/store/drivers/store.ts";
+import { rowsTable } from "../../packages/server/src/warehouses/rows-table.ts";
+import { WarehouseFolder } from "../../packages/server/src/warehouses/warehouse-folder.ts";
+import { datachainPython } from "./datachain-install.ts";
+
+/** Namespace and project are there before a job begins; here they are made by the script itself. */
+const preamble = `import datachain as dc
+from datachain.query.session import Session
+metastore = Session.get().catalog.metastore
+metastore.create_namespace("@admin", validate=False)
+metastore.create_project("@admin", "default", validate=False)
+`;
+
+export const warehouseFolder = (dataDir: string, teamId: number) =>
+  new WarehouseFolder(join(dataDir, "team-stores"), teamId);
+
+/** The script's short names lie in @admin.default. Returns what it printed. */
+export async function runWithLibrary(dataDir: string, script: string, teamId = 1): Promise<string> {
+  const store = warehouseFolder(dataDir, teamId);
+  store.make();
+  const { data: folder, metadata, rows } = store;
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    DATACHAIN_NO_ANALYTICS: "1",
+    DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
+    DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
+    DATACHAIN_ROOT_DIR: folder,
+    DATACHAIN_NAMESPACE: "@admin",
+    DATACHAIN_PROJECT: "default",
+  };
+  const { stdout } = await promisify(execFile)(datachainPython, ["-c", preamble + script], { env, cwd: folder });
+  await share(store);
+  return stdout;
+}
+
+/** As a job of the team would leave its files. */
+async function share(store: WarehouseFolder): Promise<void> {
+  const group = store.group();
+  for (const name of await readdir(store.data)) {
+    if (!name.includes(".db")) continue;
+    await chmod(join(store.data, name), 0o660);
+    if (group !== undefined) await chown(join(store.data, name), group, group);
+  }
+}
+
+/** Everything complete that the store has goes into the registry. */
+export async function recordWarehouse(store: Store, dataDir: string, teamId = 1): Promise<void> {
+  const metadata = new DatabaseSync(warehouseFolder(dataDir, teamId).metadata, { readOnly: true });
+  const found = readWarehouse(metadata);
+  metadata.close();
+  await store.write((db) => recordVersions(db, teamId, found));
+}
+
+const time = (text: string | null) => text && new Date(`${text.replace(" ", "T").slice(0, 23)}Z`).toISOString();
+
+function readWarehouse(metadata: DatabaseSync): Found {
+  const rows = metadata
+    .prepare(
+      `select dv.*, d.uuid as dataset_uuid, d.description, d.attrs, d.name, p.name as project, n.name as namespace
+      from datasets_versions dv join datasets d on d.id = dv.dataset_id
+      join projects p on p.id = d.project_id join namespaces n on n.id = p.namespace_id
+      where dv.status in (4, 8) and n.name <> 'system' and d.name not like 'session_%'`,
+    )
+    .all() as Record<string, string | number | null>[];
+  const needs = metadata
+    .prepare(
+      `select s.uuid as version, v.uuid as uuid from datasets_dependencies dd
+      join datasets_versions s on s.id = dd.source_dataset_version_id
+      join datasets_versions v on v.id = dd.dataset_version_id`,
+    )
+    .all() as { version: string; uuid: string }[];
+  return { versions: rows.map((row) => foundVersion(row, needs)), jobs: [] };
+}
+
+function foundVersion(
+  row: Record<string, string | number | null>,
+  needs: readonly { version: string; uuid: string }[],
+) {
+  const text = (name: string) => String(row[name] ?? "");
+  const maybe = (name: string) => row[name] as string | null;
+  const place = { namespace: text("namespace"), project: text("project"), name: text("name") };
+  return {
+    ...place,
+    uuid: text("uuid"),
+    version: text("version"),
+    status: Number(row["status"]),
+    rows_table: rowsTable({ ...place, version: text("version") }),
+    num_objects: row["num_objects"] as number | null,
+    size: row["size"] as number | null,
+    feature_schema: text("feature_schema"),
+    schema: text("schema"),
+    preview: maybe("preview"),
+    sources: text("sources"),
+    query_script: text("query_script"),
+    script_output: text("script_output"),
+    error_message: text("error_message"),
+    error_stack: text("error_stack"),
+    content_hash: maybe("content_hash"),
+    job_id: null,
+    created_at: time(text("created_at")) ?? "",
+    finished_at: time(maybe("finished_at")),
+    removed_at: time(maybe("removed_at")),
+    dataset: { uuid: text("dataset_uuid"), description: maybe("description"), attrs: text("attrs") || "[]" },
+    needs: needs.filter(({ version }) => version === row["uuid"]),
+  };
+}

@@ -1,0 +1,129 @@
+/** Makes the warehouses of teams from a backup, and has each read: what the registry names must be in it. */
+import { join } from "node:path";
+import { type Collected, readCollected, TooMuch } from "../../domain/datasets/parse-collected.ts";
+import { type BackupWarehouses, type Compared, WarehouseUnusable } from "../../warehouses/backup-warehouses.ts";
+import { libraryTime } from "../../warehouses/library-time.ts";
+import { jobEnds } from "../../warehouses/programs/collect.ts";
+import { copyPlain } from "./archive-files.ts";
+import { damaged, entriesOf, same } from "./check-digests.ts";
+import { type Entry, warehousesFolder } from "./format.ts";
+import { readRegistered, type TeamRegistry } from "./registered.ts";
+
+export interface PlacedWarehouse {
+  readonly teamId: number;
+  readonly team: string;
+  /** How many versions the registry names. */
+  readonly versions: number;
+  /** Uuids of those that are not there. */
+  readonly missing: readonly string[];
+  /** Why it could not be read; null: it was. */
+  readonly unreadable: string | null;
+}
+
+/** What each job that was running had done to its team's store, by its id. */
+export type RunningJobs = Map<string, Collected & { readonly teamId: number }>;
+
+interface PlaceOptions {
+  readonly onProgress: (text: string) => void;
+  /** The moment of the backup. */
+  readonly moment: string;
+  /** Each goes again once it was read: for a look. */
+  readonly removes?: boolean;
+}
+
+export async function placeWarehouses(
+  folder: string,
+  stores: BackupWarehouses,
+  { onProgress, moment, removes = false }: PlaceOptions,
+): Promise<{ stores: PlacedWarehouse[]; running: RunningJobs }> {
+  const copies = await copiesIn(folder);
+  const placed: PlacedWarehouse[] = [];
+  const running: RunningJobs = new Map();
+  for (const registry of await readRegistered(folder)) {
+    const files = copies.get(registry.teamId) ?? [];
+    if (files.length === 0 && registry.versions.length === 0) continue;
+    onProgress(`datasets of the team ${registry.team}`);
+    const store = await placeWarehouse(folder, stores, registry, files);
+    placed.push(store);
+    if (files.length > 0 && store.unreadable === null) await collectRunning(stores, registry, moment, running);
+    if (removes) await stores.remove(registry.teamId);
+  }
+  return { stores: placed, running };
+}
+
+/** As a server does when a job has ended: what it had saved is not lost, and the library may tidy up after it. */
+async function collectRunning(
+  stores: BackupWarehouses,
+  { teamId, running }: TeamRegistry,
+  moment: string,
+  found: RunningJobs,
+): Promise<void> {
+  for (const { jobId, startedAt } of running) {
+    const times = { startedAt: libraryTime(startedAt), finishedAt: libraryTime(moment) };
+    try {
+      const answer = await stores.collect(teamId, { jobId, ...times, status: jobEnds.FAILED, errorMessage: "" });
+      found.set(jobId, { teamId, ...(await readCollected(answer)) });
+    } catch (error) {
+      // Its versions stay unregistered; everything else of the team is there.
+      if (!(error instanceof WarehouseUnusable) && !(error instanceof TooMuch)) throw error;
+    }
+  }
+}
+
+/** For the store: its rows are nowhere, so nobody is told that they are. */
+export const lostVersions = (placed: readonly PlacedWarehouse[]) =>
+  new Map(placed.filter(({ unreadable }) => unreadable === null).map(({ teamId, missing }) => [teamId, missing]));
+
+/** The files of the newest copy of each team. */
+async function copiesIn(folder: string): Promise<Map<number, Entry[]>> {
+  const newest = new Map<number, { moment: string; files: Entry[] }>();
+  for await (const entry of entriesOf(folder)) {
+    const [top, team, kind, moment = ""] = entry.path.split("/");
+    if (top !== warehousesFolder || kind !== "copies") continue;
+    const known = newest.get(Number(team));
+    if (known?.moment === moment) known.files.push(entry);
+    else if (!known || known.moment < moment) newest.set(Number(team), { moment, files: [entry] });
+  }
+  return new Map([...newest].map(([team, { files }]) => [team, files]));
+}
+
+async function placeWarehouse(
+  folder: string,
+  stores: BackupWarehouses,
+  registry: TeamRegistry,
+  files: readonly Entry[],
+): Promise<PlacedWarehouse> {
+  const { teamId, team, versions } = registry;
+  const base = { teamId, team, versions: versions.length, unreadable: null };
+  if (files.length === 0) return { ...base, missing: versions.map(({ uuid }) => uuid) };
+  try {
+    const compared = await stores.place(teamId, versions, (target) => copyInto(folder, target, files));
+    return { ...base, missing: await nameAsRegistered(stores, registry, compared) };
+  } catch (error) {
+    if (!(error instanceof WarehouseUnusable)) throw error;
+    return { ...base, missing: [], unreadable: error.message };
+  }
+}
+
+async function copyInto(folder: string, target: string, files: readonly Entry[]): Promise<void> {
+  for (const entry of files) {
+    const name = entry.path.split("/").at(-1) ?? "";
+    if (!same(await copyPlain(join(folder, entry.path), join(target, name)), entry)) throw damaged(entry.path);
+  }
+}
+
+/** Datasets that were renamed while the backup was taken get the names that they had. Returns what is missing. */
+async function nameAsRegistered(
+  stores: BackupWarehouses,
+  { teamId, versions }: TeamRegistry,
+  { missing, renamed }: Compared,
+): Promise<readonly string[]> {
+  const names = new Map(versions.map(({ uuid, name }) => [uuid, name]));
+  const stuck: string[] = [];
+  for (const uuid of renamed)
+    await stores.rename(teamId, uuid, names.get(uuid) ?? "").catch((error: unknown) => {
+      if (!(error instanceof WarehouseUnusable)) throw error;
+      stuck.push(uuid);
+    });
+  return [...missing, ...stuck];
+}

@@ -1,0 +1,88 @@
+/**
+ * Measures the warehouses of teams. What a warehouse grew by is shared out among the jobs that worked with it meanwhile,
+ * so that the warehouse is no way around a job's limit of disk; over the team's quota, the job with the largest share is ended.
+ */
+import { type DiskQuotas, diskQuota, overDatasets } from "../domain/access/quotas.ts";
+import { attemptKey, type Engine } from "../engines/engine.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { type OpenAttempt, openAttempts, shareGrowth } from "../store/queries/jobs/attempts.ts";
+import { setDatasetBytes } from "../store/queries/people/team-usage.ts";
+import { quotasOf } from "../store/queries/people/teams.ts";
+import type { Warehouses } from "../warehouses/warehouses.ts";
+
+export interface MeasureContext {
+  readonly store: Store;
+  readonly engine: Engine;
+  readonly warehouses: Warehouses;
+  readonly serverId: string;
+  readonly quotas: DiskQuotas;
+}
+
+/** One that has not come so far has not touched it. */
+export const worksWithWarehouse = ({ steps }: OpenAttempt) => steps?.includes('"datasets"') ?? false;
+
+async function measureWarehouse(context: MeasureContext, teamId: number): Promise<void> {
+  const { store, engine, warehouses, serverId, quotas } = context;
+  const bytes = await warehouses.bytes(teamId);
+  const hasGrown = await store.write(async (db) => {
+    const from = await setDatasetBytes(db, teamId, bytes);
+    const jobs = (await workingWith(db, serverId, teamId)).map(({ job_id }) => job_id);
+    return jobs.length > 0 && (await shareGrowth(db, jobs, { from, to: bytes }));
+  });
+  const quota = diskQuota(await quotasOf(store.db, teamId), "datasets", quotas);
+  if (!hasGrown || quota === 0 || bytes <= quota) return;
+  // Whoever made it grow has a share of all of it; others only of what it grew by while they ran.
+  const most = (await workingWith(store.db, serverId, teamId)).reduce<OpenAttempt | undefined>(
+    (found, one) => (found && found.store_bytes > one.store_bytes ? found : one),
+    undefined,
+  );
+  if (most) await engine.end(attemptKey(most.job_id, most.attempt), overDatasets(quota));
+}
+
+const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>
+  (await openAttempts(db, serverId))
+    .filter((attempt) => attempt.team_id === teamId && worksWithWarehouse(attempt))
+    .sort((a, b) => (a.created_at < b.created_at ? -1 : 1));
+
+/** How long it takes grows with what is counted, so the pauses between do too. */
+const measuringShare = 20;
+const shortestPauseMs = 1000;
+
+/** Measures warehouses, each one measurement after another: an older size never takes the place of a newer one. */
+export class WarehouseMeasures {
+  readonly #context: MeasureContext;
+  readonly #underWay = new Map<number, Promise<void>>();
+  readonly #next = new Map<number, number>();
+
+  constructor(context: MeasureContext) {
+    this.#context = context;
+  }
+
+  /** As it is now: one that is under way may have begun before. */
+  async measure(teamId: number): Promise<void> {
+    const before = this.#underWay.get(teamId) ?? Promise.resolve();
+    const measuring = before.catch(() => {}).then(() => this.#measure(teamId));
+    this.#underWay.set(teamId, measuring);
+    try {
+      await measuring;
+    } finally {
+      if (this.#underWay.get(teamId) === measuring) this.#underWay.delete(teamId);
+    }
+  }
+
+  /** As often as it is cheap to. */
+  async measureIfDue(teamId: number): Promise<void> {
+    const isDue = performance.now() >= (this.#next.get(teamId) ?? 0);
+    if (isDue && !this.#underWay.has(teamId)) await this.measure(teamId);
+  }
+
+  async #measure(teamId: number): Promise<void> {
+    const begun = performance.now();
+    try {
+      await measureWarehouse(this.#context, teamId);
+    } finally {
+      const took = performance.now() - begun;
+      this.#next.set(teamId, performance.now() + Math.max(shortestPauseMs, measuringShare * took));
+    }
+  }
+}

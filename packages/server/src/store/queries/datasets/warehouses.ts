@@ -1,0 +1,74 @@
+/** What is known of the stores of teams beside their files. */
+import type { Selectable } from "kysely";
+import { prepared } from "../../drivers/prepared.ts";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+
+export type WarehouseRow = Selectable<Tables["team_stores"]>;
+
+/** A new one is tidy. */
+export const touchWarehouse = (db: Db, teamId: number, now: string) =>
+  db
+    .insertInto("team_stores")
+    .values({ team_id: teamId, used_at: now, tidied_at: now, paused_at: null, backed_up_at: null })
+    .onConflict((c) => c.column("team_id").doUpdateSet({ used_at: now }))
+    .execute();
+
+/** Stores that jobs have worked with since they were last copied, the last time before this moment; or in the future, by a clock that was wrong. */
+export const warehousesToCopy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
+  db
+    .selectFrom("team_stores")
+    .selectAll()
+    .where((eb) =>
+      eb.or([
+        eb("backed_up_at", "is", null),
+        eb("backed_up_at", ">", future),
+        eb("backed_up_at", "<", before).and("used_at", ">", eb.ref("backed_up_at")),
+      ]),
+    )
+    .execute();
+
+export const allWarehouses = (db: Db): Promise<WarehouseRow[]> => db.selectFrom("team_stores").selectAll().execute();
+
+/** The same for garbage. */
+export const warehousesToTidy = (db: Db, before: string, future: string): Promise<WarehouseRow[]> =>
+  db
+    .selectFrom("team_stores")
+    .selectAll()
+    .where("paused_at", "is", null)
+    .where((eb) =>
+      eb.or([eb("tidied_at", ">", future), eb("tidied_at", "<", before).and("used_at", ">", eb.ref("tidied_at"))]),
+    )
+    .execute();
+
+export const updateWarehouse = (db: Db, teamId: number, changes: Partial<Omit<WarehouseRow, "team_id">>) =>
+  db.updateTable("team_stores").set(changes).where("team_id", "=", teamId).execute();
+
+/** There is something to tidy, as if the last time were at least as long ago as this. */
+export const makeTidyingDue = (db: Db, teamId: number, now: string, last: string) =>
+  db
+    .updateTable("team_stores")
+    .set((eb) => ({
+      used_at: now,
+      tidied_at: eb.case().when("tidied_at", ">", last).then(last).else(eb.ref("tidied_at")).end(),
+    }))
+    .where("team_id", "=", teamId)
+    .execute();
+
+/** Those that were made are in another place: the next are due. */
+export const forgetCopies = (db: Db) => db.updateTable("team_stores").set({ backed_up_at: null }).execute();
+
+/** Whoever paused them is gone. */
+export const resumeTeams = (db: Db) => db.updateTable("team_stores").set({ paused_at: null }).execute();
+
+const paused = prepared<object>()((db) =>
+  db.selectFrom("team_stores").select("team_id").where("paused_at", "is not", null),
+);
+/** Teams whose jobs wait until their store is looked after. */
+export const pausedTeams = async (db: Db): Promise<number[]> =>
+  (await paused(db, {})).rows.map(({ team_id }) => team_id);
+
+/** Whether a job of the team runs. */
+export const isTeamBusy = async (db: Db, teamId: number): Promise<boolean> =>
+  (await db.selectFrom("attempts").select("job_id").where("team_id", "=", teamId).limit(1).executeTakeFirst()) !==
+  undefined;

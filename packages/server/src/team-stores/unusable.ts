@@ -1,6 +1,0 @@
-/** How a program in the child says that the store is at fault: its message is for people of the team. */
-export class Unusable extends Error {}
-
-const next = "An admin of the team can bring back last night's copy: millrace team restore-datasets.";
-
-export const unusable = (why: string) => new Unusable(`The team's dataset store cannot be used: ${why}. ${next}`);

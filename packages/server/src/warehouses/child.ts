@@ -1,0 +1,67 @@
+/** The child: reads one task from its standard input, does it, writes the answer to its standard output, ends. */
+import { text } from "node:stream/consumers";
+import { busyExit, unusableExit } from "./exit-codes.ts";
+import { openDatabase } from "./open-warehouse.ts";
+import { collect } from "./programs/collect.ts";
+import { compactWarehouse } from "./programs/compact-warehouse.ts";
+import { compareVersions } from "./programs/compare-versions.ts";
+import { copyWarehouse } from "./programs/copy-warehouse.ts";
+import { editDataset } from "./programs/edit-dataset.ts";
+import { listVersions } from "./programs/list-versions.ts";
+import { removeVersions } from "./programs/remove-versions.ts";
+import { Unusable, unusable } from "./unusable.ts";
+
+interface Told {
+  readonly program: string;
+  readonly request: never;
+  readonly metadata: string;
+  readonly rows: string;
+}
+
+const opened = ({ metadata, rows }: Told) => [openDatabase(metadata, "write"), openDatabase(rows, "write")] as const;
+
+/** Loaded only where it is wanted: what writes files takes longer to load than a job's end may wait. */
+const exporter = () => import("./programs/export-rows.ts");
+
+const programs: Readonly<Record<string, (told: Told) => unknown>> = {
+  collect: ({ request, ...files }) => linesOf(collect(files, request)),
+  "copy-warehouse": ({ request, ...files }) => copyWarehouse(files, request),
+  "compare-versions": ({ request, ...files }) => compareVersions(files, request),
+  "compact-warehouse": ({ request: _, ...files }) => compactWarehouse(files),
+  "list-versions": listVersions,
+  "export-rows": async ({ request, rows }) => (await exporter()).exportRows(openDatabase(rows, "read"), request),
+  // Nothing but to have read all of our source once.
+  load: async () => void (await exporter()),
+  "edit-dataset": (told) => editDataset(...opened(told), told.request),
+  "remove-versions": (told) => removeVersions(...opened(told), told.request),
+};
+
+/** A line for what the job did, and one for each version: the server parses them one at a time. */
+const linesOf = ({ versions, ...rest }: ReturnType<typeof collect>) =>
+  Buffer.from([rest, ...versions].map((line) => JSON.stringify(line)).join("\n"));
+
+/** SQLite's numbers for what passes: held by another, unreadable just now, no room. */
+const passing = [5, 6, 10, 13];
+const isPassing = (error: unknown) => passing.includes(((error as { errcode?: number }).errcode ?? 0) & 0xff);
+
+/** SQLite's own words for what is wrong with a file. */
+function reasonOf(error: unknown): string | undefined {
+  // Plain errors are what programs say; all others are mistakes of theirs.
+  if (error instanceof Unusable || (error as Error).constructor === Error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === undefined) return (error as Error).message;
+  }
+  const { code, errstr = "", message } = error as { code?: string; errstr?: string; message: string };
+  if (isPassing(error)) return `The team's warehouse cannot be reached just now: ${errstr}.`;
+  return code === "ERR_SQLITE_ERROR" ? unusable(errstr || message).message : undefined;
+}
+
+try {
+  const told = JSON.parse(await text(process.stdin)) as Told;
+  const answer = await programs[told.program]?.(told);
+  process.stdout.write(answer instanceof Uint8Array ? answer : JSON.stringify(answer ?? null));
+} catch (error) {
+  const reason = reasonOf(error);
+  process.stderr.write(reason ?? String((error as Error).stack));
+  process.exitCode = isPassing(error) ? busyExit : reason === undefined ? 1 : unusableExit;
+}

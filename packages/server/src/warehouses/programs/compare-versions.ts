@@ -1,0 +1,85 @@
+/** Which of the versions that the registry names a team's warehouse has, with their rows. */
+import type { DatabaseSync } from "node:sqlite";
+import { openDatabase, requireColumns, type WarehouseFiles } from "../open-warehouse.ts";
+import { rowsTable } from "../rows-table.ts";
+import { Unusable, unusable } from "../unusable.ts";
+
+/** A version as the registry names it. */
+export interface Registered {
+  readonly uuid: string;
+  readonly table: string;
+}
+
+export interface Compared {
+  /** Uuids of registered versions that the warehouse does not have, or not with their rows. */
+  readonly missing: readonly string[];
+  /** Uuids of registered versions whose dataset has another name in the store. */
+  readonly renamed: readonly string[];
+}
+
+export interface OpenWarehouse {
+  readonly metadata: DatabaseSync;
+  readonly rows: DatabaseSync;
+}
+
+/** The library's number for a version that is whole. */
+const complete = 4;
+
+const everyVersion = `select v.uuid, v.version, d.name, p.name as project, n.name as namespace
+  from datasets_versions v join datasets d on d.id = v.dataset_id join projects p on p.id = d.project_id
+  join namespaces n on n.id = p.namespace_id where v.status = ${complete}`;
+
+/** Tables of rows by the uuids of their versions. */
+function tablesOf(metadata: DatabaseSync): Map<string, string> {
+  requireColumns(metadata, "namespaces", ["id", "name"]);
+  requireColumns(metadata, "projects", ["id", "name", "namespace_id"]);
+  requireColumns(metadata, "datasets", ["id", "project_id", "name"]);
+  requireColumns(metadata, "datasets_versions", ["uuid", "dataset_id", "version", "status"]);
+  const tables = new Map<string, string>();
+  for (const row of metadata.prepare(everyVersion).iterate()) {
+    const text = (key: string) => String(row[key]);
+    const place = { namespace: text("namespace"), project: text("project"), name: text("name") };
+    tables.set(text("uuid"), rowsTable({ ...place, version: text("version") }));
+  }
+  return tables;
+}
+
+function tablesIn(rows: DatabaseSync): Set<string> {
+  const found = rows.prepare("select name from sqlite_schema where type = 'table'").iterate();
+  return new Set([...found].map(({ name }) => String(name)));
+}
+
+/** Whether every version has its rows: one that is being renamed has not, for a moment. */
+export function isWhole({ metadata, rows }: OpenWarehouse): boolean {
+  try {
+    const present = tablesIn(rows);
+    return [...tablesOf(metadata).values()].every((table) => present.has(table));
+  } catch (error) {
+    // Of a library that is not known to us: nobody can tell.
+    if (error instanceof Unusable) return true;
+    throw error;
+  }
+}
+
+export function compare({ metadata, rows }: OpenWarehouse, registered: readonly Registered[]): Compared {
+  const tables = tablesOf(metadata);
+  const present = tablesIn(rows);
+  const found = registered.map(({ uuid, table }) => ({ uuid, table, actual: tables.get(uuid) }));
+  const isMissing = ({ actual }: (typeof found)[number]) => actual === undefined || !present.has(actual);
+  return {
+    missing: found.filter(isMissing).map(({ uuid }) => uuid),
+    renamed: found.filter((one) => !isMissing(one) && one.actual !== one.table).map(({ uuid }) => uuid),
+  };
+}
+
+export function requireSound(db: DatabaseSync): void {
+  const [result] = Object.values(db.prepare("pragma quick_check(1)").get() ?? {});
+  if (result !== "ok") throw unusable(`it is damaged (${String(result).slice(0, 200)})`);
+}
+
+/** Reads all of both files. */
+export function compareVersions(files: WarehouseFiles, { registered }: { readonly registered: readonly Registered[] }) {
+  const store = { metadata: openDatabase(files.metadata, "read"), rows: openDatabase(files.rows, "read") };
+  for (const db of Object.values(store)) requireSound(db);
+  return compare(store, registered);
+}

@@ -1,0 +1,152 @@
+/** What happens to a team's datasets between the rows of a backup and the copy of its store; with the real library. */
+import assert from "node:assert/strict";
+import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { after, before, describe, it } from "node:test";
+import type { Client } from "@millrace/contract";
+import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-install.ts";
+import { createJob, python, readLog, runJob, waitForEnd } from "../../../../e2e/support/jobs.ts";
+import { until } from "../../../../e2e/support/millrace.ts";
+import { takeBackup } from "../../src/admin/backup/backup.ts";
+import { restoreBackup } from "../../src/admin/backup/restore.ts";
+import { verifyBackup } from "../../src/admin/backup/verify.ts";
+import { openConfinement } from "../../src/engines/local/isolation/open-confinement.ts";
+import { openStore } from "../../src/store/opening/open-store.ts";
+import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
+import { Warehouses } from "../../src/warehouses/warehouses.ts";
+import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { unconfined as confinement } from "../support/unconfined.ts";
+
+const skip = await whyNoDatachain();
+const quiet = { onProgress: () => {}, now: Date.now };
+const needsRoot = process.getuid?.() === 0 ? false : "needs root";
+const unconfined = (dataDir: string) => new BackupWarehouses(dataDir, () => []);
+
+/** Does something to the store after the rows were written, and before it is copied. */
+class RacingStores extends BackupWarehouses {
+  readonly #race: () => Promise<void>;
+
+  constructor(dataDir: string, race: () => Promise<void>) {
+    super(dataDir, () => []);
+    this.#race = race;
+  }
+
+  override async withCopy<T>(...args: Parameters<typeof BackupWarehouses.prototype.withCopy<T>>): Promise<T> {
+    await this.#race();
+    return super.withCopy(...args);
+  }
+}
+
+describe("between the rows of a backup and the copy of a store", { skip }, () => {
+  let server: InProcessServer;
+  let client: Client;
+  let folder: string;
+  before(async () => {
+    server = await startInProcess({ ...withLibrary, MILLRACE_STORE_COPIES: "0", MILLRACE_ISOLATION: "none" });
+    client = await server.client();
+    folder = await mkdtemp(join(tmpdir(), "millrace-racing-"));
+    await chmod(folder, 0o711);
+    const names = ["stays", "goes", "renamed"].map((name) => `dc.read_values(n=[1, 2]).save('${name}')`);
+    const { job, log } = await runJob(client, python(`import datachain as dc\n${names.join("\n")}\n`));
+    assert.equal(job.status, "COMPLETE", log);
+  });
+  after(async () => {
+    await server.dispose();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function restored(name: string, stores: BackupWarehouses, open = async (path: string) => unconfined(path)) {
+    const [backup, dataDir] = [join(folder, name), join(folder, `${name}-data`)];
+    const location = { dataDir: server.dataDir, databaseUrl: "" };
+    const manifest = await takeBackup(location, backup, { ...quiet, stores, keyFile: undefined });
+    const openStores = (path = dataDir) => open(path);
+    const { problems } = await verifyBackup(backup, { ...quiet, workDir: folder, openStores });
+    assert.deepEqual(problems, [], "the backup says itself what was removed");
+    await restoreBackup({ dataDir, databaseUrl: "" }, backup, { ...quiet, openStores, cancelQueued: true });
+    return { manifest, dataDir };
+  }
+
+  /** Registered versions that are live, by name; true: their rows are in the store. */
+  async function registered(dataDir: string): Promise<Record<string, boolean>> {
+    const store = await openStore({ dataDir, databaseUrl: "" });
+    const rows = new DatabaseSync(join(dataDir, "team-stores/1/data/rows.db"), { readOnly: true });
+    const versions = await store.db
+      .selectFrom("dataset_versions")
+      .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+      .select(["datasets.name", "dataset_versions.rows_table"])
+      .where("dataset_versions.removed_at", "is", null)
+      .orderBy("datasets.name")
+      .execute();
+    const count = rows.prepare("select count(*) as found from sqlite_schema where name = ?");
+    const found = versions.map(({ name, rows_table }) => [name, count.get(rows_table)?.["found"] === 1] as const);
+    rows.close();
+    await store.close();
+    return Object.fromEntries(found);
+  }
+
+  const uuidOf = async (name: string) =>
+    (
+      await server.store.db
+        .selectFrom("dataset_versions")
+        .innerJoin("datasets", "datasets.id", "dataset_versions.dataset_id")
+        .select("dataset_versions.uuid")
+        .where("datasets.name", "=", name)
+        .executeTakeFirstOrThrow()
+    ).uuid;
+
+  it("what a job saved that was still running is in the registry after a restore; the job is FAILED", async () => {
+    const gate = join(folder, "open");
+    const script = `import datachain as dc, os, time
+dc.read_values(n=[1]).save('of_a_running_job')
+print('saved', flush=True)
+while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
+`;
+    const { id } = await createJob(client, python(script));
+    await until("it has saved", async () => (await readLog(client, id)).includes("saved\n"), 120);
+    const { dataDir } = await restored("running", unconfined(server.dataDir));
+    await writeFile(gate, "");
+    await waitForEnd(client, id);
+    assert.deepEqual(await registered(dataDir), { goes: true, of_a_running_job: true, renamed: true, stays: true });
+    const metadata = new DatabaseSync(join(dataDir, "team-stores/1/data/metadata.db"), { readOnly: true });
+    assert.equal(metadata.prepare("select status from jobs where id = ?").get(id)?.["status"], 6, "its store knows");
+    metadata.close();
+  });
+
+  for (const wanted of ["bwrap", "uid"] as const)
+    it(`at isolation ${wanted} the child copies, reads and places stores all the same`, {
+      skip: needsRoot,
+    }, async () => {
+      const open = async (dataDir: string) => new BackupWarehouses(dataDir, await openConfinement({ wanted, dataDir }));
+      const { manifest, dataDir } = await restored(wanted, await open(server.dataDir), open);
+      assert.deepEqual(
+        manifest.stores?.map(({ from, missing }) => [from, missing]),
+        [["store", []]],
+      );
+      assert.deepEqual(await registered(dataDir), { goes: true, of_a_running_job: true, renamed: true, stays: true });
+    });
+
+  it("a store whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
+    const stores = new BackupWarehouses(server.dataDir, () => [], 2 ** 60);
+    const options = { ...quiet, stores, keyFile: undefined };
+    const manifest = await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, join(folder, "full"), options);
+    const [part] = manifest.stores ?? [];
+    assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
+    assert.match(part?.why ?? "", /no room for a copy of the store, which is \d+\.\d GiB long/);
+  });
+
+  it("a version that is removed is told, and removed after the restore; a dataset that is renamed keeps its name", async () => {
+    const warehouses = new Warehouses(server.dataDir, confinement);
+    const [goes, renamed] = [await uuidOf("goes"), await uuidOf("renamed")];
+    const stores = new RacingStores(server.dataDir, async () => {
+      await warehouses.removeVersions(1, { versions: [goes], removedAt: new Date().toISOString() });
+      await warehouses.editDataset(1, { version: renamed, name: "renamed_meanwhile" });
+    });
+    const { manifest, dataDir } = await restored("raced", stores);
+    warehouses.close();
+    const [part] = manifest.stores ?? [];
+    assert.deepEqual([part?.from, part?.missing], ["store", [goes]]);
+    assert.deepEqual(await registered(dataDir), { of_a_running_job: true, renamed: true, stays: true });
+  });
+});
