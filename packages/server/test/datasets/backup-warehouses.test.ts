@@ -127,13 +127,13 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
       assert.deepEqual(await registered(dataDir), { goes: true, of_a_running_job: true, renamed: true, stays: true });
     });
 
-  it("a store whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
+  it("a warehouse whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
     const stores = new BackupWarehouses(server.dataDir, () => [], 2 ** 60);
     const options = { ...quiet, stores, keyFile: undefined };
     const manifest = await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, join(folder, "full"), options);
     const [part] = manifest.stores ?? [];
     assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
-    assert.match(part?.why ?? "", /no room for a copy of the store, which is \d+\.\d GiB long/);
+    assert.match(part?.why ?? "", /no room for a copy of the warehouse, which is \d+\.\d GiB long/);
   });
 
   it("a version that is removed is told, and removed after the restore; a dataset that is renamed keeps its name", async () => {
