@@ -12,18 +12,30 @@ type Floors = Readonly<Record<string, readonly string[]>>;
 /** Engines and domain never meet: execution joins them. */
 const server: Floors = {
   turns: [],
+  datachain: [],
   store: ["turns"],
-  engines: [],
+  engines: ["datachain"],
   logs: [],
-  reasons: [],
+  reasons: ["datachain"],
   metrics: [],
-  configuration: [],
-  domain: ["store", "turns"],
-  warehouses: ["engines"],
+  configuration: ["datachain"],
+  domain: ["datachain", "store", "turns"],
+  warehouses: ["datachain", "engines"],
   senders: ["domain"],
   machine: ["domain", "store"],
   "job-logs": ["domain", "engines", "logs", "store", "turns"],
-  execution: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "store", "warehouses", "turns"],
+  execution: [
+    "datachain",
+    "domain",
+    "engines",
+    "job-logs",
+    "machine",
+    "metrics",
+    "reasons",
+    "store",
+    "warehouses",
+    "turns",
+  ],
   loops: [
     "domain",
     "engines",
@@ -39,6 +51,7 @@ const server: Floors = {
   ],
   http: [
     "configuration",
+    "datachain",
     "domain",
     "engines",
     "job-logs",
@@ -49,7 +62,7 @@ const server: Floors = {
     "warehouses",
     "turns",
   ],
-  admin: ["configuration", "domain", "engines", "machine", "store", "warehouses"],
+  admin: ["configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
   app: [
     "admin",
     "configuration",
@@ -67,7 +80,7 @@ const server: Floors = {
     "version.ts",
   ],
   "version.ts": [],
-  "main.ts": ["admin", "app", "configuration", "domain", "engines", "machine", "store", "warehouses"],
+  "main.ts": ["admin", "app", "configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
 };
 
 const basics = ["secrets", "time"];
@@ -128,10 +141,9 @@ const localEngine: Floors = {
   processes: [],
   attempt: ["processes"],
   isolation: ["attempt", "processes"],
-  library: ["attempt"],
   environments: ["attempt", "isolation", "processes"],
-  "plan.ts": ["attempt", "environments", "library", "processes"],
-  "local-engine.ts": ["attempt", "environments", "isolation", "library", "plan.ts", "processes"],
+  "plan.ts": ["attempt", "environments", "processes"],
+  "local-engine.ts": ["attempt", "environments", "isolation", "plan.ts", "processes"],
 };
 
 /** What all kinds of storage stand on. */

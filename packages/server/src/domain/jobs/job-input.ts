@@ -1,6 +1,7 @@
 /** What a job is made of, from what was asked for. */
 import { basename, normalize } from "node:path";
 import { ApiError, invalid, type JobInput } from "@millrace/contract";
+import { checkLibrary } from "../../datachain/requirements.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import type { ClusterRow } from "../../store/queries/jobs/clusters.ts";
 import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -17,7 +18,6 @@ import { resolveCluster } from "./clusters.ts";
 import { readFileIds } from "./files.ts";
 import { resolveCredentials } from "./job-credentials.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
-import { checkLibrary } from "./library.ts";
 import { readScriptMetadata, type ScriptMetadata } from "./script-metadata.ts";
 
 export interface JobInputContext {

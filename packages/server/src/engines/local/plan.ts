@@ -1,9 +1,9 @@
 /** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
+import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
 import type { JobSpec } from "../engine.ts";
 import { type Phase, phases } from "./attempt/attempt-folder.ts";
 import { environmentFunctions, environmentPhase } from "./environments/environments.ts";
 import type { PlanInput } from "./environments/plan-input.ts";
-import { pluginModule } from "./library/library.ts";
 import { quote, words } from "./processes/shell.ts";
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
@@ -93,7 +93,7 @@ const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLR
 /** With the job's own interpreter: the library that it has is what the store must suit. */
 function datasetsPhase(input: PlanInput): string {
   const { folder, spec, isolation, interpreter } = input;
-  const command = `${python(input)} -I ${words(folder.file(`input/${pluginModule}`))}`;
+  const command = `${python(input)} -I ${words(folder.file(`input/${readyProgram}`))}`;
   return (
     venvOf(input) +
     isolation.enter({ folder, readable: interpreter?.folders ?? [], store: spec.store ?? undefined, command })

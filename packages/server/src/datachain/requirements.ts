@@ -1,5 +1,6 @@
-/** The dataset library in jobs: which jobs use it, and which version they get. */
+/** The library in requirements and scripts: which jobs use it, and which version they get. */
 import { compareReleases, invalid, isTooOldLibrary, type Job, oldestLibrary } from "@millrace/contract";
+import { libraryName } from "./library.ts";
 
 type Query = Pick<Job, "query" | "query_type" | "requirements" | "script">;
 
@@ -14,13 +15,18 @@ export const usesLibrary = ({ query, query_type, requirements, script }: Query):
   (query_type === "PYTHON" && (Boolean(script) || imports.test(query))) ||
   lines(requirements).some((line) => listed.test(line));
 
+const pinned = (version: string) => `${libraryName}==${version}`;
+
+/** Whether the requirements are this version of the library, and nothing more. */
+export const isOnlyLibrary = (requirements: string, version: string): boolean => requirements === pinned(version);
+
 /** Listed without a version, or not at all, it is the team's version: one store is not for several. */
 export function withLibrary(requirements: string | null, version: string): string {
   const given = lines(requirements);
-  const pinned = given.map((line) =>
+  const withVersion = given.map((line) =>
     line.replace(/^(datachain(?:\[[\w, -]*\])?)\s*(?=$|#|;)/i, `$1==${version} `).trim(),
   );
-  return (given.some((line) => listed.test(line)) ? pinned : [...given, `datachain==${version}`]).join("\n").trim();
+  return (given.some((line) => listed.test(line)) ? withVersion : [...given, pinned(version)]).join("\n").trim();
 }
 
 const clause = /^(===|==|<=|<|~=)\s*v?(\d+(?:\.\d+)*)(\.\*)?/;
@@ -44,7 +50,7 @@ export function checkLibrary(requirements: string | null): string | null {
     if (listed.test(line) && conditions?.split(",").some(leavesNone))
       throw invalid(
         "requirements",
-        `datachain ${oldestLibrary} or newer, or no version of it: ${why}`,
+        `${libraryName} ${oldestLibrary} or newer, or no version of it: ${why}`,
         line.slice(0, 200),
       );
   }
