@@ -1,14 +1,15 @@
 /** What a warehouse must know of a job before the library works as it. */
 import { randomUUID } from "node:crypto";
-import { oldestLibrary, type QueryType } from "@millrace/contract";
-import { jobRuns, queryKinds } from "./statuses.ts";
+import { oldestLibrary } from "@millrace/contract";
+import { jobRuns } from "./statuses.ts";
 import { libraryTime } from "./times.ts";
 
 interface Job {
   readonly jobId: string;
   readonly name: string | null;
   readonly query: string;
-  readonly queryType: QueryType;
+  /** One of `queryKinds`. */
+  readonly kind: number;
   readonly pythonVersion: string | null;
   readonly params: Readonly<Record<string, unknown>>;
 }
@@ -37,7 +38,7 @@ export function jobRecord(job: Job, use: DatasetUse): string {
       status: jobRuns,
       created_at,
       query: job.query,
-      query_type: queryKinds[job.queryType],
+      query_type: job.kind,
       workers,
       python_version: job.pythonVersion,
       error_message: "",

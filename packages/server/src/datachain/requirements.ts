@@ -1,8 +1,6 @@
-/** The library in requirements and scripts: which jobs use it, and which version they get. */
-import { compareReleases, invalid, isTooOldLibrary, type Job, oldestLibrary } from "@millrace/contract";
+/** The library in scripts and requirements: whether they name it, and which version jobs get. */
+import { compareReleases, invalid, isTooOldLibrary, oldestLibrary } from "@millrace/contract";
 import { libraryName } from "./library.ts";
-
-type Query = Pick<Job, "query" | "query_type" | "requirements" | "script">;
 
 /** `import os, datachain as dc` as well. */
 const imports = /^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*){0,20})datachain\b/m;
@@ -10,9 +8,10 @@ const listed = /^datachain(?![\w.-])/i;
 
 const lines = (requirements: string | null) => (requirements ?? "").split("\n").map((line) => line.trim());
 
-/** Only these pay for it: a script that imports it, and whatever lists it. What a repository holds is not known before. */
-export const usesLibrary = ({ query, query_type, requirements, script }: Query): boolean =>
-  (query_type === "PYTHON" && (Boolean(script) || imports.test(query))) ||
+/** Whether a Python script imports it. */
+export const importsLibrary = (script: string): boolean => imports.test(script);
+
+export const listsLibrary = (requirements: string | null): boolean =>
   lines(requirements).some((line) => listed.test(line));
 
 const pinned = (version: string) => `${libraryName}==${version}`;

@@ -2,7 +2,7 @@
  * Numbers that the library has for states and kinds. The child that reads a warehouse imports this file at every start, so
  * it takes nothing but types from the contract, which is slow to load.
  */
-import type { QueryType, versionStatus } from "@millrace/contract";
+import type { versionStatus } from "@millrace/contract";
 
 /** Of a job. */
 export const jobRuns = 4;
@@ -16,4 +16,4 @@ export const versionStates = { created: 1, failed: 3, complete: 4, removing: 7, 
   typeof versionStatus;
 
 /** Of a query. */
-export const queryKinds: Readonly<Record<QueryType, number>> = { PYTHON: 1, SHELL: 2, TYPESCRIPT: 2 };
+export const queryKinds = { python: 1, shell: 2 } as const;

@@ -1,6 +1,6 @@
 /** What an engine is given of a job: its script, files, variables and how it works with datasets, gathered in one place. */
 
-import { usesLibrary, withLibrary } from "../datachain/requirements.ts";
+import { withLibrary } from "../datachain/requirements.ts";
 import { clientVariables } from "../datachain/variables.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
 import { filesOfJob } from "../domain/jobs/files.ts";
@@ -11,6 +11,7 @@ import { parseEnvironment } from "../domain/secrets/environment-text.ts";
 import { newJobToken } from "../domain/secrets/job-tokens.ts";
 import { secretsOfEnvironment } from "../domain/secrets/log-secrets.ts";
 import { CannotStart, type DatasetAccess, type JobSpec } from "../engines/engine.ts";
+import { usesLibrary } from "../runtimes/uses-library.ts";
 import type { Db } from "../store/drivers/store.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";

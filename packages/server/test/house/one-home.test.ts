@@ -26,6 +26,11 @@ const homes: Readonly<Record<string, Home>> = {
       "senders/webhook.ts": "headers of our own API",
     },
   },
+  "one query type": {
+    folder: "runtimes",
+    words: /\b(?:PYTHON|SHELL|TYPESCRIPT)\b/,
+    exceptions: { "admin/doctor/doctor.ts": "a sentence for operators: which jobs fail without Python" },
+  },
 };
 
 async function sources(): Promise<string[]> {

@@ -14,7 +14,7 @@ import {
   roleIncludes,
   statusGroups,
 } from "@millrace/contract";
-import { usesLibrary } from "../../datachain/requirements.ts";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob, insertJobChain } from "../../store/queries/jobs/chains.ts";
 import { findByKey, takeKey } from "../../store/queries/jobs/idempotency-keys.ts";

@@ -3,7 +3,7 @@
  * tick, and whoever dies before the commit leaves it to the next one.
  */
 import { ApiError } from "@millrace/contract";
-import { usesLibrary } from "../../datachain/requirements.ts";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { bytesOfVariables, getJob, getShortJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";

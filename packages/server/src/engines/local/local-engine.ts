@@ -8,6 +8,7 @@ import { jobRecord } from "../../datachain/job-record.ts";
 import { PlugIns, pathWithPlugIns, plugInFolder } from "../../datachain/plug-ins/plug-ins.ts";
 import { isOnlyLibrary } from "../../datachain/requirements.ts";
 import { jobVariables, noAnalytics, requestVariables, warehouseVariables } from "../../datachain/variables.ts";
+import { runtimeOf } from "../../runtimes/runtimes.ts";
 import {
   CannotStart,
   type DatasetAccess,
@@ -248,7 +249,8 @@ export class LocalEngine implements Engine {
       "pip-settings.py": requirements !== undefined,
     };
     if (spec.store) {
-      const record = jobRecord(spec, spec.store);
+      const kind = runtimeOf(spec.queryType).libraryKind;
+      const record = jobRecord({ ...spec, kind }, spec.store);
       folder.writeInputFiles(this.#tools.plugIns.files(record, spec.store.listingsSince !== undefined), uid);
     }
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
@@ -266,7 +268,7 @@ export class LocalEngine implements Engine {
     folder: AttemptFolder,
     builds: boolean,
   ): Promise<Interpreter | undefined> {
-    const needed = queryType === "PYTHON" || builds || pythonVersion !== null;
+    const needed = runtimeOf(queryType).needsPython || builds || pythonVersion !== null;
     // In a sandbox even a shell script sees the machine's Python only when it is shown.
     if (!needed && this.#isolation.level !== "bwrap") return undefined;
     try {
@@ -608,7 +610,7 @@ function scriptFilename({ name, queryType }: JobSpec): string {
       ?.replace(/[^\w.-]/g, "_")
       .replace(/^[.-]+/, "")
       .slice(-100) ?? "";
-  return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
+  return safe || runtimeOf(queryType).filename;
 }
 
 async function findTools({ dataDir, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {

@@ -1,5 +1,7 @@
 /** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
 import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
+import { jobPython } from "../../runtimes/runtime.ts";
+import { runtimeOf } from "../../runtimes/runtimes.ts";
 import type { JobSpec } from "../engine.ts";
 import { type Phase, phases } from "./attempt/attempt-folder.ts";
 import { environmentFunctions, environmentPhase } from "./environments/environments.ts";
@@ -102,16 +104,16 @@ function datasetsPhase(input: PlanInput): string {
 
 function queryPhase(input: PlanInput): string {
   const { spec, folder, isolation, interpreter, scriptName } = input;
-  const isPython = spec.queryType === "PYTHON";
-  const command =
+  const runtime = runtimeOf(spec.queryType);
+  const command = (
     spec.script !== undefined
-      ? `${words("/bin/sh", script(input, "repository-script.sh"), spec.script)} ${isPython ? python(input) : ""}`
-      : isPython
-        ? `${python(input)} ${quote(scriptName)}`
-        : // A script that names its interpreter gets it.
-          words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
+      ? ["/bin/sh", script(input, "repository-script.sh"), spec.script, ...runtime.interpreter]
+      : runtime.command(scriptName, spec.query)
+  ).map((word) => (word === jobPython ? python(input) : quote(word)));
   const readable = interpreter?.folders ?? [];
-  return venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command });
+  return (
+    venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command: command.join(" ") })
+  );
 }
 
 /** Bash lets nobody set these, and where it is `/bin/sh` it would end over the attempt: there it goes on without. */

@@ -1,7 +1,7 @@
 /** Inline script metadata (`# /// script`): fills what a request leaves empty. */
 import { durationWords, fieldLimits, invalid, readDuration, retryLimits } from "@millrace/contract";
 import { parse } from "smol-toml";
-import { libraryName } from "../../datachain/library.ts";
+import { libraryName } from "../datachain/library.ts";
 
 export interface ScriptMetadata {
   readonly requirements?: string;
