@@ -4,7 +4,7 @@ import type { ScriptMetadata } from "./script-metadata.ts";
 /** Stands in a command for the job's Python: that of its environment, or of the machine. Each engine knows where it lies. */
 export const jobPython = Symbol("the job's Python");
 
-export type Word = string | typeof jobPython;
+type Word = string | typeof jobPython;
 
 export interface Runtime {
   /** The name of the script's file where the job has none. */
