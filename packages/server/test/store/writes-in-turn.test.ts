@@ -12,12 +12,13 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { lockTeam } from "../../src/store/queries/people/teams.ts";
 import { findUser } from "../../src/store/queries/people/users.ts";
 import { askedBy } from "../../src/turns/asker.ts";
+import { storeIn } from "../support/store-in.ts";
 
 let postgres: TestPostgres;
 let store: Store;
 before(async () => {
   postgres = await startPostgres();
-  store = await openStore({ dataDir: "", databaseUrl: await postgres.createDatabase() });
+  store = await openStore(storeIn("", await postgres.createDatabase()));
   await prepareStore(store, Date.now());
 });
 after(async () => {
@@ -63,7 +64,7 @@ function hold(milliseconds: number): void {
 
 it("on SQLite others write between the long writes of one team, and after each of these everybody has a turn", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-turns-"));
-  const own = await openStore({ dataDir, databaseUrl: "" });
+  const own = await openStore(storeIn(dataDir));
   t.after(async () => {
     await own.close();
     await rm(dataDir, { recursive: true });
