@@ -7,12 +7,8 @@ import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
 import { keyFilePath, openKeys } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
-import {
-  continueJobIds,
-  failForeignAttempts,
-  prepareLocalCluster,
-  prepareStore,
-} from "../domain/lifecycle/first-start.ts";
+import { continueJobIds, prepareLocalCluster, prepareStore } from "../domain/lifecycle/first-start.ts";
+import { endForeignAttempts } from "../domain/lifecycle/lost-attempts.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { type Clock, day, systemClock } from "../domain/time/clock.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
@@ -114,7 +110,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   await continueJobIds(store);
   await requireAdministrator(config, store);
   const serverId = await readServerId(folder.serverId);
-  await failForeignAttempts(store, serverId, clock.now());
+  await endForeignAttempts(store, serverId, clock.now());
   const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
