@@ -12,12 +12,13 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { lockTeam } from "../../src/store/queries/people/teams.ts";
 import { findUser } from "../../src/store/queries/people/users.ts";
 import { type Asker, askedBy } from "../../src/turns/asker.ts";
+import { storeIn } from "../support/store-in.ts";
 
 let postgres: TestPostgres;
 let store: Store;
 before(async () => {
   postgres = await startPostgres();
-  store = await openStore({ dataDir: "", databaseUrl: await postgres.createDatabase() });
+  store = await openStore(storeIn("", await postgres.createDatabase()));
   await prepareStore(store, Date.now());
 });
 after(async () => {
@@ -59,7 +60,7 @@ it("on PostgreSQL others read and write, and so do loops, while many writes of o
 
 async function embedded(t: TestContext): Promise<Store> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-turns-"));
-  const own = await openStore({ dataDir, databaseUrl: "" });
+  const own = await openStore(storeIn(dataDir));
   t.after(async () => {
     await own.close();
     await rm(dataDir, { recursive: true });

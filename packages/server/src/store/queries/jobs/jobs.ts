@@ -1,6 +1,6 @@
 /** Jobs in the store. */
-import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
-import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { answerLimits, type JobStatus } from "@millrace/contract";
+import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -182,83 +182,6 @@ export async function findJob(db: Db, teamId: number, id: string): Promise<Liste
   return row && wholeSpec(row);
 }
 
-export interface Move {
-  readonly id: string;
-  readonly from: readonly JobStatus[];
-  readonly to: JobStatus;
-  /** Only while this is still the newest attempt. */
-  readonly fence?: number;
-  readonly changes?: Updateable<Tables["jobs"]>;
-}
-
-/** The way in which a job changes its state (markQueued, markBegun and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
-export async function moveJob(db: Db, move: Move): Promise<boolean> {
-  const moved = await moving(db, move).returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved.length === 1;
-}
-
-/** The same, with the job as it is after it and as much of its spec as lists show. Returns undefined if the job was in none of the `from` states. */
-export async function movedJob(db: Db, move: Move): Promise<JobRow | undefined> {
-  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved[0];
-}
-
-function moving(db: Db, { id, from, to, fence, changes }: Move) {
-  for (const state of from) {
-    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
-  }
-  const query = db
-    .updateTable("jobs")
-    .set({ ...changes, status: to })
-    .where("id", "=", id)
-    .where("status", "in", from);
-  return fence === undefined ? query : query.where("attempt", "=", fence);
-}
-
-/** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */
-export async function markQueued(db: Db, ids: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .updateTable("jobs")
-    .set({ status: "QUEUED" })
-    .where("id", "in", ids)
-    .where("status", "in", ["CREATED", "SCHEDULED"])
-    .returning(heardJob)
-    .execute();
-  await noteJobs(db, rows);
-  return rows.map((row) => row.id);
-}
-
-/** PENDING becomes CREATED, for many at once; returns those that changed, with as much of their specs as lists show. */
-export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[]> {
-  const begun: JobRow[] = [];
-  await eachPart(ids, async (part) => {
-    const query = db.updateTable("jobs").set({ status: "CREATED" }).where("id", "in", part);
-    const rows = await query.where("status", "=", "PENDING").returningAll().returning(heardJob).execute();
-    await noteJobs(db, rows);
-    for (const row of rows) begun.push(row);
-  });
-  return begun;
-}
-
-/** PENDING becomes CANCELED, for many at once; returns how many changed. */
-export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
-  let changed = 0;
-  await eachPart(ids, async (part) => {
-    const rows = await db
-      .updateTable("jobs")
-      .set({ status: "CANCELED", finished_at: now })
-      .where("id", "in", part)
-      .where("status", "=", "PENDING")
-      .returning(heardJob)
-      .execute();
-    await noteJobs(db, rows);
-    changed += rows.length;
-  });
-  return changed;
-}
-
 /** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
 export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
   db
@@ -327,10 +250,6 @@ export const oldestLogs = (db: Db, teamId: number, limit: number) =>
     .orderBy("id")
     .limit(limit)
     .execute();
-
-/** Every state from which `to` can be reached in one move. */
-export const statesBefore = (to: JobStatus) =>
-  (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
 
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
