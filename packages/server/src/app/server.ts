@@ -38,6 +38,7 @@ import { startLoop } from "../loops/loop.ts";
 import { runBackfills } from "../loops/run-backfills.ts";
 import { sweep } from "../loops/sweep.ts";
 import { tellOverdue } from "../loops/tell-overdue.ts";
+import { DataFolder } from "../machine/data-folder.ts";
 import { Disk } from "../machine/disk.ts";
 import { readFaults } from "../machine/faults.ts";
 import { lockDataFolder } from "../machine/lock.ts";
@@ -62,9 +63,11 @@ export interface RunningServer {
 }
 
 export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  await refuseUnfinished(config.dataDir);
-  const folderLock = lockDataFolder(config.dataDir);
+  const folder = new DataFolder(config.dataDir);
+  await mkdir(folder.path, { recursive: true, mode: 0o700 });
+  await refuseUnfinished(folder);
+  const folderLock = lockDataFolder(folder);
+  const location = folder.storeLocation(config);
   const metrics = new ServerMetrics();
   // In the order in which they were taken; given back from the last to the first.
   const taken: (() => unknown)[] = [() => folderLock.release(), () => metrics.close()];
@@ -72,12 +75,12 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
     for (const giveBack of taken.splice(0).reverse()) await giveBack();
   };
   try {
-    const lock = await lockDatabase(config, lockEvents(log));
+    const lock = await lockDatabase(location, lockEvents(log));
     taken.push(() => lock?.release());
-    const opened = await openStore(config, undefined, lock);
+    const opened = await openStore(location, undefined, lock);
     taken.push(() => opened.close());
     const store = timedStore(opened, (seconds) => metrics.storeWrite.observe({}, seconds));
-    return await begin(config, log, clock, { store, metrics, release });
+    return await begin(config, log, clock, { folder, store, metrics, release });
   } catch (error) {
     await release();
     throw error;
@@ -86,6 +89,7 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
 
 /** The store, open and locked; `release` gives it back. */
 interface OpenedStore {
+  readonly folder: DataFolder;
   readonly store: Store;
   readonly metrics: ServerMetrics;
   release(): Promise<void>;
@@ -98,14 +102,14 @@ interface Foundation extends OpenedStore {
 }
 
 async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedStore): Promise<RunningServer> {
-  const { store, release } = opened;
+  const { folder, store, release } = opened;
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   // Last: what an older version left in clear is encrypted by now, and the log was cut short for that.
   await store.reserve();
   await prepareStore(store, clock.now());
   await continueJobIds(store);
   await requireAdministrator(config, store);
-  const serverId = await readServerId(config.dataDir);
+  const serverId = await readServerId(folder.serverId);
   await endForeignAttempts(store, serverId, clock.now());
   const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
@@ -115,7 +119,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   const address = await listen(app, config);
   const url = config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
   parts.setUrl(url);
-  await writeFile(urlFile(config.dataDir), `${url}\n`, { mode: 0o600 });
+  await writeFile(folder.serverUrl, `${url}\n`, { mode: 0o600 });
   const stopLoops = parts.loops.map((loop) => startLoop(loop, log));
   parts.setReady(true);
 
@@ -143,13 +147,14 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
   );
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Foundation) {
+async function buildParts(config: Config, log: Logger, clock: Clock, foundation: Foundation) {
+  const { folder, store, metrics, keys, serverId } = foundation;
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
   const bootId = config.bootId || (await readBootId());
   const engine = await LocalEngine.open({
-    dataDir: config.dataDir,
+    folders: folder.engine,
     isolation: config.isolation,
     uv: config.uv,
     users: config.jobUsers,
@@ -176,7 +181,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
-  const warehouses = new Warehouses(config.dataDir, {
+  const warehouses = new Warehouses(folder.warehouses, {
     confine: (view) => engine.confine(view),
     confineStrangers: (view) => engine.confineStrangers(view),
   });
@@ -185,14 +190,13 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   log.info({ isolation }, "jobs are isolated at this level");
   for (const warning of engine.warnings) log.warn(warning);
   for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
-  const filesDir = join(config.dataDir, "files");
-  const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);
+  const filePath = (blob: string) => folder.upload(blob);
   const stopping = new AbortController();
   let ready = false;
   let url = "";
   const publicUrl = () => url;
-  const disk = new Disk(config.dataDir, config.diskFloor, clock);
-  const exports = exportPlace(config);
+  const disk = new Disk(folder.path, config.diskFloor, clock);
+  const exports = exportPlace(folder, config);
   const quotas = {
     running: config.teamRunning,
     queued: config.teamQueued,
@@ -244,8 +248,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
     enforceLimits({ ...shared, serverId }),
     beginRetries(shared),
-    countUsage({ ...shared, ...retention(config) }),
-    keepEnvironments({ ...shared, ...retention(config), serverId }),
+    countUsage({ ...shared, ...retention(folder, config) }),
+    keepEnvironments({ ...shared, ...retention(folder, config), serverId }),
     fireTasks(shared),
     copyWarehouses({ ...shared, ...warehouseKeeping(config) }),
     tidyWarehouses({ ...shared, ...warehouseKeeping(config) }),
@@ -254,7 +258,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     fireTriggers(shared),
     tellOverdue(shared),
     runBackfills(shared),
-    sweep({ ...shared, ...retention(config), filesDir, serverId }),
+    sweep({ ...shared, ...retention(folder, config), filesDir: folder.uploads, serverId }),
   ];
   const setReady = (value: boolean) => {
     ready = value;
@@ -308,17 +312,12 @@ const warehouseKeeping = ({ warehouseCopies, warehouseTidyHours, warehousePauseD
   warehousePauseDays,
 });
 
-const retention = ({
-  dataDir,
-  unusedFileDays,
-  logDays,
-  envDays,
-  auditDays,
-  warehouseReplacedDays,
-  deliveryDays,
-}: Config) => ({
-  jobsDir: join(dataDir, "jobs"),
-  envsDir: join(dataDir, "envs"),
+const retention = (
+  { jobs: jobsDir, environments: envsDir }: DataFolder,
+  { unusedFileDays, logDays, envDays, auditDays, warehouseReplacedDays, deliveryDays }: Config,
+) => ({
+  jobsDir,
+  envsDir,
   unusedFileDays,
   logDays,
   envDays,
@@ -336,8 +335,7 @@ const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpF
   sendMail: mailSender({ smtpUrl, from: smtpFrom, seconds: smtpSeconds }),
 });
 
-function exportPlace({ dataDir, exportRows, exportHours }: Config) {
-  const folder = join(dataDir, "exports");
+function exportPlace({ exports: folder }: DataFolder, { exportRows, exportHours }: Config) {
   const path = (id: string, file: number) => join(folder, id, String(file));
   return { folder, path, rowsPerFile: exportRows, life: (exportHours * day) / 24 };
 }
@@ -366,12 +364,8 @@ const lockEvents = (log: Logger): LockEvents => ({
   },
 });
 
-/** Where the running server is reached: for commands that make links. */
-export const urlFile = (dataDir: string) => join(dataDir, "server-url");
-
 /** Names the data folder: open attempts carry it, so that a server knows its own. */
-async function readServerId(dataDir: string): Promise<string> {
-  const path = join(dataDir, "server-id");
+async function readServerId(path: string): Promise<string> {
   const known = await readFile(path, "utf8").catch(() => "");
   if (known.trim()) return known.trim();
   const id = randomUUID();

@@ -7,6 +7,7 @@ import type { IsolationLevel } from "../../engines/engine.ts";
 import { type Interpreter, Interpreters } from "../../engines/local/environments/interpreters.ts";
 import { openIsolation } from "../../engines/local/isolation/open-isolation.ts";
 import { findPrograms } from "../../engines/local/isolation/programs.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./file-system.ts";
 import type { Finding } from "./finding.ts";
 import { checkStore } from "./store.ts";
@@ -112,16 +113,17 @@ async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel;
   const topic = "isolation";
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {
+    const folders = new DataFolder(dataDir).engine;
     const options = {
       ...config,
-      dataDir,
+      folders,
       wanted: config.isolation,
       users: config.jobUsers,
       hidden: [],
       limits: { memory: config.jobMemory },
       countsMemory: true,
     };
-    await mkdir(join(dataDir, "jobs"));
+    await mkdir(folders.jobs);
     const { isolation, missing } = await openIsolation(options, await findPrograms(config.jobEnvironment));
     isolation.close();
     const { level } = isolation;
