@@ -53,7 +53,7 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
     const { message } = await fail(script(parallel, "import nosuchmodule"));
     assert.match(
       message,
-      /^ModuleNotFoundError: No module named 'nosuchmodule'\. {2}Add nosuchmodule to the job's requirements/,
+      /^ModuleNotFoundError: No module named 'nosuchmodule'\. Add nosuchmodule to the job's requirements/,
     );
   });
 

@@ -45,6 +45,7 @@ describe("the registry of datasets", () => {
       /no dataset @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final: .*full name/;
     await refused(info("final"), "not_found", hint);
     await refused(info("gone"), "not_found", /no dataset @admin\.default\.gone in the team main\.$/);
+    await assert.rejects(info("gone"), { hint: "list_datasets" }, "what a client turns into a command or a link");
     const trigger = client.call(routes.triggerPipeline, { body: { datasets: ["final"] } });
     await refused(trigger, "not_found", /no dataset @admin\.default\.final .*@alice\.default\.final/);
   });

@@ -13,6 +13,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "server/src/main.ts": "what the command line calls",
   "server/src/app/server.ts": "the log that the operator reads when the server starts",
   "server/src/configuration/": "what an operator sets, with the commands that they run",
+  "server/src/datachain/client-commands.ts": "commands of the library's client, which main.ts and the pages print",
   "server/src/http/pages/": "a client itself: it tells the first user how the operator makes a sign-in link",
 };
 

@@ -64,7 +64,7 @@ raise ValueError("no luck")
     const { message } = await fail(python("import nosuchmodule.part"));
     assert.match(
       message,
-      /^ModuleNotFoundError: No module named 'nosuchmodule'\. {2}Add nosuchmodule to the job's requirements, /,
+      /^ModuleNotFoundError: No module named 'nosuchmodule'\. Add nosuchmodule to the job's requirements, /,
     );
   });
 

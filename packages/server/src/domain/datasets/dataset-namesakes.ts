@@ -1,6 +1,6 @@
 /** A short name means one's own namespace: where a dataset is not found there, colleagues may have one of that name. */
-
 import { ApiError } from "@millrace/contract";
+import { datasetNotFound } from "../../datachain/messages.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { type FullName, placesOfName } from "../../store/queries/datasets/datasets.ts";
 import type { Team } from "../access/principals.ts";
@@ -25,12 +25,9 @@ export async function noSuchDataset(db: Db, team: Pick<Team, "id" | "name">, ref
   return new ApiError("not_found", found ? `${what} ${found}` : what, { hint: "list_datasets" });
 }
 
-/** As the library says it, with a version between, or with the whole name. */
-const notFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
-
 /** The reason of a failure, with the dataset that was probably meant. */
 export async function withNamesakes(db: Db, teamId: number, reason: string): Promise<string> {
-  const name = notFound.exec(reason)?.[1];
+  const name = datasetNotFound.exec(reason)?.[1];
   const hint = name === undefined ? "" : await namesakes(db, teamId, name);
   return hint === "" ? reason : `${reason}\n${hint}`;
 }
