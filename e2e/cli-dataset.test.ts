@@ -73,7 +73,7 @@ describe("millrace dataset", () => {
     );
     assert.match(
       await cli.refused(1, "dataset", "show", "nothing"),
-      /There is no @admin\.default\.nothing in the team main/,
+      /There is no dataset @admin\.default\.nothing in the team main/,
     );
     assert.match(await cli.refused(1, "dataset", "show", "a.b.c.d"), /expected a dataset such as/);
   });

@@ -1,6 +1,7 @@
 /** A server, reached with the settings of this user; and what its refusals mean to them. */
 import { ApiError, type Client, createClient, type ErrorCode } from "@millrace/contract";
 import { CliError, exitCodes, messageOf } from "./errors.ts";
+import { commandFor } from "./next-steps.ts";
 import { readSettings, type Settings, type SettingsFlags } from "./settings.ts";
 
 type Fetch = typeof fetch;
@@ -86,7 +87,7 @@ export function explainApiError(error: unknown): CliError | undefined {
   if (!(error instanceof ApiError)) return undefined;
   return new CliError(titles[error.code] ?? "The server did not accept the request", {
     why: error.message,
-    next: nextSteps[error.code],
+    next: commandFor(error.hint) ?? nextSteps[error.code],
     exitCode: error.code === "unauthorized" ? exitCodes.signInNeeded : exitCodes.error,
     cause: error,
   });

@@ -7,6 +7,7 @@ import {
   answerLimits,
   credentialLimits,
   errorCodes,
+  errorHints,
   fieldLimits,
   isolationLevels,
   processLimits,
@@ -29,6 +30,10 @@ it("docs/configuration.md lists every setting, in order", async () => {
 
 it("docs/errors.md lists every error code", async () => {
   assert.deepEqual(await firstCells("errors.md", /\| Code +\|/), Object.keys(errorCodes));
+});
+
+it("docs/errors.md lists every hint", async () => {
+  assert.deepEqual(await firstCells("errors.md", /\| Hint +\|/), Object.keys(errorHints));
 });
 
 it("docs/dependencies.md has a line for every dependency", async () => {

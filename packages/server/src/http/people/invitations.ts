@@ -40,6 +40,6 @@ export function invitationRoutes(app: FastifyInstance, context: HttpContext): vo
   register(app, context, routes.signUp, async ({ body, request }) => {
     const make = () => signUp(store, body, request.ip, clock.now());
     const { teamName } = await limits.secrets.countRefused(await callers.keyOf(request), make);
-    return { message: `Created the user ${body.username} in the team ${teamName}. Sign in: millrace auth login` };
+    return { message: `Created the user ${body.username} in the team ${teamName}. Sign in with the password.` };
   });
 }
