@@ -18,7 +18,7 @@ import type {
   WebhookMethod,
 } from "@millrace/contract";
 
-/** What a shell may offer for a value: files, folders, or one of these words. */
+/** What a shell completes for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
@@ -26,7 +26,7 @@ export interface Flag {
   readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
-  /** How the value is called in help. */
+  /** The placeholder that help shows for the value. */
   readonly value?: string;
   readonly min?: number;
   readonly max?: number;
@@ -36,23 +36,23 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
-  /** Only with this flag, which takes its place, may it be left out. */
+  /** The argument is optional only if this flag is given: the flag replaces it. */
   readonly unless?: string;
-  /** The last one may take all words that are left, one at least. */
+  /** The last argument may take all remaining words, at least one. */
   readonly many?: true;
   readonly complete?: Completion;
 }
 
 export interface Command {
   readonly summary: string;
-  /** More than the summary can say: shown by `--help` below it. */
+  /** `--help` shows these details below the summary. */
   readonly details?: string;
   readonly arguments: Readonly<Record<string, Argument>>;
   readonly flags: Readonly<Record<string, Flag>>;
   readonly examples?: readonly string[];
 }
 
-/** Words that stand before other commands. */
+/** The first words of two-word commands. */
 export const groups = {
   auth: "Sign in and out, and choose a team",
   admin: "Make tokens, sign-in links and passwords, and exchange keys, on the server's own machine",
@@ -71,7 +71,7 @@ export const groups = {
   storage: "List, read, copy and remove files, here and in object stores",
 } as const;
 
-/** Taken by every command. */
+/** Every command takes these flags. */
 export const commonFlags = {
   help: { kind: "switch", short: "h", help: "Show this help" },
   quiet: { kind: "switch", short: "q", help: "Say nothing but results and errors" },
@@ -169,7 +169,7 @@ const bothConfigs = {
   "to-client-config": { ...clientConfig, help: "The same for TO alone, where it needs others" },
 } as const satisfies Record<string, Flag>;
 
-/** Offered by completion; the server knows them all. */
+/** Completion offers these words; the server accepts more. */
 const statusWords = [
   "ACTIVE",
   "INACTIVE",
@@ -303,7 +303,7 @@ const paramsFlag = {
   help: "Parameters that the script reads with param(); also a JSON object",
 } as const;
 
-/** Of jobs and of the runs of pipelines. */
+/** Jobs and pipeline runs share these flags. */
 const retryFlags = {
   timeout: { kind: "text", value: "TIME", help: "How long an attempt may run, such as 10m; 0: without a limit" },
   retries: { kind: "integer", value: "N", min: 0, max: 20, help: "How often to try again after a failure" },
@@ -1373,7 +1373,7 @@ type Arguments<Table> = {
       : string;
 };
 
-/** What a command gets after parsing. */
+/** The parsed input that a command's handler receives. */
 export interface Input<P extends CommandPath> {
   readonly flags: Flags<(typeof commands)[P]["flags"]> & Flags<typeof commonFlags>;
   readonly arguments: Arguments<(typeof commands)[P]["arguments"]>;

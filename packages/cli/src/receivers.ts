@@ -1,10 +1,10 @@
-/** What webhooks and e-mail addresses share on the command line: events, how they fare, what became of a delivery. */
+/** Shared by webhooks and e-mail addresses: event names, health, and the outcome of a delivery. */
 import { type Client, type Delivery, routes, type ToldEvent, toldEvents } from "@millrace/contract";
 import { CliError, usageError } from "./errors.ts";
 import type { Column, Output } from "./output.ts";
 import { closest } from "./parse.ts";
 
-/** One of these words, in any letter case. */
+/** Parses one of these words, ignoring case. */
 export function readWord<W extends string>(flag: string, text: string, words: readonly W[]): W {
   const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
   if (found) return found;
@@ -14,7 +14,7 @@ export function readWord<W extends string>(flag: string, text: string, words: re
   });
 }
 
-/** `--event a,b c`: with commas or without. */
+/** Parses `--event a,b c`, with or without commas. */
 export const readWords = <W extends string>(flag: string, texts: readonly string[], words: readonly W[]): W[] =>
   texts.flatMap((text) => text.split(",")).map((text) => readWord(flag, text.trim(), words));
 
@@ -46,7 +46,7 @@ export const deliveryColumns: Column<Delivery>[] = [
 
 const patience = 30_000;
 
-/** Waits for the first attempt, and says what became of it. Ends with 0 only where it was delivered. */
+/** Waits for the first attempt and prints its outcome. Returns 0 only if it was delivered. */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);
   if (json) output.json(delivery);

@@ -1,4 +1,4 @@
-/** `millrace admin`: works on the store itself, for whoever may read the data folder. */
+/** `millrace admin`: works directly on the database, for anyone who may read the data folder. */
 import { CliError, messageOf } from "../errors.ts";
 import { type Config, loadServer, type Rotation, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -36,7 +36,7 @@ const password: Handler<"admin password"> = async ({ flags }, output) => {
   return 0;
 };
 
-/** Told as what it is: no server has answered here. */
+/** Reports a local error: no server was asked, so the error does not blame one. */
 const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
   throw new CliError(`The ${thing} cannot be ${thing === "password" ? "set" : "made"}`, {
     why: messageOf(error),

@@ -1,4 +1,4 @@
-/** `millrace auth`: sign in and out, the token, the team, and answers to other machines' logins. */
+/** `millrace auth`: signs in and out, manages the token and the team, and approves logins of other machines. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Connection } from "../connection.ts";
 import { CliError, exitCodes, usageError } from "../errors.ts";
@@ -26,8 +26,8 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
 };
 
 /**
- * Signing in twice would leave the first token behind, valid and forgotten. One that no longer works is replaced,
- * and one of another server is none of this server's business.
+ * Refuses a second login, which would leave the first token valid and forgotten. A token that no longer works is
+ * replaced, and a token of another server does not matter.
  */
 async function refuseSecondLogin(url: string, level: Level): Promise<void> {
   const stored = await readStoredSettings(level);
@@ -77,7 +77,7 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   return pollForToken(client, login.device_code);
 }
 
-/** Asks after a second, for a quick answer, then every five, as the client does. */
+/** Polls after one second, in case the answer is quick, then every five seconds, as the client does. */
 async function pollForToken(client: Connection["client"], code: string): Promise<string> {
   const { ApiError, routes } = await import("@millrace/contract");
   for (let wait = 1000; ; wait = 5000) {
@@ -102,12 +102,12 @@ async function openBrowser(page: string): Promise<void> {
   if (!program) return;
   const { spawn } = await import("node:child_process");
   const child = spawn(program, [page], { detached: true, stdio: "ignore" });
-  // The address is on the screen: where no browser opens, nothing is lost.
+  // The terminal shows the address too, so a browser that does not open is no error.
   child.on("error", () => {});
   child.unref();
 }
 
-/** One team asked for, or one team had, is the one that is meant; the client needs it written down. */
+/** Picks the default team: the one requested, or the only one the user has. The client needs it in its settings. */
 async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
   if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;
   const { routes } = await import("@millrace/contract");
@@ -154,7 +154,10 @@ const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, 
   return 0;
 };
 
-/** A name that the server knows nothing of would fail at every later command. Where it cannot be asked, the name is taken. */
+/**
+ * Refuses a team that the server does not know: every later command would fail. If the server does not answer, the name
+ * is accepted.
+ */
 async function refuseForeignTeam(name: string): Promise<void> {
   const settings = await readSettings();
   if (!settings.token) return;

@@ -1,4 +1,4 @@
-/** `millrace backup`: everything that a server knows, in a folder; and whether it can be read back. */
+/** `millrace backup`: writes all data of a server to a folder, and verifies that the folder can be restored. */
 import { CliError, messageOf } from "../errors.ts";
 import { ageText, sizeText } from "../job/view.ts";
 import type { Output } from "../output.ts";
@@ -28,7 +28,7 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
 
 type StorePart = NonNullable<Manifest["stores"]>[number];
 
-/** What it holds, and of when. */
+/** Prints what the backup holds and when it was made. */
 function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: Output): void {
   output.note(`${rows["jobs"] ?? 0} jobs and ${files} files (${sizeText(bytes)}) as of ${startedAt}`);
   for (const part of stores) output.note(storeText(part, startedAt));

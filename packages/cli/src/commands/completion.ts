@@ -1,4 +1,7 @@
-/** `millrace completion SHELL`: a script written from the table of commands, so that a shell asks nobody later. */
+/**
+ * `millrace completion SHELL`: prints a completion script built from the command table; the script never calls
+ * millrace.
+ */
 import { bashScript } from "../completion/bash.ts";
 import { fishScript } from "../completion/fish.ts";
 import { zshScript } from "../completion/zsh.ts";

@@ -1,11 +1,11 @@
-/** `millrace credentials`: sets of variables that jobs are given. Values go in from files, pipes and prompts only. */
+/** `millrace credentials`: manages sets of variables for jobs. Values come only from files, pipes and prompts. */
 import { type Client, type Credentials, type CredentialsInput, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-/** Values of those that are not secret are shown. */
+/** Shows the values of variables that are not secret. */
 const variablesText = ({ variables, plain }: Credentials) =>
   variables.map((name) => (Object.hasOwn(plain, name) ? `${name}=${plain[name]}` : name)).join(", ");
 
@@ -41,7 +41,7 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
   return 0;
 };
 
-/** New values of the same variables are what the command is for; variables that go are not. */
+/** Asks before variables disappear from the set. New values for the same variables need no question. */
 async function askToDrop(client: Client, { name, values, dotenv }: CredentialsInput, own: boolean): Promise<void> {
   const there = await findSet(client, name, own);
   const kept = new Set(values ? Object.keys(values) : namesIn(dotenv ?? ""));
@@ -74,7 +74,7 @@ async function readValues({ file, prompt }: Values, output: Output): Promise<Par
   return { dotenv: file === undefined ? readText("standard input", 0) : readText(file) };
 }
 
-/** Nothing of what is typed is shown. */
+/** Prompts for each value without echoing it. */
 async function askValues(names: readonly string[], output: Output): Promise<Record<string, string>> {
   if (!process.stdin.isTTY) throw usageError("--prompt needs a terminal", { next: "Give the values with --file FILE" });
   const { createInterface } = await import("node:readline/promises");
@@ -102,7 +102,7 @@ async function askValues(names: readonly string[], output: Output): Promise<Reco
 const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
   const there = flags.yes ? undefined : await findSet(client, name, flags.own);
-  // What is not there is for the server to say.
+  // If the set does not exist, the server reports that.
   if (there) {
     const { askToProceed } = await import("../prompt.ts");
     const held = there.variables.join(", ");

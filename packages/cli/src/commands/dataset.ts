@@ -1,4 +1,4 @@
-/** `millrace dataset`: the registry of datasets, their versions, and where they come from. */
+/** `millrace dataset`: shows and edits registered datasets, their versions and their lineage. */
 import { type Client, type Dataset, parseExactly, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
@@ -34,7 +34,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   const { client } = await connect(flags);
   const query = { name, include_removed: flags["include-removed"] };
   const text = await (await client.request(routes.getDataset, { query })).text();
-  // Numbers of rows are printed with all their digits; the rest is as well read in the usual way.
+  // Row counts are printed with all their digits; everything else uses the normal parser.
   const exact = parseExactly(text) as Dataset;
   if (flags.json) {
     output.json(exact);
@@ -49,7 +49,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** The one that the name ends with, or the newest. */
+/** Returns the version that the name ends with, or the newest. */
 function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
@@ -110,7 +110,10 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** A name that ends with a version is one version, whatever else is said; the server has the last word on what there is. */
+/**
+ * Asks before all versions are removed. A name that ends with a version names just that one; the server decides what
+ * exists.
+ */
 async function askToRemoveAll(client: Client, name: string): Promise<void> {
   if (/.@v?\d+\.\d+\.\d+$/.test(name.trim())) return;
   const { versions } = JSON.parse(

@@ -1,4 +1,4 @@
-/** `millrace job`: run, list, follow, show, cancel, run again. */
+/** `millrace job`: runs, lists, follows, shows, cancels and reruns jobs. */
 import { type Job, type JobInput, routes } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { fetchJob, findJobId } from "../job/find.ts";

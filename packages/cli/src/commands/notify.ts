@@ -1,4 +1,4 @@
-/** `millrace notify`: e-mail addresses that are told what becomes of jobs, pipelines and schedules. */
+/** `millrace notify`: manages e-mail addresses that receive events of jobs, pipelines and schedules. */
 import { type Notification, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import type { Column } from "../output.ts";

@@ -1,4 +1,4 @@
-/** `millrace pipeline`: make, watch, pause, resume, repair, repeat. */
+/** `millrace pipeline`: creates, watches, pauses, resumes, retries and repeats pipelines. */
 
 import {
   type BackfillFailurePolicy,
@@ -65,7 +65,7 @@ const act =
     return showOutput(await client.call(route, { body: { name } }), flags.json, output);
   };
 
-/** The same for what sets a pipeline going: it may be watched from there on. */
+/** Does the same for actions that start a pipeline: `--watch` follows it from there. */
 const actAndWatch =
   (route: Action): Handler<"pipeline resume"> =>
   async ({ flags, arguments: { NAME: name } }, output) => {
@@ -100,7 +100,10 @@ const retryJob: Handler<"pipeline retry-job"> = async ({ flags, arguments: { NAM
   return watchOrShow(connection, pipeline, flags, output);
 };
 
-/** The one run whose name is this, or one of whose ids begins or ends so; else whatever was typed, for the server to name. */
+/**
+ * Finds the run with this name, or with an id that begins or ends with the text. If none matches, returns the text for
+ * the server to judge.
+ */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });
   const found = job_runs.filter(

@@ -1,4 +1,4 @@
-/** `millrace restore`: a backup becomes a data folder again. */
+/** `millrace restore`: turns a backup into a data folder. */
 import { CliError, messageOf } from "../errors.ts";
 import { loadServer, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";

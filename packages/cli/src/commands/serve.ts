@@ -1,4 +1,4 @@
-/** `millrace serve`: the service itself. */
+/** `millrace serve`: runs the server. */
 import { CliError, messageOf } from "../errors.ts";
 import { loadServer, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";

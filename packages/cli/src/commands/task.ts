@@ -1,4 +1,7 @@
-/** `millrace task`: jobs that wait for their time. They are made by `millrace job run` with --cron or --start-time. */
+/**
+ * `millrace task`: manages jobs that wait for their start time. `millrace job run` creates them with --cron or
+ * --start-time.
+ */
 import { routes, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
@@ -87,7 +90,7 @@ const remove: Handler<"task rm"> = async ({ flags, arguments: { TASK } }, output
   return 0;
 };
 
-/** A name wins over a part of an id; where several tasks fit, none is chosen. */
+/** A name wins over part of an id. If several tasks match, none is chosen. */
 async function findTask({ client }: Connection, text: string): Promise<TaskItem> {
   const tasks = await allPages(client, routes.listTasks, {});
   const named = tasks.filter(({ name }) => name === text);

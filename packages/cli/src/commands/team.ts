@@ -51,7 +51,7 @@ const invitationColumns: Column<Invitation>[] = [
   { title: "EXPIRES", full: (invitation) => invitation.expires_at, short: ({ expires_at }) => expires_at.slice(0, 10) },
 ];
 
-/** The team of the settings, else the only one that the token has. */
+/** Uses the team of the settings, or the only team that the token has. */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);
   const set = connection.settings.team?.value;
@@ -117,7 +117,7 @@ interface QuotaFlags {
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** 500MiB, 1GiB, 0. */
+/** Parses 500MiB, 1GiB, 0. */
 function readSize(flag: string, text: string): number {
   const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
   const bytes = Number(match?.[1]) * 1024 ** units.indexOf(match?.[2] ?? "B");
@@ -191,7 +191,10 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
   return 0;
 };
 
-/** Below what the team has, the oldest logs go. 0 is the server's default, which the caller cannot know. */
+/**
+ * Asks first: a quota below the current size deletes the oldest logs. 0 means the server's default, which this command
+ * cannot know.
+ */
 async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
   if (!quota) return;
   const { logs } = await client.call(routes.getTeamUsage, { params });
@@ -374,7 +377,7 @@ const restoreDatasets: Handler<"team restore-datasets"> = async ({ flags }, outp
     const { askToProceed } = await import("../prompt.ts");
     await askToProceed(said, { hasDryRun: true });
   }
-  // The one that was asked about, whatever has been copied since.
+  // Restores the copy that the user was asked about, even if a newer one exists by now.
   const { message } = await client.call(routes.restoreDatasetCopy, { params, body: { created_at: copy.created_at } });
   if (flags.json) output.json({ message });
   else output.print(message);

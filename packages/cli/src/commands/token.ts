@@ -1,4 +1,4 @@
-/** `millrace token`: tokens for programs, each with what it needs and no more. */
+/** `millrace token`: manages tokens for programs, each with only the scopes it needs. */
 import { routes, type Token } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";

@@ -1,4 +1,4 @@
-/** `millrace upcoming`: what fires next. */
+/** `millrace upcoming`: shows what fires next. */
 import { routes, type Upcoming } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { shortId } from "../job/id.ts";
@@ -25,7 +25,7 @@ const columns = (zone: string, now: number): Column<Upcoming>[] => [
   },
 ];
 
-/** A tick is on time for a minute. */
+/** A firing counts as on time for one minute. */
 const isOverdue = (at: string, now: number) => now - Date.parse(at) >= 60_000;
 
 const upcoming: Handler<"upcoming"> = async ({ flags }, output) => {

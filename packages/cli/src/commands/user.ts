@@ -1,4 +1,4 @@
-/** `millrace user`: people, oneself among them. */
+/** `millrace user`: manages users, including oneself. */
 import { routes, type User, type WhoAmI } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { usageError } from "../errors.ts";

@@ -1,4 +1,4 @@
-/** `millrace webhook`: URLs that are told what becomes of jobs, pipelines and schedules. */
+/** `millrace webhook`: manages URLs that receive events of jobs, pipelines and schedules. */
 import {
   deliveryStatuses,
   routes,
@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** What is not named is left out. */
+/** Omits flags that were not given. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;

@@ -1,4 +1,4 @@
-/** One job, by its id, or by the beginning or the end of it. */
+/** Finds a job by its id, or by the beginning or the end of the id. */
 import { type Job, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import type { Connection } from "../connection.ts";
@@ -6,7 +6,7 @@ import { CliError, usageError } from "../errors.ts";
 import { isPartOfId, leastOfId, shortId } from "./id.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** How many jobs are looked at, newest first: most ids that are typed are of today. */
+/** How many jobs to search, newest first: users mostly type ids of recent jobs. */
 const windows = [100, 2000];
 
 export async function findJobId({ client }: Connection, text: string): Promise<string> {

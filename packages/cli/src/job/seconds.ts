@@ -1,8 +1,8 @@
-/** A length of time on the command line. */
+/** Parses durations on the command line. */
 import { readDuration } from "@millrace/contract";
 import { usageError } from "../errors.ts";
 
-/** In seconds; undefined where the flag was not given. */
+/** Returns seconds, or undefined if the flag was not given. */
 export function readSeconds(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = readDuration(text);

@@ -1,4 +1,4 @@
-/** Removing a file, or a tree after a question. */
+/** Removes a file, or, after asking, a tree. */
 import type { Storage } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
@@ -12,7 +12,7 @@ export interface RemoveWishes {
   readonly yes: boolean;
 }
 
-/** What was removed, or would be. */
+/** Returns what was removed, or, in a dry run, what would be. */
 export async function removeFiles(
   uri: string,
   storage: Storage,

@@ -1,10 +1,10 @@
-/** Putting a copy in the place of a team's dataset store: what will go is said first. */
+/** Restores a copy of a team's datasets, and states first which versions will be lost. */
 import { type Client, type DatasetCopy, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { CliError } from "../errors.ts";
 import { ageText } from "../job/view.ts";
 
-/** The one that is meant: the newest daily one where none is named. */
+/** Picks the named copy, or the newest daily one. */
 export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | undefined): DatasetCopy {
   const found = wanted
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
@@ -16,10 +16,10 @@ export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | unde
   });
 }
 
-/** Names beyond these are counted. */
+/** Shows at most this many names, and a count of the rest. */
 const mostNames = 10;
 
-/** Versions that were made since the copy, and go with the store that it replaces. */
+/** Returns the versions created after the copy; restoring the copy loses them. */
 export async function versionsSince(client: Client, { created_at }: DatasetCopy): Promise<string[]> {
   const datasets = await allPages(client, routes.listDatasets, {});
   return datasets.flatMap(({ project, name, versions }) =>

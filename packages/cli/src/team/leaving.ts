@@ -1,4 +1,4 @@
-/** Somebody is disabled or leaves a team: what runs in their name is said first, and what becomes of it. */
+/** Before a user is disabled or leaves a team, states what runs in their name and what will happen to it. */
 import type { Work } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -9,11 +9,11 @@ export interface LeavingFlags {
   readonly yes: boolean;
 }
 
-/** What the request says of a new owner. Whoever said yes has read which credentials are missing. */
+/** Builds the new owner's part of the request. By agreeing, the user has accepted the list of missing credentials. */
 export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
   to === undefined ? {} : { transfer_to: to, force: true };
 
-/** Says what will stop or change hands, and asks where there is such. False: it was only to be looked at. */
+/** States what will stop or change owner, and asks if there is any. Returns false for a dry run. */
 export async function agreeToLeave(
   username: string,
   work: Work,
@@ -40,7 +40,7 @@ export async function agreeToLeave(
 const stoppable = ({ schedules }: Work) => schedules.filter(({ runs }) => runs > 0);
 const count = (runs: number) => (runs === 1 ? "one run" : `${runs} runs`);
 
-/** A line for each thing that runs as this person. */
+/** Returns one line for each thing that runs as this person. */
 function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
