@@ -5,7 +5,7 @@ import { directoryEntry } from "./entry.ts";
 import { FolderError, StorageError } from "./errors.ts";
 
 export interface BucketCall extends CallOptions {
-  /** Where the page before ended. */
+  /** Continuation token of the page before. */
   readonly token?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** The backend of archives, which can only be read. A format supplies its directory and the bytes of a member. */
+/** The read-only backend of archives. A format supplies the directory and the bytes of a member. */
 import type { Backend, CallOptions, Content, Entry, ListCall, ReadCall } from "../backend.ts";
 import { abortable } from "../concurrency/abortable.ts";
 import { directoryEntry } from "../entry.ts";
@@ -26,7 +26,7 @@ export function archiveBackend<M extends Member>(format: ArchiveFormat<M>, outer
     throw new StorageError("unsupported", `${format.scheme}:// can only be read`, { scheme: format.scheme });
   };
   return {
-    // The storage around it tries again by itself.
+    // The outer storage already retries.
     transfer: sequentialTransfer({ attempts: 1, firstPause: 0, growth: 1, longestPause: 0 }),
     list: (prefix, call) => archive.list(prefix, call),
     stat: (key, call) => archive.stat(key, call),
@@ -67,7 +67,10 @@ class Archive<M extends Member> {
     yield [...page.values()];
   }
 
-  /** The directory as it is known: an archive that was replaced since refuses, and is read anew. */
+  /**
+   * Reads with the cached directory. If the archive was replaced, the conditional read fails and the directory is
+   * reloaded.
+   */
   async read(key: string, call: ReadCall): Promise<Content> {
     const known = await abortable(this.#known(), call.signal);
     const directory = known.members.has(key) ? known : await this.#current(call);
@@ -99,7 +102,7 @@ class Archive<M extends Member> {
     return directory;
   }
 
-  /** Read again where the archive is another since. */
+  /** Reloads the directory if the archive has changed. */
   async #current(call: CallOptions): Promise<Directory<M>> {
     const now = await ArchiveSource.look(this.#outer, call);
     const known = this.#directory;

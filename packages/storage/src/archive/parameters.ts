@@ -1,4 +1,4 @@
-/** What archives take: where they lie, and what the storage that they lie in takes. */
+/** Parameters of archives: where the archive lies, and the parameters of the storage that holds it. */
 import type { ParameterTable } from "../configuration/parameters.ts";
 
 export const archiveParameters = {

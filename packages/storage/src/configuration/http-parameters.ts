@@ -1,4 +1,4 @@
-/** What every plain web server takes: how its files are read, and how long it is waited for. */
+/** Parameters of every plain web server: how its files are read, and the timeouts. */
 import type { ParameterTable } from "./parameters.ts";
 
 export const httpParameters = {

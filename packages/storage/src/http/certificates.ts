@@ -1,8 +1,8 @@
-/** Certificates of servers: which are trusted, and what is wrong with one, in words that say what to do. */
+/** Reads certificates to trust, and explains certificate errors: what is wrong and what to do. */
 import { readFileSync } from "node:fs";
 import { StorageError } from "../errors.ts";
 
-/** The parameter is named in the error. */
+/** The error names the parameter. */
 export function readCertificates(file: string, scheme: string, parameter: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -11,13 +11,13 @@ export function readCertificates(file: string, scheme: string, parameter: string
   }
 }
 
-/** Who a client is: its certificate, and the key to it. */
+/** A client certificate and its key. */
 export interface Identity {
   readonly cert: string;
   readonly key: string;
 }
 
-/** One file that holds both, or the two. */
+/** Reads one file that holds both, or two files. */
 export function readIdentity(
   given: string | readonly unknown[] | null,
   scheme: string,
@@ -36,7 +36,7 @@ export function readIdentity(
 
 interface Problem {
   readonly reason: string;
-  /** What to do, where this parameter, or variable, names the certificates to trust. */
+  /** The advice, given the parameter or variable that names the certificates to trust. */
   readonly advice: (trust: string) => string;
 }
 
@@ -63,7 +63,7 @@ const problems: Readonly<Record<string, Problem>> = {
   },
 };
 
-/** Undefined where the code says nothing of a certificate. A parameter that names authorities can also be false. */
+/** Returns undefined if the code is no certificate error. A parameter that names authorities can also be false. */
 export function describeCertificateError(code: string, host: string, parameter?: string): string | undefined {
   const problem = problems[code];
   if (!problem) return undefined;

@@ -1,8 +1,8 @@
-/** The chunks of a body whose length was not told before, put together when the last has come. */
+/** Decodes a chunked body once its last chunk has arrived. */
 
 const chunkSize = /^([0-9a-f]{1,8})[ \t]*(;.*)?$/i;
 
-/** Undefined as long as there is more to come. */
+/** Returns undefined while chunks are missing. */
 export function joinChunks(text: string): string | undefined {
   const parts: string[] = [];
   for (let at = 0; ; ) {
@@ -19,7 +19,7 @@ export function joinChunks(text: string): string | undefined {
   }
 }
 
-/** After the last chunk there may be headers, which nobody reads, and an empty line, and then nothing. */
+/** After the last chunk come optional trailers, which are ignored, an empty line, and nothing else. */
 function isEnd(text: string, at: number): boolean {
   const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;
   if (end < at) return false;

@@ -1,4 +1,4 @@
-/** Stores say only that a condition did not hold: which one, and what that means, is said here for all of them. */
+/** Stores only say that a condition failed. This wrapper says, for all stores, which one and what that means. */
 import type { Backend, ReadCall, WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 

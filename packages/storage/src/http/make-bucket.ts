@@ -1,10 +1,10 @@
-/** Making a bucket or a container: that one is there already is told alike, whatever the store calls it. */
+/** Creates a bucket or container, and reports an existing one the same way for all stores. */
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 const conflict = 409;
 
-/** Conflicts that pass have a code of their own by now, and are tried again. */
+/** Temporary conflicts have been mapped to another code and retried before this point. */
 export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>): Promise<void> {
   try {
     await (await making).discard();

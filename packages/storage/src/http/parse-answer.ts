@@ -1,4 +1,4 @@
-/** Reading what a store has sent: whatever that fails with, it is the answer that is wrong. */
+/** Parses answers of a store: any parse error means that the answer is malformed. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
@@ -11,7 +11,7 @@ export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
   }
 }
 
-/** Every answer in JSON is an object, or a list of them. */
+/** Every JSON answer is an object or a list of objects. */
 export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promise<T> {
   const text = await answer.text();
   return parseAnswer(place, () => {

@@ -432,5 +432,8 @@ it("every documented parameter has a row here", () => {
 
 it("the files of proofs elsewhere are among those that `npm test storage` runs", async () => {
   const command = await readFile(join(folder, "../../../scripts/test.sh"), "utf8");
-  assert.match(command, /^part storage run_tests \$\(find packages\/storage\/test -name "\*\.test\.ts" -not -path "\*\/long\/\*"\) /m);
+  assert.match(
+    command,
+    /^part storage run_tests \$\(find packages\/storage\/test -name "\*\.test\.ts" -not -path "\*\/long\/\*"\) /m,
+  );
 });

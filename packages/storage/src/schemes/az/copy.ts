@@ -1,4 +1,4 @@
-/** Copies that the store makes itself, at once or in a while. */
+/** Copies inside the store, either at once or as a background operation that is polled. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";

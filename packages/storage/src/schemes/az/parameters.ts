@@ -1,4 +1,4 @@
-/** What `az://` takes. */
+/** Parameters of `az://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { cacheTypes } from "../../random-access/cache-types.ts";
 

@@ -1,4 +1,4 @@
-/** Keys that can be paths: a file system would quietly take others for something else. */
+/** Checks that a key can be a path: the file system would silently read others as something else. */
 import { StorageError } from "../../errors.ts";
 
 /** Refuses empty segments, `.` and `..`, a slash at the end, and the zero byte. */

@@ -1,4 +1,4 @@
-/** What kinds of storage of fsspec take: whatever their file system takes. */
+/** fsspec schemes take whatever parameters their file system takes. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {

@@ -1,4 +1,4 @@
-/** Which Python the bridge runs, and what must be installed for it. */
+/** Which Python the bridge runs, and which packages it needs. */
 import type { Environment } from "../../configuration/parameters.ts";
 
 const variable = "MILLRACE_FSSPEC_PYTHON";

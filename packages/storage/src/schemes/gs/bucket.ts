@@ -1,4 +1,4 @@
-/** Making the bucket, in the project and at the place that the configuration names. */
+/** Creates the bucket, in the configured project and location. */
 import type { CallOptions } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { makeBucket } from "../../http/make-bucket.ts";

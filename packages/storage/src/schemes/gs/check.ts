@@ -19,7 +19,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   if (requester_pays === true && token === "anon") {
     throw refuse("requester_pays: nobody can be billed when token is anon");
   }
-  // The default credentials name a project themselves.
+  // Default credentials name a project themselves.
   if (requester_pays === true && project === null && token !== "google_default") {
     throw refuse("requester_pays: project is missing; give it, or name the project to bill in requester_pays");
   }
@@ -30,7 +30,7 @@ export function checkConfiguration({ values, isGiven }: Configuration<typeof par
   }
 }
 
-/** Without a bucket the project's are listed. The default credentials name a project themselves. */
+/** Listing buckets needs a project. Default credentials name one themselves. */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {
     throw refuse("token: a project's buckets are not listed when it is anon, which ignores project; name a bucket");

@@ -1,4 +1,4 @@
-/** What `gs://` takes. */
+/** Parameters of `gs://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { sessionKwargs } from "./session-kwargs.ts";
 

@@ -1,4 +1,4 @@
-/** URLs that carry their own signature: version 4, by the key of a service account, or by the store's own signer. */
+/** Presigns URLs: version 4, with the key of a service account or through Google's signing service. */
 import { createHash } from "node:crypto";
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";

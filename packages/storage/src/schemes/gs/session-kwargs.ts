@@ -1,4 +1,6 @@
-/** Members of `session_kwargs`: every word of aiohttp's ClientSession, and the number of connections, which its connector has. */
+/**
+ * Members of `session_kwargs`: every argument of aiohttp's ClientSession, and its connector's number of connections.
+ */
 import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 

@@ -1,4 +1,4 @@
-/** What `hf://` takes. */
+/** Parameters of `hf://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { implicitToken } from "./token.ts";
 

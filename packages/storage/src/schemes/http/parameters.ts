@@ -1,4 +1,4 @@
-/** What `http://` and `https://` take. */
+/** Parameters of `http://` and `https://`. */
 import { httpParameters } from "../../configuration/http-parameters.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 

@@ -1,4 +1,4 @@
-/** Looking at objects in memory, and reading them. */
+/** Stats and reads objects in memory. */
 import type { Content, Entry, ListCall, ReadCall } from "../../backend.ts";
 import { directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
@@ -20,7 +20,7 @@ export function readObject(objects: MemoryObjects, key: string, call: ReadCall):
   }
   const start = Math.min(call.start ?? 0, bytes.length);
   const end = Math.max(start, Math.min(call.end ?? bytes.length, bytes.length));
-  // A copy: what the caller does with it must not change the object.
+  // A copy, so that the caller cannot change the object.
   const part = bytes.slice(start, end);
   return { entry: { ...entry }, start, end, body: onePiece(part), bytes: async () => part };
 }

@@ -23,7 +23,7 @@ export function checkConfiguration(configuration: Configuration<typeof parameter
   checkTransport(values);
 }
 
-/** Variants are those of the standard endpoint. */
+/** Endpoint variants exist only for the standard endpoint. */
 function checkVariants(configuration: Configuration<typeof parameters>): void {
   const { values } = configuration;
   const variants = [

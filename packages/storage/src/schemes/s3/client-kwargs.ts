@@ -1,8 +1,8 @@
-/** Members of `client_kwargs` and `kwargs`: every word of botocore's `create_client` and of its session. */
+/** Members of `client_kwargs` and `kwargs`: every argument of botocore's `create_client` and session. */
 import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
-/** Those that are not here are other places of a parameter: endpoint_url, use_ssl and the keys. */
+/** Arguments missing here are sources of other parameters: endpoint_url, use_ssl and the keys. */
 export const clientKwargs = {
   "client_kwargs.service_name": refused("it is always s3", "Service to speak to."),
   "client_kwargs.region_name": {

@@ -1,4 +1,7 @@
-/** Members of `config_kwargs`: every option of botocore's Config, and of aiobotocore's, whose connections stand beside. */
+/**
+ * Members of `config_kwargs`: every option of botocore's Config and aiobotocore's; connection-kwargs.ts has those for
+ * connections.
+ */
 import { dict, idle, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { connectionKwargs } from "./connection-kwargs.ts";

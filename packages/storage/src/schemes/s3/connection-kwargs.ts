@@ -1,4 +1,4 @@
-/** Members of `config_kwargs` that say how connections are made and kept. */
+/** Members of `config_kwargs` for connections. */
 import { dict, idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 

@@ -1,4 +1,4 @@
-/** Who signs: what was given, what the standard resolver finds, or nobody. Renewed before they expire. */
+/** Credentials: given ones, those of the standard provider chain, or none. They are renewed before they expire. */
 
 import { lasting, type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -25,7 +25,7 @@ interface GivenCredentials {
 
 type TokenFunction = () => Promise<string | GivenCredentials> | string | GivenCredentials;
 
-/** Undefined: requests go unsigned. */
+/** Returns undefined if requests are not signed. */
 export function credentialSource(configuration: Configuration<typeof parameters>): CredentialSource | undefined {
   const { anon, session, key, secret, token } = configuration.values;
   if (anon) return undefined;
@@ -38,7 +38,7 @@ export function credentialSource(configuration: Configuration<typeof parameters>
   return renewing(fromResolver(configuration));
 }
 
-/** A profile named in client_config beats keys of the environment, as with the vendor's own tools. */
+/** A profile named in client_config wins over keys in the environment, as in AWS's own tools. */
 function prefersProfile(configuration: Configuration<typeof parameters>): boolean {
   return (
     configuration.sourceOf("kwargs.profile").startsWith("client_config") &&
@@ -68,7 +68,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
       accessKeyId,
       secretAccessKey,
       ...(given.token === undefined ? {} : { sessionToken: given.token }),
-      // A bare token says nothing of its end: it is asked for again after a while.
+      // A plain token has no known expiry, so it is requested again after a while.
       expiration: given.expires_at === undefined ? soon() : new Date(given.expires_at),
     };
   };
@@ -77,7 +77,7 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
 function fromResolver(configuration: Configuration<typeof parameters>): () => Promise<Credentials> {
   const profile = configuration.values["kwargs.profile"];
   return async () => {
-    // Loaded here: most callers give their keys, and never need it.
+    // Imported here because most callers give their keys and never need it.
     const { fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
     try {
       return await fromNodeProviderChain(profile === null ? {} : { profile })();
@@ -89,7 +89,7 @@ function fromResolver(configuration: Configuration<typeof parameters>): () => Pr
   };
 }
 
-/** The resolver says only that it found nothing. */
+/** Explains the failure: the provider chain only says that it found nothing. */
 async function refuseMissing(
   profile: string | null,
   { environment, sourceOf }: Configuration<typeof parameters>,

@@ -1,4 +1,4 @@
-/** What `s3://` takes. */
+/** Parameters of `s3://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { cacheTypes } from "../../random-access/cache-types.ts";
 import { clientKwargs, sessionKwargs } from "./client-kwargs.ts";

@@ -1,7 +1,7 @@
-/** What an error of SSH or of its file transfer means. */
+/** Maps errors of SSH and SFTP. */
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
-/** Statuses of the protocol. */
+/** SFTP status codes. */
 const statuses: Readonly<Record<number, ErrorCode>> = {
   2: "not_found",
   3: "permission",

@@ -1,4 +1,4 @@
-/** What `sftp://` takes. The names are ours; those that fsspec's has mean the same. */
+/** Parameters of `sftp://`. The names are our own; where fsspec has the same name, the meaning is the same. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {

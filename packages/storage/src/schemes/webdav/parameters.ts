@@ -1,4 +1,4 @@
-/** What `webdav://` and `webdavs://` take. The names are ours. */
+/** Parameters of `webdav://` and `webdavs://`. The names are our own. */
 import { httpParameters } from "../../configuration/http-parameters.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 

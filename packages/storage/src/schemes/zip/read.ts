@@ -1,4 +1,4 @@
-/** Reading a file of a ZIP archive, decompressed on the way. */
+/** Reads a file of a ZIP archive and decompresses it while reading. */
 import { crc32, createInflateRaw } from "node:zlib";
 import type { ArchiveSource, Range } from "../../archive/outer.ts";
 import { cut, decompress } from "../../archive/pieces.ts";
@@ -24,7 +24,9 @@ export async function* readMember(
   yield* cut(checked(source, key, member, decompress(packed, createInflateRaw())), start, end);
 }
 
-/** Behind the header before it, which repeats the name, and may have other extra fields than the directory. */
+/**
+ * Returns the offset after the local header, which repeats the name and may have other extra fields than the directory.
+ */
 async function firstByte(source: ArchiveSource, key: string, member: ZipMember, signal: AbortSignal | undefined) {
   const { headerStart } = member;
   const range = { start: headerStart, end: headerStart + localHeaderSize, signal };
@@ -35,7 +37,7 @@ async function firstByte(source: ArchiveSource, key: string, member: ZipMember, 
   return headerStart + localHeaderSize + header.readUInt16LE(26) + header.readUInt16LE(28);
 }
 
-/** A file that unpacks to more than its directory says ends there, before anybody has room for it. */
+/** Stops as soon as a file decompresses to more than the directory says, before it takes memory. */
 async function* checked(
   source: ArchiveSource,
   key: string,
