@@ -142,7 +142,7 @@ describe("millrace backup and restore", () => {
     const { code, stdout, stderr } = await cli.run("backup", backup, ...where(server.dataDir));
     await working.stop();
     assert.deepEqual([code, stdout], [0, `${backup}\n`], stderr);
-    assert.match(stderr, /secret\.key\) is not in it/);
+    assert.match(stderr, /does not contain the encryption key \(secret\.key\)/);
     assert.equal(await exists(`${backup}.part`), false);
     await client.call(routes.cancelJob, { params: { job_id: known.running.id }, body: {} });
 
@@ -167,7 +167,7 @@ describe("millrace backup and restore", () => {
     const backup = join(root, "from-postgres");
     const taken = await cli.run("backup", backup, "--with-key", ...where(server.dataDir, databaseUrl));
     assert.equal(taken.code, 0, taken.stderr);
-    assert.match(taken.stderr, /secret\.key\) is in it: whoever has the backup can read/);
+    assert.match(taken.stderr, /contains the encryption key \(secret\.key\): anyone who has the backup can decrypt/);
 
     const dataDir = join(root, "to-sqlite");
     await cli.print("restore", backup, ...where(dataDir));

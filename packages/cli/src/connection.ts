@@ -66,7 +66,7 @@ function unreachable(url: string, error: unknown): UnreachableError {
 const titles: Partial<Record<ErrorCode, string>> = {
   unauthorized: "The server does not accept your token",
   forbidden: "You may not do this",
-  not_found: "The server has nothing by that name",
+  not_found: "Not found on the server",
   wrong_state: "This is not possible now",
   too_large: "This is too large for the server",
   too_many_requests: "The server asks you to slow down",

@@ -20,7 +20,7 @@ function overview(): string {
       ["-V, --version", "Show the version"],
     ]),
     block("First steps", [
-      ["millrace serve", "start a service on this machine"],
+      ["millrace serve", "start a server on this machine"],
       ["millrace auth login", "sign in to it"],
       ["millrace job run FILE", "run a script"],
     ]),

@@ -123,8 +123,7 @@ export class Output {
       this.print(this.#line((texts[index] ?? []).filter(hasRoom), room, styles));
     }
     const hidden = wanted.filter((_column, index) => widths[index] === 0 && texts.some((cells) => cells[index]));
-    if (hidden.length > 0)
-      this.note(`Not shown, for lack of room: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
+    if (hidden.length > 0) this.note(`Columns that do not fit: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
   }
 
   /** Replaces the lines drawn before, on a terminal. `drawn` is what the last call returned. */

@@ -53,7 +53,7 @@ function commandPath(path: string): CommandPath {
     : [...Object.keys(commands).filter((name) => !name.includes(" ")), ...Object.keys(groups), "help"];
   const help = isGroup(group) ? `millrace ${group} --help` : "millrace --help";
   const guess = closest(path, known);
-  throw usageError(`There is no command 'millrace ${path}'`, {
+  throw usageError(`Unknown command 'millrace ${path}'`, {
     why: guess && `Did you mean 'millrace ${guess}'?`,
     next: help,
   });
@@ -163,13 +163,13 @@ function takeArguments(path: string, command: Command, given: readonly string[],
   }
   const takesRest = (name: string | undefined) => command.arguments[name ?? ""]?.many === true;
   if (given.length > names.length && !takesRest(names.at(-1)))
-    throw usageError(`'${given[names.length]}' is one word too many`, { next });
+    throw usageError(`'${given[names.length]}' is one argument too many`, { next });
   return Object.fromEntries(names.map((name, index) => [name, takesRest(name) ? given.slice(index) : given[index]]));
 }
 
 function unknownFlag(rawName: string, known: readonly string[], next: string) {
   const guess = closest(rawName, known);
-  return usageError(`There is no flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
+  return usageError(`Unknown flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
 }
 
 /** Returns the candidate that was most likely meant: one that begins with the word, or is a few typos away. */

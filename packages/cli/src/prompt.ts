@@ -7,13 +7,13 @@ import { CliError, exitCodes, usageError } from "./errors.ts";
 /** Asks for the current password, if there is one, and for a new one. */
 export async function askPasswordChange(username: string): Promise<{ current: string; password: string }> {
   if (process.stdin.isTTY) {
-    const current = await askHidden(`Present password of ${username}: `);
+    const current = await askHidden(`Current password of ${username}: `);
     return { current, password: await askNewPassword(username) };
   }
   const [current = "", password = ""] = await readLines();
   if (password === "")
-    throw usageError("There is no new password", {
-      why: "Standard input must have the present password on the first line and the new one on the second",
+    throw usageError("The new password is missing", {
+      why: "Standard input must have the current password on the first line and the new one on the second",
     });
   return { current, password };
 }
@@ -23,12 +23,14 @@ export async function askNewPassword(username: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const [password = ""] = await readLines();
     if (password === "")
-      throw usageError("There is no password", { why: "Standard input is no terminal and its first line is empty" });
+      throw usageError("The password is missing", {
+        why: "Standard input is not a terminal, and its first line is empty",
+      });
     return password;
   }
   const password = await askHidden(`New password of ${username}: `);
-  if ((await askHidden("The same again: ")) === password) return password;
-  throw new CliError("The two passwords are not the same", { next: "Run the command again" });
+  if ((await askHidden("Repeat the password: ")) === password) return password;
+  throw new CliError("The two passwords differ", { next: "Run the command again" });
 }
 
 async function readLines(): Promise<string[]> {
@@ -84,8 +86,8 @@ export async function askOnTerminal(statement: () => Promise<string>): Promise<v
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(statement, {
-      why: "There is no terminal to answer on; nothing was changed",
-      next: hasDryRun ? "Say --yes, or look with --dry-run" : "Say --yes",
+      why: "There is no terminal to ask on; nothing was changed",
+      next: hasDryRun ? "Add --yes, or preview with --dry-run" : "Add --yes",
     });
   }
   const { createInterface } = await import("node:readline/promises");
@@ -94,7 +96,7 @@ export async function askToProceed(statement: string, { signal, hasDryRun = fals
   lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
     const answer = await lines.question(
-      `${statement}${statement.includes("\n") ? "\n" : " "}Go on? [y/N] `,
+      `${statement}${statement.includes("\n") ? "\n" : " "}Continue? [y/N] `,
       signal ? { signal } : {},
     );
     if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("Nothing was changed");

@@ -9,8 +9,8 @@ export function readWord<W extends string>(flag: string, text: string, words: re
   const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
   if (found) return found;
   const guess = closest(text, words);
-  throw usageError(`--${flag}: there is no '${text}'`, {
-    why: guess ? `Did you mean ${guess}?` : `There are ${words.join(", ")}`,
+  throw usageError(`--${flag}: unknown value '${text}'`, {
+    why: guess ? `Did you mean ${guess}?` : `Expected one of ${words.join(", ")}`,
   });
 }
 
@@ -53,7 +53,7 @@ export async function showOutcome(client: Client, first: Delivery, json: boolean
   else if (delivery.status === "delivered") output.print(`Delivered ${delivery.id}`);
   if (delivery.status === "delivered") return 0;
   if (json) return 1;
-  throw new CliError(`The delivery ${delivery.id} was not made`, {
+  throw new CliError(`Delivery ${delivery.id} has not succeeded`, {
     why: delivery.error ?? "There is no answer yet",
     next: "millrace webhook deliveries",
   });

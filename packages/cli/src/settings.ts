@@ -158,8 +158,8 @@ function checkedUrl(setting: Setting): Setting {
     return { ...setting, value: setting.value.replace(/\/+$/, "") };
   }
   throw new CliError(`'${setting.value}' is not the address of a server`, {
-    why: `It came from ${setting.source}, and must begin with http:// or https://`,
-    next: `Give one such as ${defaultUrl}`,
+    why: `It is set in ${setting.source}, and must begin with http:// or https://`,
+    next: `Use an address such as ${defaultUrl}`,
     exitCode: exitCodes.usage,
   });
 }

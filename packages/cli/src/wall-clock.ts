@@ -38,6 +38,6 @@ export function checkZone(text: string): string {
   try {
     return new Intl.DateTimeFormat(locale, { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    throw usageError(`--tz: there is no time zone '${text}'`, { why: "Expected an IANA name such as Europe/Berlin" });
+    throw usageError(`--tz: unknown time zone '${text}'`, { why: "Expected an IANA name such as Europe/Berlin" });
   }
 }

@@ -20,7 +20,7 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
   output.print(`Signed in. The token is in ${path}`);
   output.note(team ? `The default team is '${team}'` : "Choose your default team: millrace auth team NAME");
   if (settings.token?.source.startsWith("DATACHAIN_")) {
-    output.note(`${settings.token.source} is set and goes before the stored token`, "yellow");
+    output.note(`${settings.token.source} is set and overrides the stored token`, "yellow");
   }
   return 0;
 };
@@ -40,8 +40,8 @@ async function refuseSecondLogin(url: string, level: Level): Promise<void> {
       routes.whoAmI,
       {},
     );
-    throw new CliError(`You are signed in already, as ${username}`, {
-      why: `The token in ${token.source} works at ${url}`,
+    throw new CliError(`You are already signed in as ${username}`, {
+      why: `The token in ${token.source} is valid at ${url}`,
       next: "millrace auth logout",
     });
   } catch (error) {
@@ -71,7 +71,7 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   });
   const page = `${login.verification_uri}?code=${encodeURIComponent(login.user_code)}`;
   output.print(`Open ${page}\nand confirm the code ${login.user_code}`);
-  output.print(`Without a browser, where you are signed in: millrace auth approve ${login.user_code}`);
+  output.print(`Without a browser, run this where you are signed in: millrace auth approve ${login.user_code}`);
   if (!wishes["no-open"]) await openBrowser(page);
   output.progress("Waiting for the confirmation ...");
   return pollForToken(client, login.device_code);
@@ -88,8 +88,8 @@ async function pollForToken(client: Connection["client"], code: string): Promise
       const answer = error instanceof ApiError ? error.code : undefined;
       if (answer === "authorization_pending" || answer === "too_many_requests") continue;
       if (answer !== "authorization_denied" && answer !== "authorization_expired") throw error;
-      throw new CliError("The sign-in did not succeed", {
-        why: answer === "authorization_denied" ? "It was denied" : "The code ran out before it was confirmed",
+      throw new CliError("The sign-in failed", {
+        why: answer === "authorization_denied" ? "It was denied" : "The code expired before it was confirmed",
         next: "millrace auth login",
       });
     }
@@ -126,10 +126,10 @@ const logout: Handler<"auth logout"> = async ({ flags }, output) => {
     await openConnection({ url, token }).client.call(routes.deviceLogout, {});
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "unauthorized")) throw error;
-    output.note("The server had revoked the token already, or never knew it");
+    output.note("The server had already revoked the token, or never knew it");
   }
   const path = await storeSettings(level(flags), { token: null, team: null });
-  output.print(`Signed out. The token is gone from ${path}`);
+  output.print(`Signed out. Removed the token from ${path}`);
   return 0;
 };
 
@@ -167,8 +167,10 @@ async function refuseForeignTeam(name: string): Promise<void> {
     const { teams } = await openConnection(settings).client.call(routes.whoAmI, {});
     if (teams.some((team) => team.name === name)) return;
     const names = teams.map((team) => team.name).join(", ");
-    throw new CliError(`You are not in a team '${name}'`, {
-      why: names ? `Your teams at ${settings.url.value}: ${names}` : `At ${settings.url.value} you are in no team`,
+    throw new CliError(`You are not a member of a team '${name}'`, {
+      why: names
+        ? `Your teams at ${settings.url.value}: ${names}`
+        : `You are not a member of any team at ${settings.url.value}`,
       next: "millrace team ls",
     });
   } catch (error) {
@@ -191,7 +193,7 @@ const status: Handler<"auth status"> = async ({ flags }, output) => {
   output.fields([
     ["server", `${url.value} (${url.source})`],
     ["user", `${me.username}${name ? `, ${name}` : ""}${me.is_admin ? ", an administrator of the server" : ""}`],
-    ["team", team ? `${team.value} (${team.source})${role ? `, as ${role}` : ", of which you are no member"}` : "none"],
+    ["team", team ? `${team.value} (${team.source})${role ? `, as ${role}` : ", but you are not a member"}` : "none"],
     ["teams", me.teams.map((each) => `${each.name} (${each.role})`).join(", ") || "none"],
     ["token", `${me.token_name} (${token?.source})`],
     ["scopes", me.scopes.join(", ")],

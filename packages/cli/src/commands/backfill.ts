@@ -83,7 +83,7 @@ const ls: Handler<"backfill ls"> = async ({ flags }, output) => {
   const backfills = await allPages(client, routes.listBackfills, {}, flags.limit ?? 20);
   if (flags.json) output.json(backfills);
   else if (backfills.length === 0)
-    output.note("No backfills found. Make one: millrace pipeline backfill NAME --from DATE --to DATE");
+    output.note("No backfills found. Create one: millrace pipeline backfill NAME --from DATE --to DATE");
   else output.table(backfillColumns, backfills);
   return 0;
 };

@@ -16,7 +16,7 @@ const completion: Handler<"completion"> = async ({ arguments: { SHELL: shell } }
   if (!script) {
     const guess = closest(shell, Object.keys(scripts));
     throw usageError(`There is no completion for '${shell}'`, {
-      why: guess ? `Did you mean ${guess}?` : "There is one for bash, zsh and fish",
+      why: guess ? `Did you mean ${guess}?` : "Expected bash, zsh or fish",
       next: "millrace completion --help",
     });
   }

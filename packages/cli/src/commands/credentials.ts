@@ -21,7 +21,8 @@ const ls: Handler<"credentials ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const list = await client.call(routes.listCredentials, { query: {} });
   if (flags.json) output.json(list);
-  else if (list.length === 0) output.note("No credentials found. Make some: millrace credentials set NAME --file FILE");
+  else if (list.length === 0)
+    output.note("No credentials found. Create some: millrace credentials set NAME --file FILE");
   else output.table(columns, list);
   return 0;
 };
@@ -37,7 +38,7 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
   const body: CredentialsInput = { name, ...plain, ...(await readValues(flags, output)) };
   if (!flags.yes) await askToDrop(client, body, flags.own);
   const route = flags.own ? routes.setOwnCredentials : routes.setTeamCredentials;
-  output.print(`The credentials ${name} hold ${variablesText(await client.call(route, { body }))}`);
+  output.print(`The credentials ${name} contain ${variablesText(await client.call(route, { body }))}`);
   return 0;
 };
 
@@ -48,7 +49,7 @@ async function askToDrop(client: Client, { name, values, dotenv }: CredentialsIn
   const gone = there?.variables.filter((variable) => !kept.has(variable)) ?? [];
   if (gone.length === 0) return;
   const { askToProceed } = await import("../prompt.ts");
-  await askToProceed(`The credentials ${name} will no longer hold ${gone.join(", ")}.`);
+  await askToProceed(`The credentials ${name} will no longer contain ${gone.join(", ")}.`);
 }
 
 const namesIn = (dotenv: string) =>
@@ -65,8 +66,8 @@ async function readValues({ file, prompt }: Values, output: Output): Promise<Par
     return { values: await askValues(prompt, output) };
   }
   if (file === undefined && process.stdin.isTTY) {
-    throw usageError("There are no values", {
-      why: "They come from --file, from standard input, or are asked for with --prompt",
+    throw usageError("The values are missing", {
+      why: "Expected --file, values on standard input, or --prompt",
       next: "millrace credentials set --help",
     });
   }
@@ -76,7 +77,7 @@ async function readValues({ file, prompt }: Values, output: Output): Promise<Par
 
 /** Prompts for each value without echoing it. */
 async function askValues(names: readonly string[], output: Output): Promise<Record<string, string>> {
-  if (!process.stdin.isTTY) throw usageError("--prompt needs a terminal", { next: "Give the values with --file FILE" });
+  if (!process.stdin.isTTY) throw usageError("--prompt needs a terminal", { next: "Pass the values with --file FILE" });
   const { createInterface } = await import("node:readline/promises");
   const { Writable } = await import("node:stream");
   const silent = new Writable({ write: (_bytes, _encoding, done) => done() });

@@ -54,9 +54,9 @@ function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
   if (index >= 0) return index;
-  throw new CliError(`There is no version ${wanted}`, {
-    why: `There are ${versions.map(({ version }) => version).join(", ")}`,
-    next: "millrace dataset show NAME --include-removed, for those that were removed",
+  throw new CliError(`Version ${wanted} does not exist`, {
+    why: `Versions: ${versions.map(({ version }) => version).join(", ")}`,
+    next: "For removed versions: millrace dataset show NAME --include-removed",
   });
 }
 
@@ -66,7 +66,7 @@ function showRows(dataset: Dataset, exact: Dataset, index: number, output: Outpu
   const columns = schemaRows(version?.schema ?? {});
   section(output, `columns of ${version?.version}`);
   if (columns.length > 0) output.table(schemaColumns, columns);
-  else output.note("Its maker told no schema.");
+  else output.note("The schema is unknown.");
   section(output, `first rows of ${version?.version}`);
   if (rows.length > 0) output.table(previewColumns(rows), rows);
   else output.note(version?.num_objects === 0 ? "It has no rows." : "There are no rows to show.");
@@ -87,8 +87,8 @@ const lineage: Handler<"dataset lineage"> = async ({ flags, arguments: { NAME: d
   const { lineageLines } = await import("../dataset/tree.ts");
   const lines = lineageLines(found, direction === "both" ? ["upstream", "downstream"] : [direction]);
   for (const line of lines) output.print(visible(line));
-  if (lines.length === 1) output.note("Nothing is known of what it was made from, or of what was made from it.");
-  if (found.truncated) output.note("There is more than is shown. Look deeper with --depth, or from another dataset.");
+  if (lines.length === 1) output.note("No lineage is known.");
+  if (found.truncated) output.note("The graph is cut off. Use a larger --depth, or start from another dataset.");
   return 0;
 };
 

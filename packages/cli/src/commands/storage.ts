@@ -52,8 +52,8 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
 /** Refuses flags that would mix other output with the bytes of the file on standard output. */
 function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
   if (from !== "-" && !flags.recursive && !flags.json) return;
-  throw usageError("Standard output takes one file, as it is", {
-    next: "Name the file, and leave --recursive and --json out",
+  throw usageError("Only a single file can go to standard output", {
+    next: "Name the file, and omit --recursive and --json",
   });
 }
 

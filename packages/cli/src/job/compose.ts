@@ -39,7 +39,7 @@ function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   if (script !== undefined) {
     if (file !== "") throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
     if (!repository)
-      throw usageError("--script: the repository is missing", {
+      throw usageError("--script needs --repository", {
         next: "millrace job run --repository URL@branch --script PATH",
       });
     // `--name` does not change the type of the script.
@@ -83,7 +83,7 @@ function jsonObject(item: string): Record<string, unknown> {
   try {
     return JSON.parse(item) as Record<string, unknown>;
   } catch (error) {
-    throw usageError("--params: the JSON object cannot be read", { why: messageOf(error), cause: error });
+    throw usageError("--params: invalid JSON object", { why: messageOf(error), cause: error });
   }
 }
 
@@ -150,7 +150,7 @@ function quoted(name: string, value: string): string {
   const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
   if (quote) return quote + value + quote;
   throw new CliError(`The variable ${name} of the job cannot be sent again`, {
-    why: "Its value has every kind of quote in it",
-    next: "millrace job run FILE --env-file FILE, with the value written in another way",
+    why: "Its value contains all kinds of quotes, which dotenv cannot escape",
+    next: "Run the job again with millrace job run FILE --env-file FILE, and write the value in another way",
   });
 }

@@ -25,9 +25,9 @@ export async function findJobId({ client }: Connection, text: string): Promise<s
     if (found[0]) return found[0].id;
     if (jobs.length < limit) break;
   }
-  throw new CliError(`No job's id begins or ends with '${text}'`, {
-    why: `None of the last ${jobs.length} jobs of this team`,
-    next: "Give the whole id: millrace job ls",
+  throw new CliError(`No job id begins or ends with '${text}'`, {
+    why: `Searched the last ${jobs.length} jobs of this team`,
+    next: "Use the whole id: millrace job ls",
   });
 }
 
@@ -38,12 +38,12 @@ function severalJobs(text: string, found: readonly Job[]): CliError {
   const more = found.length > shownMatches ? [`and ${found.length - shownMatches} more`] : [];
   return new CliError(`'${text}' is the beginning or the end of ${found.length} job ids`, {
     why: [...shown, ...more].join("\n"),
-    next: "Type one of the first words above, or a whole id",
+    next: "Use an id from the first column above, or a whole id",
   });
 }
 
 export async function fetchJob({ client }: Connection, id: string): Promise<Job> {
   const [job] = await client.call(routes.listJobs, { query: { job_id: id, include_steps: true } });
   if (job) return job;
-  throw new CliError(`There is no job ${id} in this team`, { next: "millrace job ls, with another --team perhaps" });
+  throw new CliError(`There is no job ${id} in this team`, { next: "millrace job ls, perhaps with another --team" });
 }

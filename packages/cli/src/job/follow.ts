@@ -44,8 +44,8 @@ export async function followJob(
     follower.onBreak(Math.ceil(wait / 1000));
     await delay(wait + Math.random() * 250, undefined, { signal });
   }
-  throw new CliError("The connection to the log was lost and does not come back", {
-    why: `${maxFailures} tries without news. The job goes on by itself`,
+  throw new CliError("Lost the connection to the log", {
+    why: `${maxFailures} attempts to reconnect failed. The job continues on the server`,
     next: `millrace job logs ${jobId}`,
   });
 }

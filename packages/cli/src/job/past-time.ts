@@ -7,7 +7,7 @@ export function parsePastTime(flag: string, text: string, now = new Date()): str
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? ago(words, now) ?? dayOf(words, now);
   if (date && !Number.isNaN(date.getTime())) return date.toISOString();
-  throw usageError(`--${flag}: '${text}' is not a time that can be read`, {
+  throw usageError(`--${flag}: '${text}' is not a valid time`, {
     why: "Expected 2026-01-31T09:00 (with an offset, or in your own time zone), '2 hours ago', today or yesterday",
     next: "millrace job ls --help",
   });

@@ -56,4 +56,4 @@ export class Reading {
 }
 
 /** The server refused to stream the log, most often because the job does not exist. */
-const refusal = (why: string) => new CliError("The log cannot be followed", { why, next: "millrace job ls" });
+const refusal = (why: string) => new CliError("Cannot follow the log", { why, next: "millrace job ls" });

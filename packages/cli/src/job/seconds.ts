@@ -7,5 +7,7 @@ export function readSeconds(flag: string, text: string | undefined): number | un
   if (text === undefined) return undefined;
   const seconds = readDuration(text);
   if (seconds !== undefined) return seconds;
-  throw usageError(`--${flag}: '${text}' is not a length of time`, { why: "Expected such as 90, 30s, 10m, 2h or 1d" });
+  throw usageError(`--${flag}: '${text}' is not a duration`, {
+    why: "Expected a value such as 90, 30s, 10m, 2h or 1d",
+  });
 }

@@ -102,7 +102,9 @@ function refused(status: number, team: string | undefined): CliError | undefined
   }
   if (status !== 403) return undefined;
   return new CliError("You may not read this log", {
-    why: team ? `Your token or role does not reach the team '${team}'` : "Your token or role does not reach this team",
+    why: team
+      ? `Your token or role has no access to the team '${team}'`
+      : "Your token or role has no access to this team",
     next: "Choose another team: --team, millrace auth team",
   });
 }

@@ -15,7 +15,7 @@ export function parseStartTime(text: string, now = new Date(), command = "job ru
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? fromNow(words, now) ?? dayAndTime(words, now);
   if (date && !Number.isNaN(date.getTime())) return date.toISOString();
-  throw usageError(`--start-time: '${text}' is not a time that can be read`, {
+  throw usageError(`--start-time: '${text}' is not a valid time`, {
     why: "Expected 2026-01-31T09:00 (with an offset, or in your own time zone), 'in 2 hours', 'tomorrow 9am', 'monday 18:30'",
     next: `millrace ${command} --help`,
   });

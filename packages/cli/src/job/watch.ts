@@ -55,7 +55,7 @@ function screen(output: Output) {
 
 /** Ctrl-C means "stop following", never "cancel the job". */
 function reportDetached(jobId: string, output: Output): number {
-  output.note("\nStopped following. The job goes on.");
+  output.note("\nStopped following. The job continues.");
   output.note(`  follow it again:  millrace job logs ${jobId}`);
   output.note(`  cancel it:        millrace job cancel ${jobId}`);
   return exitCodes.interrupted;
@@ -90,6 +90,6 @@ function jobFailure(jobId: string, job: Job | undefined): CliError {
   const code = job && job.exit_code !== null ? ` with exit code ${job.exit_code}` : "";
   return new CliError(`The job failed${code}`, {
     why: job?.error_message ?? undefined,
-    next: `millrace job show ${jobId}, or when the cause is gone: millrace job rerun ${jobId}`,
+    next: `millrace job show ${jobId}, or after fixing the cause: millrace job rerun ${jobId}`,
   });
 }

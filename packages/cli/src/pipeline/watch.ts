@@ -28,7 +28,7 @@ export async function watchPipeline(
   } catch (error) {
     if (!interruption.signal.aborted) throw error;
     output.note(
-      `\nStopped watching. The pipeline goes on.\n  watch it again:  millrace pipeline status ${name} --watch`,
+      `\nStopped watching. The pipeline continues.\n  watch it again:  millrace pipeline status ${name} --watch`,
     );
     return exitCodes.interrupted;
   } finally {
@@ -37,8 +37,8 @@ export async function watchPipeline(
 }
 
 const neverRuns = (name: string) =>
-  new CliError(`There is nothing to watch: ${name} never runs itself`, {
-    why: "It is what a schedule or backfill makes its runs from",
+  new CliError(`Cannot watch ${name}: it never runs itself`, {
+    why: "It is the template of a schedule or backfill, whose runs are copies of it",
     next: "millrace schedule ls, millrace backfill ls",
   });
 

@@ -65,7 +65,7 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   const piped = from === "-";
   const entry = piped ? undefined : await lookUp({ uri: from, storage: source }, signal);
   if (entry?.type === "directory") {
-    throw usageError(`${from} is a folder`, { next: "Say --recursive to copy what lies in it" });
+    throw usageError(`${from} is a folder`, { next: "Add --recursive to copy its contents" });
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
   const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
@@ -87,7 +87,10 @@ async function placeBelow(to: string, target: Storage, name: string | undefined,
   const isFolder = to.endsWith("/") || isBucket(to) || (await isDirectory(target, signal));
   if (!isFolder) return "";
   if (name !== undefined) return name;
-  throw usageError(`${to} is a folder`, { why: "Standard input has no name", next: "Name the file to write" });
+  throw usageError(`${to} is a folder`, {
+    why: "Standard input has no name",
+    next: "Give the full path of the file to write",
+  });
 }
 
 async function isDirectory(target: Storage, signal: AbortSignal): Promise<boolean> {

@@ -56,7 +56,7 @@ async function* listMatches({ library, signal }: StorageSession, { uri, config }
   } finally {
     await files.close();
   }
-  if (!found) throw new CliError(`${uri} matches no file`, { next: "Take another pattern; ** looks into all folders" });
+  if (!found) throw new CliError(`${uri} matches no file`, { next: "Try another pattern; ** matches in all folders" });
 }
 
 async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {

@@ -33,17 +33,17 @@ export async function explainUnread(place: Place, signal: AbortSignal, error: un
   if (!isStorageError(error, "not_found")) return error;
   const entry = await lookUpIfThere(place, signal);
   if (entry?.type !== "directory") return notThere(place.uri);
-  return usageError(`${place.uri} is a folder`, { next: `Name a file of it: millrace storage ls ${place.uri}` });
+  return usageError(`${place.uri} is a folder`, { next: `Name a file in it: millrace storage ls ${place.uri}` });
 }
 
 export function notThere(uri: string): CliError {
-  const what = `${uri}: there is no such file or folder`;
+  const what = `${uri}: no such file or folder`;
   if (isPattern(uri)) {
     return usageError(what, {
       why: "Only ls takes patterns",
-      next: `Name one file or folder; millrace storage ls '${uri}' shows what matches`,
+      next: `Name one file or folder; millrace storage ls '${uri}' shows the matches`,
     });
   }
   const above = folderAbove(uri);
-  return new CliError(what, { next: above && `See what is there: millrace storage ls ${above}` });
+  return new CliError(what, { next: above && `List the folder: millrace storage ls ${above}` });
 }

@@ -23,7 +23,7 @@ export async function removeFiles(
   const itself = await lookUpIfThere({ uri, storage }, signal);
   if (!itself && below.files === 0) throw notThere(uri);
   if (itself?.type === "directory" && !wishes.recursive) {
-    throw usageError(`${uri} is a folder`, { next: "Say --recursive to remove all that it holds" });
+    throw usageError(`${uri} is a folder`, { next: "Add --recursive to remove it with its contents" });
   }
   const file = itself?.type === "file" ? itself : undefined;
   const total = { files: below.files + (file ? 1 : 0), bytes: below.bytes + (file?.size ?? 0) };

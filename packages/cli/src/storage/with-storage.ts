@@ -52,14 +52,14 @@ function listenForSignals(stop: AbortController): () => void {
 
 const advice: Partial<Record<StorageError["code"], string>> = {
   config: "millrace storage explain URI shows every parameter",
-  permission: "Give credentials with --client-config; millrace storage explain URI shows those in use",
-  network: "Look at endpoint_url: millrace storage explain URI",
-  not_found: "Look at how it is spelled: buckets are not made here",
+  permission: "Pass credentials with --client-config; millrace storage explain URI shows those in use",
+  network: "Check endpoint_url: millrace storage explain URI",
+  not_found: "Check the spelling; this command creates no buckets",
 };
 
 function adviceFor({ code, scheme }: StorageError): string | undefined {
   const isRights = code === "permission" && scheme === "file";
-  return isRights ? "Run it as a user who may do that" : advice[code];
+  return isRights ? "Run the command as a user with the permission" : advice[code];
 }
 
 const isUsage = (error: StorageError) => error.code === "config" || error.code === "invalid";

@@ -10,8 +10,8 @@ export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | unde
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
-  throw new CliError(wanted ? `There is no copy ${wanted}` : "There is no daily copy yet", {
-    why: wanted ? undefined : "One is made every day that the team's datasets change",
+  throw new CliError(wanted ? `Copy ${wanted} does not exist` : "There is no daily copy yet", {
+    why: wanted ? undefined : "One is made on every day on which the team's datasets change",
     next: "millrace team dataset-copies",
   });
 }
@@ -30,14 +30,14 @@ export async function versionsSince(client: Client, { created_at }: DatasetCopy)
 }
 
 export function whatWillGo(team: string, { created_at, kind }: DatasetCopy, gone: readonly string[]): string {
-  const what = kind === "daily" ? "its daily copy of" : "the store that was replaced at";
+  const what = kind === "daily" ? "its daily copy of" : "the datasets that were replaced at";
   const names = gone.slice(0, mostNames).join(", ");
   const more = gone.length > mostNames ? ` and ${gone.length - mostNames} more` : "";
   return [
-    `The dataset store of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
+    `The datasets of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
     gone.length === 0
-      ? "No version was made since."
-      : `Versions made since will be gone, ${gone.length} in all: ${names}${more}.`,
-    "The store as it is now is kept for a while: millrace team dataset-copies.",
+      ? "No version was created since."
+      : `Versions created since will be lost, ${gone.length} in total: ${names}${more}.`,
+    "The current datasets are kept for a while: millrace team dataset-copies.",
   ].join("\n");
 }

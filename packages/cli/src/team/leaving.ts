@@ -44,7 +44,7 @@ const count = (runs: number) => (runs === 1 ? "one run" : `${runs} runs`);
 function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
-      const what = runs === 0 ? "owned, runs as others" : `${count(runs)} as ${username}`;
+      const what = runs === 0 ? "owned, but runs as others" : `${count(runs)} as ${username}`;
       return `  schedule ${name} (team ${team}, ${next_run ? `next ${next_run}` : "at no set time"}): ${what}`;
     }),
     ...work.tasks.map(
@@ -52,9 +52,9 @@ function whatRuns(username: string, work: Work): string[] {
         `  task ${name ?? id} (team ${team}, ${cron_expression ?? "once"}, ${next_run ? `next ${next_run}` : "paused"})`,
     ),
     ...work.pipelines.map(
-      ({ team, name, status, runs }) => `  pipeline ${name} (team ${team}, ${status}): ${count(runs)} not begun`,
+      ({ team, name, status, runs }) => `  pipeline ${name} (team ${team}, ${status}): ${count(runs)} not started`,
     ),
-    ...work.jobs.map(({ team, id, name, status }) => `  job ${name ?? id} (team ${team}, ${status}): goes on`),
+    ...work.jobs.map(({ team, id, name, status }) => `  job ${name ?? id} (team ${team}, ${status}): continues`),
     ...work.tokens.map(({ id, name, last_used_at }) => `  token ${id} '${name}', last used ${last_used_at ?? "never"}`),
   ];
   return lines.length === 0 ? [] : [`In the name of ${username}:`, ...lines];
@@ -64,14 +64,17 @@ function whatBecomes(work: Work, to: string | undefined): string[] {
   const sets = work.credentials.map(({ name, team, replaced_by: then }) => {
     const whose = { own: `${to}'s own will be used`, team: "the team's will be used", missing: `${to} has none` };
     const after =
-      then === null ? "" : `: ${whose[then]}${then === "missing" ? ", so runs that name it will fail" : ""}`;
+      then === null ? "" : `: ${whose[then]}${then === "missing" ? ", so runs that name them will fail" : ""}`;
     return `Own credentials ${name} (team ${team})${after}.`;
   });
   const changes = work.tasks.length + work.pipelines.length + work.schedules.length;
   if (changes === 0) return sets;
-  if (to !== undefined) return [...sets, `These schedules, tasks and pipelines will be ${to}'s.`];
+  if (to !== undefined) return [...sets, `These schedules, tasks and pipelines will belong to ${to}.`];
   const stops = work.tasks.length + work.pipelines.length + stoppable(work).length > 0;
   return stops
-    ? [...sets, "These schedules, tasks and pipelines will stop, and say why. Hand them over: --transfer-to USER."]
+    ? [
+        ...sets,
+        "These schedules, tasks and pipelines will stop, with the reason shown. To transfer them: --transfer-to USER.",
+      ]
     : sets;
 }
