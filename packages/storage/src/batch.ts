@@ -40,7 +40,7 @@ export interface BatchFailure {
 }
 
 export const noAnswer = (place: ErrorPlace) =>
-  new StorageError("network", `${describePlace(place)}: no answer in the batch`, place);
+  new StorageError("network", `${describePlace(place)}: the store's batch answer has no result for this object`, place);
 
 /** Each request of a batch fails or succeeds alone: only the retryable failures are sent again. */
 export async function retryFailures(

@@ -11,5 +11,5 @@ export function checkedSize(told: string | number, path: string): number {
   const size = typeof told === "number" || /^\d+$/.test(told) ? Number(told) : Number.NaN;
   if (Number.isSafeInteger(size) && size >= 0) return size;
   const said = JSON.stringify(String(told).slice(0, 40));
-  throw new StorageError("failed", `${path}: the store tells a size of ${said}, which is no number of bytes`);
+  throw new StorageError("failed", `${path}: the store reported an invalid size: ${said}`);
 }

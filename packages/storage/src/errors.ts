@@ -3,9 +3,9 @@
 export const errorCodes = {
   not_found: { retryable: false, meaning: "There is no such object, bucket or version." },
   permission: { retryable: false, meaning: "The credentials are missing, wrong, expired, or not enough." },
-  precondition: { retryable: false, meaning: "The object is not, or no longer, the one that was asked for." },
+  precondition: { retryable: false, meaning: "The object is not, or no longer, the one that the caller expected." },
   throttled: { retryable: true, meaning: "The store is overloaded, or wants fewer requests." },
-  network: { retryable: true, meaning: "The connection could not be made, broke, or was too slow." },
+  network: { retryable: true, meaning: "The connection failed, broke, or timed out." },
   config: { retryable: false, meaning: "The URI or the client_config is wrong; the message names the key." },
   invalid: { retryable: false, meaning: "A path or an option of this call is wrong." },
   unsupported: { retryable: false, meaning: "This kind of storage cannot do that; see its capabilities." },

@@ -288,7 +288,9 @@ export class OpenedStorage implements Storage {
   #key(path: string): string {
     const key = joinKey(this.#location.path, path);
     if (key !== "" || !this.#isBucket) return key;
-    throw new StorageError("invalid", `${this.uri} is not an object: name one below it`, { scheme: this.scheme });
+    throw new StorageError("invalid", `${this.uri} is a bucket, not an object: give the path of an object in it`, {
+      scheme: this.scheme,
+    });
   }
 
   get #isBucket(): boolean {
@@ -310,7 +312,7 @@ export class OpenedStorage implements Storage {
   #backendFor(options: VersionCall): Promise<Backend> {
     if (options.version && !this.capabilities.namedVersions) this.#need("versions");
     if (options.version && this.#configuration.values["version_aware"] === false) {
-      const message = `${this.uri}: a version can be named only where version_aware is true`;
+      const message = `${this.uri}: to read a version, open the storage with version_aware: true`;
       throw new StorageError("config", message, { scheme: this.scheme });
     }
     return this.#backend(options);
@@ -326,7 +328,7 @@ export class OpenedStorage implements Storage {
   }
 
   #cannot(capability: string): StorageError {
-    return new StorageError("unsupported", `${this.scheme}:// has no ${capability}`, { scheme: this.scheme });
+    return new StorageError("unsupported", `${this.scheme}:// does not support ${capability}`, { scheme: this.scheme });
   }
 
   async #holdsAnything(prefix: string, options: CallOptions): Promise<boolean> {
@@ -363,7 +365,7 @@ function decoderOf(encoding: string | undefined): TextDecoder {
   try {
     return new TextDecoder(encoding);
   } catch (error) {
-    throw new StorageError("invalid", `${encoding} is not a known encoding of text`, { cause: error });
+    throw new StorageError("invalid", `${encoding} is not a known text encoding`, { cause: error });
   }
 }
 

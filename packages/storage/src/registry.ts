@@ -83,6 +83,6 @@ function otherScheme(uri: string, name: string): Scheme {
   const hint = isTheirs ? "" : suggest(name, known);
   if (hint === "") return bridge(uri);
   const message = `${name}:// is not a known kind of storage (${known.join(", ")})${hint}`;
-  const next = ` A kind that a package adds to fsspec is had with fsspec+${name}://`;
+  const next = ` For a kind that a package adds to fsspec, write fsspec+${name}://`;
   throw new StorageError("config", message + next, { scheme: name });
 }

@@ -66,11 +66,11 @@ async function checkFolder(source: Storage, signal: AbortSignal | undefined): Pr
   const { uri, scheme, capabilities } = source;
   const entry = await source.stat("", { signal }).catch((error: unknown) => {
     if (!isStorageError(error, "not_found")) throw error;
-    throw new StorageError("not_found", `${uri}: there is no such folder`, { scheme, cause: error });
+    throw new StorageError("not_found", `${uri}: the folder does not exist`, { scheme, cause: error });
   });
   const isMark = capabilities.keys.trailingSlash && uri.endsWith("/");
   if (entry.type === "directory" || isMark) return;
-  throw new StorageError("invalid", `${uri} is a file, not a folder: copyFrom copies it`, { scheme });
+  throw new StorageError("invalid", `${uri} is a file, not a folder: use copyFrom to copy it`, { scheme });
 }
 
 async function perform(options: SyncOptions, action: SyncAction, run: () => Promise<unknown>): Promise<void> {

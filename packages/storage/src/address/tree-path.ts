@@ -9,7 +9,7 @@ import { temporaryName } from "./temporary-name.ts";
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
   const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be a path of ${scheme}://`, { scheme, key });
+  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid path on ${scheme}://`, { scheme, key });
 }
 
 /** Returns the parent folders of a key, the outermost first. */

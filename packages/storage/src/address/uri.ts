@@ -23,11 +23,11 @@ const oneSlash = /^([a-zA-Z][a-zA-Z0-9+.-]+):\/?(?!\/)(.*)$/;
 
 /** Refuses a malformed URI that would otherwise pass as a plain path. */
 export function checkUri(uri: string, isKnown: (scheme: string) => boolean): void {
-  if (typeof uri !== "string") throw new StorageError("config", `a URI is a text, not ${typeof uri}`);
-  if (uri === "") throw new StorageError("config", "the URI is empty: name a place, or . for the current folder");
+  if (typeof uri !== "string") throw new StorageError("config", `expected the URI as a string, got ${typeof uri}`);
+  if (uri === "") throw new StorageError("config", "the URI is empty: give a URI, or . for the current folder");
   const [, scheme = "", rest = ""] = oneSlash.exec(uri) ?? [];
   if (!isKnown(scheme.toLowerCase())) return;
-  const message = `${uri}: did you mean ${scheme}://${rest}? A folder of that name is ./${uri}`;
+  const message = `${uri}: did you mean ${scheme}://${rest}? For a folder of that name, write ./${uri}`;
   throw new StorageError("config", message, { scheme });
 }
 
@@ -46,9 +46,15 @@ export function parseBucketUri(uri: string): Location {
   const rest = afterScheme(uri);
   const slash = rest.indexOf("/");
   const bucket = slash < 0 ? rest : rest.slice(0, slash);
-  if (bucket === "") throw new StorageError("config", `${uri}: the bucket is missing`, { scheme: schemeOf(uri) });
+  if (bucket === "")
+    throw new StorageError("config", `${uri}: the bucket is missing; expected ${schemeOf(uri)}://BUCKET/PATH`, {
+      scheme: schemeOf(uri),
+    });
   if (/[*?[\]{}]/.test(bucket)) {
-    throw new StorageError("config", `${uri}: a bucket cannot be a pattern`, { scheme: schemeOf(uri), bucket });
+    throw new StorageError("config", `${uri}: the bucket cannot be a pattern; name one bucket`, {
+      scheme: schemeOf(uri),
+      bucket,
+    });
   }
   return { uri, scheme: schemeOf(uri), bucket, path: slash < 0 ? "" : rest.slice(slash + 1) };
 }

@@ -15,7 +15,7 @@ export function encodeText(text: string): string {
 /** Refuses lone surrogates: UTF-8 cannot hold them, so another key would be sent. */
 function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;
-  const message = `${JSON.stringify(text)} is not a text: a half of a surrogate pair stands alone in it`;
+  const message = `${JSON.stringify(text)} is not valid Unicode: it contains half of a surrogate pair`;
   throw new StorageError("invalid", message, { key: text });
 }
 

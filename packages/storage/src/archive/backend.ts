@@ -23,7 +23,7 @@ interface Directory<M extends Member> {
 export function archiveBackend<M extends Member>(format: ArchiveFormat<M>, outer: Outer): Backend {
   const archive = new Archive(format, outer);
   const refuse = async () => {
-    throw new StorageError("unsupported", `${format.scheme}:// can only be read`, { scheme: format.scheme });
+    throw new StorageError("unsupported", `${format.scheme}:// is read-only`, { scheme: format.scheme });
   };
   return {
     // The outer storage already retries.
@@ -77,7 +77,7 @@ class Archive<M extends Member> {
     const member = this.#find(directory.members, key);
     if (member.refusal !== undefined) throw this.#error("unsupported", key, member.refusal);
     if (call.ifMatch !== undefined && call.ifMatch !== member.etag)
-      throw this.#error("precondition", key, "it was replaced");
+      throw this.#error("precondition", key, "the file was replaced");
     const start = Math.min(call.start ?? 0, member.size);
     const end = Math.max(start, Math.min(call.end ?? member.size, member.size));
     const body = this.#body(directory, key, member, { start, end, signal: call.signal });
@@ -91,7 +91,7 @@ class Archive<M extends Member> {
       if (isStorageError(error, "precondition")) this.#directory = undefined;
       range.signal?.throwIfAborted();
       if (isStorageError(error)) throw error;
-      throw this.#error("failed", key, `it is damaged: ${(error as Error).message}`);
+      throw this.#error("failed", key, `the file is damaged: ${(error as Error).message}`);
     }
   }
 

@@ -42,7 +42,10 @@ export class ArchiveSource {
   static async look(outer: Outer, call: CallOptions): Promise<ArchiveSource> {
     const entry = await outer.backend.stat(outer.key, call);
     if (Number.isFinite(entry.size)) return new ArchiveSource(outer, entry);
-    throw new StorageError("unsupported", `${outer.uri}: the server does not tell how long the archive is`);
+    throw new StorageError(
+      "unsupported",
+      `${outer.uri}: the server does not report the archive's size; download the archive and open the local copy`,
+    );
   }
 
   get uri(): string {

@@ -74,7 +74,7 @@ function checkParameters(configuration: Configuration<Table>, location: Location
   const kinds = kindsAround(outer);
   for (const [key, value] of Object.entries(configuration.values)) {
     if (key in archiveParameters || (kinds.includes(key) && typeof value === "object")) continue;
-    const next = `parameters of the storage around it stand under its name: {"${kinds.at(-1)}": {…}}`;
+    const next = `put parameters of the storage that holds the archive under its name: {"${kinds.at(-1)}": {…}}`;
     throw refuse(`${key} is not a parameter of ${scheme}://: ${next}`);
   }
 }

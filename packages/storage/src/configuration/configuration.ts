@@ -89,7 +89,7 @@ function refuseUnknownMembers(scheme: string, table: ParameterTable, key: string
   if (members.length === 0 || typeof value !== "object" || value === null) return;
   for (const [name, member] of Object.entries(value)) {
     if (!members.includes(name)) {
-      throw refuse(scheme, `${key}.${name} is not taken by ${scheme}://${suggest(name, members)}`);
+      throw refuse(scheme, `${key}.${name} is not a parameter of ${scheme}://${suggest(name, members)}`);
     }
     refuseUnknownMembers(scheme, table, `${key}.${name}`, member);
   }
@@ -203,7 +203,7 @@ function fromText(question: Question, name: string, parameter: Parameter, text: 
 }
 
 function check({ scheme }: Question, name: string, parameter: Parameter, value: unknown): unknown {
-  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
+  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not supported: ${parameter.reason}`);
   const types = typesOf(parameter);
   if (!types.some((type) => hasType(type, value))) {
     throw refuse(scheme, `${name}: expected ${types.join(" or ")}, got ${describe(value)}`);

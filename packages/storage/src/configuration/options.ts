@@ -13,4 +13,4 @@ export const refused = (reason: string, help: string) =>
   ({ type: "object", default: null, effect: "rejected", reason, help }) as const;
 
 /** An option that only a Python program can supply. */
-export const ofPython = (help: string) => refused("it is an object of Python, which no other program can make", help);
+export const ofPython = (help: string) => refused("it is a Python object, which only a Python program can make", help);

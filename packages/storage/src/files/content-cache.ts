@@ -22,7 +22,7 @@ export class ContentCache {
 
   constructor(folder: string, { max_bytes }: ContentCacheOptions) {
     if (!(typeof max_bytes === "number" && max_bytes > 0)) {
-      throw new StorageError("invalid", `max_bytes: expected a number of bytes above 0, got ${inspect(max_bytes)}`);
+      throw new StorageError("invalid", `max_bytes: expected a positive number of bytes, got ${inspect(max_bytes)}`);
     }
     this.folder = folder;
     this.#limit = max_bytes;
@@ -55,7 +55,7 @@ export class ContentCache {
     const place = this.placeOf(record);
     if (await markUsed(place)) return place;
     if (record.size > this.#limit) {
-      const message = `${record.path} has ${record.size} bytes, and the cache holds ${this.#limit}`;
+      const message = `${record.path} has ${record.size} bytes, more than the cache's max_bytes of ${this.#limit}`;
       throw new StorageError("invalid", message, { key: record.path });
     }
     return withFileLock(`${place}.lock`, signal, async () => {
@@ -72,7 +72,7 @@ export class ContentCache {
       await fetch(part);
       const { size } = await stat(part);
       if (size !== record.size) {
-        const message = `${record.path}: ${size} bytes came instead of ${record.size}`;
+        const message = `${record.path}: received ${size} bytes instead of ${record.size}; list the file again`;
         throw new StorageError("precondition", message, { key: record.path });
       }
       await this.#takeIn(part, place, size);

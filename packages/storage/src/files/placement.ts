@@ -27,12 +27,13 @@ export async function placeOf(
   if (placement === "filepath") return record.path;
   if (placement === "fullpath") return `${afterScheme(record.source)}/${record.path}`.replace(/^\/+/, "");
   if (placement === "checksum") return (await digest()) + suffixOf(record.path);
-  if (record.etag === "") throw new StorageError("invalid", `${record.path} has no ETag to be named by`);
+  if (record.etag === "")
+    throw new StorageError("invalid", `${record.path} has no ETag to name it by; use another placement`);
   return record.etag.replaceAll("/", "_") + suffixOf(record.path);
 }
 
 /** Refuses paths that mean something else on other storages or lead out of the target. */
 export function checkPath({ path }: FileRecord): void {
   const isRefused = path === "" || path.endsWith("/") || path.split("/").some((part) => part === "." || part === "..");
-  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} cannot be the path of an exported file`);
+  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} is not a valid path for an exported file`);
 }

@@ -75,7 +75,9 @@ export class StorageFile implements FileRecord {
     const file = await this.#origin.storage.open(this.#key, { ...options, version });
     if (ifMatch === undefined || file.entry.etag === ifMatch) return file;
     await file.close();
-    throw new StorageError("precondition", `${this.uri} was replaced since it was listed`, { key: this.path });
+    throw new StorageError("precondition", `${this.uri} was replaced since it was listed; list it again`, {
+      key: this.path,
+    });
   }
 
   /**
@@ -83,7 +85,7 @@ export class StorageFile implements FileRecord {
    */
   ensureCached(options: CallOptions = {}): Promise<string> {
     const { cache } = this.#origin;
-    if (!cache) throw new StorageError("invalid", "ensureCached: the listing was made without a cache");
+    if (!cache) throw new StorageError("invalid", "ensureCached needs a cache: pass one to fromStorage");
     return cache.ensure(this, (file) => this.download(file, options), options);
   }
 

@@ -120,7 +120,11 @@ async function planExport<File extends ExportableFile>(
   for (const file of files) {
     const path = await placeOf(file, placement, () => digestOf(file, options));
     const other = taken.get(path);
-    if (other) throw new StorageError("invalid", `${other.uri} and ${file.uri} would both be ${path}`);
+    if (other)
+      throw new StorageError(
+        "invalid",
+        `${other.uri} and ${file.uri} would both be written to ${path}; choose another placement`,
+      );
     taken.set(path, file);
     jobs.push({ file, place: async () => path });
   }

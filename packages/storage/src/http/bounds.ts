@@ -18,7 +18,7 @@ export const mostDiscarded = mebibyte;
 export class TooLongError extends Error {
   constructor(most: number) {
     const size = most % mebibyte === 0 ? `${most / mebibyte} MiB` : `${most} bytes`;
-    super(`the server's answer is longer than ${size}, the most that is taken of it`);
+    super(`the server's answer is longer than the limit of ${size}`);
   }
 
   named(place: ErrorPlace): StorageError {

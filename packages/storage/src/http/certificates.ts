@@ -27,7 +27,7 @@ export function readIdentity(
   const files = typeof given === "string" ? [given, given] : given;
   const [cert, key] = files;
   if (typeof cert !== "string" || typeof key !== "string" || files.length !== 2) {
-    throw new StorageError("config", `${parameter}: expected a file, or a list of two: certificate and key`, {
+    throw new StorageError("config", `${parameter}: expected a file, or a list of two files: certificate and key`, {
       scheme,
     });
   }
@@ -41,12 +41,12 @@ interface Problem {
 }
 
 const unknownAuthority: Problem = {
-  reason: "whoever signed it is not known here",
-  advice: (trust) => `give ${trust} a file with the certificates to trust`,
+  reason: "this machine does not know the authority that signed it",
+  advice: (trust) => `set ${trust} to a file with the certificates to trust`,
 };
 const outOfTime: Problem = {
   reason: "it has expired, or is not valid yet",
-  advice: () => "have it renewed, or set the clock of this machine",
+  advice: () => "renew it, or correct the clock of this machine",
 };
 
 const problems: Readonly<Record<string, Problem>> = {
@@ -58,7 +58,7 @@ const problems: Readonly<Record<string, Problem>> = {
   CERT_HAS_EXPIRED: outOfTime,
   CERT_NOT_YET_VALID: outOfTime,
   ERR_TLS_CERT_ALTNAME_INVALID: {
-    reason: "it is for another host",
+    reason: "it was issued for another host",
     advice: () => "check the address",
   },
 };
@@ -68,6 +68,6 @@ export function describeCertificateError(code: string, host: string, parameter?:
   const problem = problems[code];
   if (!problem) return undefined;
   const advice = problem.advice(parameter ?? "the variable NODE_EXTRA_CA_CERTS");
-  const carelessly = parameter === undefined ? "" : `, or set ${parameter} to false, which trusts any`;
+  const carelessly = parameter === undefined ? "" : `, or set ${parameter} to false, which trusts any certificate`;
   return `the certificate of ${host} is not trusted: ${problem.reason}; ${advice}${carelessly}`;
 }

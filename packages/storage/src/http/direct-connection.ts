@@ -162,7 +162,11 @@ export class DirectConnection {
   lookAtTime(now: number): void {
     if (now <= this.#deadline) return;
     // A caller who still gets a connection that was idle too long takes another.
-    this.destroy(this.#isResting ? new Error("the connection was not used") : timeout("nothing came in time"));
+    this.destroy(
+      this.#isResting
+        ? new Error("the connection was idle for too long")
+        : timeout("the server sent nothing before the timeout"),
+    );
   }
 
   destroy(error?: Error): void {
@@ -193,7 +197,7 @@ export class DirectConnection {
     if (this.#deadline < Number.POSITIVE_INFINITY) this.#deadline = performance.now() + this.#timeout;
     const isScratch = buffer.buffer === this.#scratch.buffer;
     if (this.#text) this.#takeText(this.#text, length);
-    else if (length > this.#left) this.destroy(new Error("more came than the answer had announced"));
+    else if (length > this.#left) this.destroy(new Error("the server sent more bytes than announced"));
     else if (isScratch) this.#takeScratch(length);
     else this.#count(length);
     this.#wake?.();
@@ -256,7 +260,7 @@ function connect(origin: URL, settings: HttpSettings, onread: Reading): Socket {
       })
     : net.connect(place);
   if (keepsAlive) socket.setKeepAlive(true, probesAfter);
-  const timer = setTimeout(() => socket.destroy(timeout("no connection was made in time")), connectTimeout * 1000);
+  const timer = setTimeout(() => socket.destroy(timeout("the connection timed out")), connectTimeout * 1000);
   const stop = () => clearTimeout(timer);
   socket.once(isSecure ? "secureConnect" : "connect", stop).once("close", stop);
   return socket;

@@ -34,7 +34,7 @@ export class DirectLease {
   }
 
   #reading(): DirectConnection {
-    if (!this.#connection || this.#ended) throw new Error("there is no connection to read from");
+    if (!this.#connection || this.#ended) throw new Error("the connection is no longer available");
     return this.#connection;
   }
 

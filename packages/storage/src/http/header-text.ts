@@ -9,12 +9,12 @@ const carried = /^(?! )[\x20-\x7e]*(?<! )$/;
 export const isHeaderText = (text: string) => carried.test(text);
 
 /** The rule, for messages. */
-export const headerTextRule = "a header carries printable ASCII only, and no space at either end";
+export const headerTextRule = "a header takes only printable ASCII, without a space at either end";
 
 /** The message contains the name, not the text: it may be long or contain line ends. */
 export function checkHeaderText(name: string, text: string, place: ErrorPlace): void {
   if (isHeaderText(text)) return;
-  const advice = "encode it, with encodeURIComponent for example";
+  const advice = "encode the text, for example with encodeURIComponent";
   throw new StorageError("invalid", `${describePlace(place)}: ${name}: ${headerTextRule}; ${advice}`, place);
 }
 
@@ -26,7 +26,7 @@ export interface NameRule {
 
 export const headerNames: NameRule = {
   pattern: headerName,
-  meaning: "letters, digits and the signs of header names, such as - and _",
+  meaning: "letters, digits and characters of header names, such as - and _",
 };
 
 /** Checks content type and metadata for stores that keep them in headers. */
@@ -40,6 +40,6 @@ export function checkDescription({ contentType, metadata = {} }: WriteCall, rule
 
 function checkName(name: string, { pattern, meaning }: NameRule, place: ErrorPlace): void {
   if (pattern.test(name)) return;
-  const message = `metadata: the store takes no name ${JSON.stringify(name)}: it is to have ${meaning}`;
+  const message = `metadata: the name ${JSON.stringify(name)} is not allowed: use ${meaning}`;
   throw new StorageError("invalid", `${describePlace(place)}: ${message}`, place);
 }

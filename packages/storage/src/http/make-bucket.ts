@@ -11,7 +11,7 @@ export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>)
   } catch (error) {
     if (!isStorageError(error, "failed") || error.status !== conflict) throw error;
     const { requestId, status } = error;
-    const message = `${describePlace(place)} exists already, here or with somebody else: use it, or take another name`;
+    const message = `${describePlace(place)} already exists, in this account or another: use it, or choose another name`;
     throw new StorageError("precondition", message, { ...place, status, requestId, cause: error });
   }
 }

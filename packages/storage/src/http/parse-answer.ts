@@ -6,7 +6,7 @@ export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    const message = `${describePlace(place)}: the store's answer cannot be read: ${(error as Error).message}`;
+    const message = `${describePlace(place)}: cannot parse the store's answer: ${(error as Error).message}`;
     throw new StorageError("failed", message, { ...place, cause: error });
   }
 }
@@ -16,7 +16,7 @@ export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promi
   const text = await answer.text();
   return parseAnswer(place, () => {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) throw new Error("it is no object");
+    if (typeof value !== "object" || value === null) throw new Error("expected an object");
     return value as T;
   });
 }

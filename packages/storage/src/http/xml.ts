@@ -37,12 +37,15 @@ export function decodeText(text: string): string {
   });
   // Some writers encode a character as two surrogates: only both together are valid.
   if (decoded.isWellFormed()) return decoded;
-  throw new StorageError("failed", `the store's answer holds half of a character: ${text.slice(0, mostQuoted)}`);
+  throw new StorageError(
+    "failed",
+    `the store's answer contains half of a surrogate pair: ${text.slice(0, mostQuoted)}`,
+  );
 }
 
 function character(number: number, reference: string): string {
   if (number <= lastCharacter) return String.fromCodePoint(number);
-  const message = `the store's answer holds ${reference.slice(0, mostQuoted)}, and there is no such character`;
+  const message = `the store's answer contains an invalid character reference: ${reference.slice(0, mostQuoted)}`;
   throw new StorageError("failed", message);
 }
 

@@ -20,7 +20,10 @@ export function expandBraces(pattern: string): string[] {
 
 function refuseTooMany(count: number, pattern: string): void {
   if (count <= mostPatterns) return;
-  throw new StorageError("invalid", `${pattern}: its braces stand for ${count} patterns; ${mostPatterns} are allowed`);
+  throw new StorageError(
+    "invalid",
+    `${pattern}: the braces expand to ${count} patterns, more than the limit of ${mostPatterns}`,
+  );
 }
 
 function matchingBrace(pattern: string, open: number): number {

@@ -39,7 +39,7 @@ export async function openFile(
 ): Promise<OpenedFile> {
   const type = checkChoice("cache_type", options.cache_type, cacheTypes);
   if (!Number.isFinite(entry.size)) {
-    throw new StorageError("unsupported", `${key}: the store does not tell its size; read it as a stream`, { key });
+    throw new StorageError("unsupported", `${key}: the store does not report its size; read it as a stream`, { key });
   }
   const blockSize = options.block_size ?? backend.transfer.partSize;
   checkCount("block_size", blockSize);
@@ -82,7 +82,7 @@ class CachedFile implements OpenedFile {
     signal?.throwIfAborted();
     if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed`);
     if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
-      throw new StorageError("invalid", `${length} bytes at ${offset} cannot be read`);
+      throw new StorageError("invalid", `cannot read ${length} bytes at offset ${offset}: both must be 0 or more`);
     }
     const end = Math.min(offset + length, this.size);
     if (offset >= end) return new Uint8Array();

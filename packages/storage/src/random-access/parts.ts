@@ -44,4 +44,4 @@ function withZeros(parts: readonly Part[], start: number, end: number): Uint8Arr
 }
 
 const unknown = (start: number, end: number) =>
-  new StorageError("invalid", `the bytes from ${start} to ${end} are in no part that was supplied`);
+  new StorageError("invalid", `cache_options.data does not contain the bytes from ${start} to ${end}`);

@@ -125,7 +125,7 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
   checkCount("concurrency", concurrency);
   checkCount("blockSize", blockSize);
   if (start < 0 || end < start || !Number.isInteger(start) || Number.isNaN(end)) {
-    throw new StorageError("invalid", `the range from ${start} to ${end} is not one`);
+    throw new StorageError("invalid", `invalid range: ${start} to ${end}`);
   }
 }
 

@@ -56,13 +56,9 @@ async function writeParts(
 
 /** Happens only for a stream of unknown length. */
 const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
-  new StorageError(
-    "invalid",
-    `${key} needs more than ${maximumParts} parts: tell its size, or take a larger partSize`,
-    {
-      key,
-    },
-  );
+  new StorageError("invalid", `${key} needs more than ${maximumParts} parts: give its size, or a larger partSize`, {
+    key,
+  });
 
 /**
  * Starts an upload, lets `run` put its parts, and finishes it. The first failure stops the others and removes
@@ -107,7 +103,7 @@ const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(siz
 export function checkSize(key: string, options: Pick<WriteOptions, "size">, total: number): void {
   const size = knownSize(options);
   if (size === undefined || size === total) return;
-  const message = `${key} was said to have ${size} bytes, and has ${total > size ? "more" : total}`;
+  const message = `${key} has ${total > size ? "more" : total} bytes instead of the ${size} given as its size`;
   throw new StorageError("invalid", message, { key });
 }
 
@@ -117,7 +113,10 @@ const widthOf = (transfer: Transfer, options: WriteOptions) =>
 function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOptions): void {
   const size = options.partSize ?? partSize;
   if (size < minimumPart) {
-    throw new StorageError("invalid", `parts of ${size} bytes are too small: the store takes ${minimumPart} or more`);
+    throw new StorageError(
+      "invalid",
+      `parts of ${size} bytes are too small: the store requires at least ${minimumPart}`,
+    );
   }
 }
 

@@ -37,7 +37,8 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   const name = values.account_name ?? accountOfUri(location.uri);
   const right = rightOf(configuration);
   if (values.account_host !== null) {
-    if (name === undefined && right.kind !== "anonymous") throw refuse("account_name is missing beside account_host");
+    if (name === undefined && right.kind !== "anonymous")
+      throw refuse("account_name is missing: account_host needs it");
     const [host = "", signature] = values.account_host.split("?");
     // An explicit credential wins over the one in the URL.
     const isGiven = right.kind !== "anonymous" && right.kind !== "default";
@@ -68,7 +69,7 @@ function credentialRight(credential: string | object | null): Right | undefined 
   if (typeof credential === "string")
     return credential.includes("sig=") ? signatureRight(credential) : keyRight(credential);
   if ("getToken" in credential) return { kind: "credential", credential: credential as TokenCredential };
-  throw refuse("credential: expected a token credential, a shared access signature or a key");
+  throw refuse("credential: expected a token credential, a SAS token or an account key");
 }
 
 const keyRight = (key: string | null | undefined): Right | undefined => (key ? { kind: "key", key } : undefined);
@@ -81,5 +82,5 @@ function principalRight(values: Configuration<typeof parameters>["values"]): Rig
   if (client === null && secret === null && tenant === null) return undefined;
   if (client !== null && secret !== null && tenant !== null) return { kind: "principal", client, secret, tenant };
   const missing = Object.entries({ client_id: client, client_secret: secret, tenant_id: tenant });
-  throw refuse(`a service principal needs ${missing.find(([, value]) => value === null)?.[0]}, too`);
+  throw refuse(`${missing.find(([, value]) => value === null)?.[0]} is missing: a service principal needs it`);
 }

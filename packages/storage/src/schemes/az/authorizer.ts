@@ -47,11 +47,11 @@ async function fetchToken(right: TokenRight, session: object | null): Promise<To
   try {
     const credential = right.kind === "credential" ? right.credential : await createCredential(right, session);
     const answer = await credential.getToken(scope);
-    if (!answer) throw new Error("the credential has no token");
+    if (!answer) throw new Error("the credential returned no token");
     const { token, expiresOnTimestamp } = answer;
     return { token, expiration: expiresOnTimestamp === undefined ? soon() : new Date(expiresOnTimestamp) };
   } catch (error) {
-    const message = `no credentials: give account_key, sas_token or another, or anon for public containers (${(error as Error).message})`;
+    const message = `no credentials: set account_key, sas_token or another credential, or anon for public containers (${(error as Error).message})`;
     throw new StorageError("permission", message, { scheme: "az", cause: error });
   }
 }

@@ -20,7 +20,7 @@ async function lookForContainer(client: AzClient): Promise<void> {
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
     const { requestId, status = 404, message } = error;
-    throw new StorageError("config", `${message}: the container is not there`, {
+    throw new StorageError("config", `${message}: the container does not exist`, {
       ...client.place(""),
       requestId,
       status,
@@ -39,7 +39,7 @@ export function withContainerCheck(client: AzClient, backend: Backend): Backend 
     );
   let closed = false;
   const warn = (error: Error) => {
-    const message = `the container could not be looked at, and is taken to exist: ${error.message}`;
+    const message = `could not check the container, so it is assumed to exist: ${error.message}`;
     if (!closed) process.emitWarning(message, "StorageWarning");
   };
   let looked = false;

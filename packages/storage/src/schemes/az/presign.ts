@@ -21,7 +21,11 @@ export async function presignBlob(
   checkLifetime(call.expiresIn, Math.floor((lastMoment - now) / 1000), client.place(key));
   const { authorizer, account, container } = client;
   if (!authorizer.key) {
-    throw new StorageError("permission", "presign: only account_key can sign URLs", client.place(key));
+    throw new StorageError(
+      "permission",
+      "presign needs account_key: no other credential can sign URLs",
+      client.place(key),
+    );
   }
   const end = `${new Date(now + call.expiresIn * 1000).toISOString().slice(0, 19)}Z`;
   const protocol = account.url.startsWith("https:") ? "https" : "https,http";

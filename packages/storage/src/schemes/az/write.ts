@@ -15,7 +15,7 @@ export async function putBlob(client: AzClient, key: string, body: Uint8Array, c
 /** The store accepts only C# identifiers as metadata names. */
 const identifiers: NameRule = {
   pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
-  meaning: "letters, digits and underscores, and no digit at its beginning",
+  meaning: "letters, digits and underscores, not beginning with a digit",
 };
 
 function headersOf(client: AzClient, key: string, call: WriteCall): Record<string, string> {

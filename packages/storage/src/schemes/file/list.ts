@@ -15,7 +15,7 @@ const looksAtOnce = 32;
 /** The prefix may end inside a name: then its parent folder is listed and names are filtered. */
 export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
-    throw new StorageError("unsupported", "folders of files end with / only", { scheme: "file" });
+    throw new StorageError("unsupported", "file:// supports only the delimiter /", { scheme: "file" });
   }
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   yield* listFolder(folder, prefix, call);

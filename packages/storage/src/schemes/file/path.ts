@@ -6,5 +6,5 @@ export function checkPath(key: string): string {
   const segments = key.split("/").slice(1);
   const odd = segments.find((segment) => segment === "" || segment === "." || segment === "..");
   if ((odd === undefined || key === "/") && !key.includes("\0")) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be the path of a file`, { scheme: "file", key });
+  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid file path`, { scheme: "file", key });
 }

@@ -15,7 +15,7 @@ export async function statFile(key: string, { signal }: CallOptions): Promise<En
 function toEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new FolderError({ scheme: "file", key });
   if (!stats.isFile()) {
-    const message = `${key} is not a regular file but ${kindOf(stats)}: put what it holds into a file first`;
+    const message = `${key} is ${kindOf(stats)}, not a regular file: copy its content into a file first`;
     throw new StorageError("invalid", message, { scheme: "file", key });
   }
   return {

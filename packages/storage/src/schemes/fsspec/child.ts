@@ -130,7 +130,7 @@ export class PythonChild {
     try {
       for (const frame of reader.read(bytes)) this.#take(frame);
     } catch (error) {
-      this.#complaint = `it sent what is no answer (${(error as Error).message})`;
+      this.#complaint = `it sent an invalid answer (${(error as Error).message})`;
       this.#process.kill("SIGKILL");
     }
   }
@@ -150,10 +150,10 @@ export class PythonChild {
   }
 
   #endedBecause(code: number | null, signal: NodeJS.Signals | null): StorageError {
-    const how = this.#complaint || (signal ? `it was killed by ${signal}` : `it ended with ${code}`);
+    const how = this.#complaint || (signal ? `it was killed by ${signal}` : `it exited with code ${code}`);
     const words = this.#words.trim();
-    const last = words === "" ? "" : `. Its last words: ${words}`;
-    const message = `the Python process of fsspec is gone: ${how}. Try again: the next call starts another${last}`;
+    const last = words === "" ? "" : `. Its last output: ${words}`;
+    const message = `the Python process of fsspec ended: ${how}. Try again: the next call starts a new one${last}`;
     return new StorageError("failed", message);
   }
 
@@ -165,8 +165,10 @@ export class PythonChild {
 }
 
 function notStarted(python: string, error: NodeJS.ErrnoException): StorageError {
-  const why = error.code === "ENOENT" ? "there is no such program" : error.message;
-  return new StorageError("config", `${python} cannot be started: ${why}. ${howToInstall(python)}`, { cause: error });
+  const why = error.code === "ENOENT" ? "the program does not exist" : error.message;
+  return new StorageError("config", `${python} could not be started: ${why}. ${howToInstall(python)}`, {
+    cause: error,
+  });
 }
 
 function withoutFsspec(python: string, why: RemoteFailure["message"]): StorageError {

@@ -53,7 +53,7 @@ export function toStorageError(failure: RemoteFailure, { place, python, isOpenin
 }
 
 const advice = (python: string, module: string) =>
-  `. Install what is missing with \`${python} -m pip install ${packages[module] ?? module}\``;
+  `. Install the missing package with \`${python} -m pip install ${packages[module] ?? module}\``;
 
 /** Returns the values under secret-looking names at any depth, and the password of a URL. */
 export function secretsOf(config: unknown, uri: string): string[] {

@@ -65,5 +65,5 @@ function checkedLength(header: Buffer): number {
   const kind = header.readUInt8(4);
   if (length <= longestFrame && kind >= kinds.credit && kind <= kinds.page) return length;
   if (kind === kinds.data && length <= pieceSize) return length;
-  throw new Error(`a frame of kind ${kind} with ${length} bytes`);
+  throw new Error(`unexpected frame: kind ${kind}, ${length} bytes`);
 }

@@ -112,8 +112,8 @@ export class Place {
     const unknown = linkNames(this.#bridged.url).find((name) => !hello.names.includes(name));
     if (unknown === undefined) return;
     const message =
-      `${unknown}:// is not a known kind of storage: neither to Millrace (${this.#bridged.natives.join(", ")}) ` +
-      `nor to fsspec ${hello.fsspec} of ${python}. Install the package that adds it there`;
+      `${unknown}:// is not a known kind of storage, neither of Millrace (${this.#bridged.natives.join(", ")}) ` +
+      `nor of fsspec ${hello.fsspec} in ${python}. Install the package that adds it to fsspec there`;
     throw new StorageError("config", message, { scheme: this.scheme });
   }
 

@@ -101,7 +101,9 @@ export class GsClient {
     const project = await this.#payer;
     if (project !== undefined) return { userProject: project };
     this.#payer = undefined;
-    throw new StorageError("config", "requester_pays: the default credentials name no project", { scheme: "gs" });
+    throw new StorageError("config", "requester_pays: the default credentials name no project to bill; set project", {
+      scheme: "gs",
+    });
   }
 
   close(): Promise<void> {

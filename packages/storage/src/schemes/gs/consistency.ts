@@ -33,7 +33,7 @@ export class Checksum {
       written.md5Hash === undefined
         ? ["CRC32C", written.crc32c, this.#crc32c.digest()]
         : ["MD5", written.md5Hash, this.#md5.digest("base64")];
-    return kept === sent ? undefined : `another ${name}`;
+    return kept === sent ? undefined : `a different ${name}`;
   }
 }
 
@@ -47,8 +47,12 @@ export async function checkWritten(client: GsClient, written: ObjectResource, ch
     (answer) => answer.discard(),
     () => {},
   );
-  throw new StorageError("failed", `gs://${client.bucket}/${key}: the store holds ${complaint}`, {
-    ...client.place(key),
-    retryable: true,
-  });
+  throw new StorageError(
+    "failed",
+    `gs://${client.bucket}/${key}: the store has ${complaint}, not what was sent; write the object again`,
+    {
+      ...client.place(key),
+      retryable: true,
+    },
+  );
 }

@@ -55,7 +55,7 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
     if (dict) return fromDict(configuration, dict).get();
     if (!looksLikePath) return { token };
     throw refuseFile(
-      isSurelyPath(token) ? `${pathOf(token)} is not there` : "it is neither a file that is there nor a token",
+      isSurelyPath(token) ? `${pathOf(token)} does not exist` : "expected an existing file or an access token",
     );
   });
   return { get: source.get, renew: () => !raw && source.renew() };
@@ -91,7 +91,7 @@ function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<A
   if (isCredential(token)) return renewing(() => fromClient(() => createClient(configuration, token)));
   const plain = token["access_token"] ?? token["token"];
   if (typeof plain === "string") return lasting({ token: plain });
-  throw new StorageError("config", "token: this dictionary holds no credentials", { scheme: "gs" });
+  throw new StorageError("config", "token: the dictionary contains no credentials", { scheme: "gs" });
 }
 
 const isCredential = (token: TokenDict) =>
@@ -149,12 +149,12 @@ async function fromClient(create: () => Promise<TokenClient>): Promise<AccessTok
   try {
     const client = await create();
     const { token } = await client.getAccessToken();
-    if (!token) throw new Error("there is no access token");
+    if (!token) throw new Error("the credentials returned no access token");
     const end = client.credentials?.expiry_date;
     return { token, expiration: end ? new Date(end) : soon() };
   } catch (error) {
     if (isStorageError(error)) throw error;
-    const message = `no credentials: give a token, or "anon" for a public bucket (${(error as Error).message})`;
+    const message = `no credentials: set token, or token "anon" for a public bucket (${(error as Error).message})`;
     throw new StorageError("permission", message, { scheme: "gs", cause: error });
   }
 }

@@ -17,7 +17,7 @@ export async function presignObject(
   checkLifetime(call.expiresIn, longestLifetime, client.place(key));
   const signer = await urlSigner(client.configuration);
   if (!signer) {
-    const message = "presign: only a service account can sign, and token names none";
+    const message = "presign needs a service account: set token to its key file";
     throw new StorageError("permission", message, client.place(key));
   }
   const path = `/${encodeText(client.bucket)}/${encodeKey(key)}`;

@@ -33,7 +33,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
 }
 
 const replaced = (client: GsClient, key: string) =>
-  new StorageError("precondition", `gs://${client.bucket}/${key}: it was replaced`, client.place(key));
+  new StorageError("precondition", `gs://${client.bucket}/${key}: the object was replaced`, client.place(key));
 
 export const generationQuery = ({ version }: VersionCall): Record<string, string> =>
   version ? { generation: version } : {};

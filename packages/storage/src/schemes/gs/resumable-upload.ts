@@ -31,7 +31,11 @@ export async function beginUpload(client: GsClient, key: string, call: WriteCall
   await answer.discard();
   const session = answer.header("location");
   if (session === undefined) {
-    throw new StorageError("failed", `gs://${client.bucket}/${key}: the store began no upload`, client.place(key));
+    throw new StorageError(
+      "failed",
+      `gs://${client.bucket}/${key}: the store did not start an upload`,
+      client.place(key),
+    );
   }
   return new ResumableUpload(client, key, givenAddress(session, client.place(key)).href, call);
 }
@@ -87,7 +91,7 @@ class ResumableUpload implements Upload {
   async finish(): Promise<Entry> {
     await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
-    if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
+    if (!answer) throw new StorageError("failed", `${this.#key}: the store did not complete the upload`);
     const written = await parseJson<ObjectResource>(answer, this.#client.place(this.#key));
     await checkWritten(this.#client, written, this.#checksum);
     return toEntry(written);
@@ -116,7 +120,7 @@ class ResumableUpload implements Upload {
   }
 
   #forgotten(): StorageError {
-    const message = `gs://${this.#client.bucket}/${this.#key}: the store has lost a part that it had taken`;
+    const message = `gs://${this.#client.bucket}/${this.#key}: the store lost a part that it had accepted; write the object again`;
     return new StorageError("failed", message, this.#client.place(this.#key));
   }
 
@@ -124,7 +128,7 @@ class ResumableUpload implements Upload {
     const before = this.#sent;
     const ended = await this.#ask(`bytes ${before}-${end - 1}/${total}`, body);
     if (ended || this.#sent > before) return ended;
-    throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store took nothing`);
+    throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store accepted none of the bytes`);
   }
 
   /** Asks how many bytes the store has: a part that broke off may have arrived whole, partly, or ended the upload. */

@@ -62,5 +62,9 @@ export async function conditionsOf(client: GsClient, key: string, call: WriteCal
     throw error;
   });
   if (there?.etag === call.ifMatch) return { ifGenerationMatch: there.version };
-  throw new StorageError("precondition", `gs://${client.bucket}/${key}: it is another object`, client.place(key));
+  throw new StorageError(
+    "precondition",
+    `gs://${client.bucket}/${key}: the object's ETag is not the expected one`,
+    client.place(key),
+  );
 }

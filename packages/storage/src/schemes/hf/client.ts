@@ -170,7 +170,7 @@ export class HubClient {
     if (only !== undefined && another === undefined) return only;
     for (const type of this.name.types) if (await this.#isThere(type)) return type;
     const tried = this.name.types.join(" and no ");
-    const token = this.#settings.token === undefined ? "; a private one needs a token" : "";
+    const token = this.#settings.token === undefined ? "; a private repository needs a token" : "";
     throw new StorageError("not_found", `the hub has no ${tried} ${this.name.id}${token}`, this.place(""));
   }
 

@@ -40,7 +40,11 @@ async function prepare(
   const plan = await client.call<Plan>(await client.apiUrl("preupload"), key, asked, call);
   const [file] = plan.files;
   if (file?.shouldIgnore) {
-    throw new StorageError("invalid", `${key} is left out by the repository's .gitignore`, client.place(key));
+    throw new StorageError(
+      "invalid",
+      `${key} is ignored by the repository's .gitignore; choose another path`,
+      client.place(key),
+    );
   }
   const { sha256: oid, size } = source;
   // The hub accepts an empty file only in git.
@@ -66,7 +70,7 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
   return async (commit: string) => {
     const there = await lookUp(client, key, { version: commit, signal: call.signal });
     const isRight = call.ifMatch === undefined ? !there : there !== undefined && etagOf(there) === call.ifMatch;
-    if (!isRight) throw new StorageError("precondition", `${key} is not the one expected`, client.place(key));
+    if (!isRight) throw new StorageError("precondition", `${key} is not the expected version`, client.place(key));
   };
 }
 

@@ -8,7 +8,7 @@ export const parameters = {
     default: {},
     effect: "native",
     secret: true,
-    help: "Headers of every request, such as Authorization; to another server a redirect takes only accept, user-agent and range along.",
+    help: "Headers of every request, such as Authorization; after a redirect, another server gets only accept, user-agent and range.",
   },
   ...httpParameters,
 } as const satisfies ParameterTable;

@@ -60,7 +60,7 @@ export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace)
   const sum = (sums[name] as () => Sum)();
   const body = checkedPieces(content, sum, () => {
     if (sum.text() === expected) return;
-    const message = `${describePlace(place)}: what came is not what the store has, by ${name}`;
+    const message = `${describePlace(place)}: the received bytes do not match the store's checksum (${name})`;
     throw new StorageError("failed", message, place);
   });
   const { entry, start, end } = content;

@@ -50,7 +50,7 @@ function fromSession(session: object): () => Promise<Credentials> {
   if (typeof session === "function") return session as () => Promise<Credentials>;
   const { credentials } = (session as { config: { credentials?: unknown } }).config;
   if (typeof credentials === "function") return credentials as () => Promise<Credentials>;
-  throw new StorageError("config", "session: this client has no credentials to lend", { scheme: "s3" });
+  throw new StorageError("config", "session: the client has no credentials", { scheme: "s3" });
 }
 
 function fromFunction(token: TokenFunction, key: string | null, secret: string | null): () => Promise<Credentials> {
@@ -60,9 +60,13 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
     const accessKeyId = given.key ?? key;
     const secretAccessKey = given.secret ?? secret;
     if (accessKeyId === null || secretAccessKey === null) {
-      throw new StorageError("config", "token: the function returned no key and secret, and none are given", {
-        scheme: "s3",
-      });
+      throw new StorageError(
+        "config",
+        "token: the function returned only a token; return key and secret too, or set them",
+        {
+          scheme: "s3",
+        },
+      );
     }
     return {
       accessKeyId,
@@ -83,7 +87,7 @@ function fromResolver(configuration: Configuration<typeof parameters>): () => Pr
       return await fromNodeProviderChain(profile === null ? {} : { profile })();
     } catch (error) {
       await refuseMissing(profile, configuration, error);
-      const message = `no credentials: give key and secret, or anon for a public bucket (${(error as Error).message})`;
+      const message = `no credentials: set key and secret, or anon for a public bucket (${(error as Error).message})`;
       throw new StorageError("permission", message, { scheme: "s3", cause: error });
     }
   };
@@ -98,7 +102,7 @@ async function refuseMissing(
   const places = profile === null ? undefined : await placesWithout(profile, environment);
   if (places === undefined) return;
   const message = `profile: there is no profile ${JSON.stringify(profile)} in ${places}`;
-  throw new StorageError("config", `${message} (it is named by ${sourceOf("kwargs.profile")})`, {
+  throw new StorageError("config", `${message} (set by ${sourceOf("kwargs.profile")})`, {
     scheme: "s3",
     cause,
   });

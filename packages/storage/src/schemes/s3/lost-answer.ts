@@ -51,7 +51,7 @@ export function untilThere(
       return isStorageError(error, "not_found") ? undefined : written;
     });
     if (there && (there.etag === written.etag || look >= enoughLooks)) return written;
-    const message = `s3://${client.bucket}/${key}: the store said that it is written, and it is not there`;
+    const message = `s3://${client.bucket}/${key}: the store confirmed the write, but the object does not exist`;
     throw new StorageError("failed", message, { scheme: "s3", bucket: client.bucket, key, retryable: true });
   });
 }

@@ -31,7 +31,7 @@ export async function beginUpload(
   const beginning = () => ({ asked, answered: performance.now() });
   try {
     const uploadId = elementText(await client.sendForText(request), "UploadId");
-    if (uploadId === undefined) throw new StorageError("failed", `${key}: the store began no upload`, { key });
+    if (uploadId === undefined) throw new StorageError("failed", `${key}: the store did not start an upload`, { key });
     return new MultipartUpload(client, key, uploadId, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {
     if (attempts > 1 || call.signal?.aborted) await removeLostUploads(client, key, beginning()).catch(() => {});

@@ -14,7 +14,7 @@ export async function placesWithout(profile: string, environment: Environment): 
   const { configured, beside } = await sectionsOf(profile, environment);
   if (configured || beside) return undefined;
   const files = filesOf(environment).filter((file) => file !== undefined);
-  return files.join(" and ") || "any file, as HOME is not set";
+  return files.join(" and ") || "any file, because HOME is not set";
 }
 
 async function sectionsOf(profile: string, environment: Environment) {

@@ -91,7 +91,7 @@ async function nextNames(files: SFTPWrapper, handle: Handle): Promise<FileEntryW
 
 function tooMany(folder: string): StorageError {
   const bounds = `${mostNames.toLocaleString("en")} names or ${longestNames / 1024 / 1024} MiB of them`;
-  return new StorageError("failed", `${folder}: the server tells of more than ${bounds} in this folder`, {
+  return new StorageError("failed", `${folder}: the server lists more than ${bounds} in this folder`, {
     key: folder,
   });
 }

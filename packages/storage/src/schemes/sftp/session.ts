@@ -136,7 +136,7 @@ export class Session {
   }
 
   #distrust(): StorageError {
-    const message = `sftp://${this.#bucket}: the host's key is not one that is known; see host_key_policy`;
+    const message = `sftp://${this.#bucket}: the host's key is unknown or has changed; add it to known_hosts, or set host_key or host_key_policy`;
     return new StorageError("permission", message, this.place(""));
   }
 }

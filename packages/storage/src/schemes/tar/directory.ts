@@ -45,11 +45,11 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
     if (isRemark(header)) {
       remarked += size;
       if (remarked > longestRemarks)
-        throw source.damaged(`the names before byte ${start} have over ${longestRemarks} bytes`);
+        throw source.damaged(`the names before byte ${start} exceed ${longestRemarks} bytes`);
       Object.assign(remarks, await readRemarks(blocks, header, start));
     } else {
       kept += addMember(members, header, remarks, start, size);
-      if (kept > longestDirectory) throw source.damaged("it has more files, or longer names, than can be kept");
+      if (kept > longestDirectory) throw source.damaged(`its file list exceeds ${longestDirectory} bytes`);
       remarks = {};
       remarked = 0;
     }
@@ -63,7 +63,7 @@ async function readBlock(source: ArchiveSource, blocks: Blocks, at: number): Pro
   } catch (error) {
     // The error of the decompressor itself.
     const { code = "" } = error as NodeJS.ErrnoException;
-    throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`it cannot be decompressed: ${(error as Error).message}`) : error;
+    throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`decompression failed: ${(error as Error).message}`) : error;
   }
 }
 
@@ -109,6 +109,12 @@ function addMember(
   const etag = [Number(modified), size, start].map((number) => number.toString(16)).join("-");
   // If two members have the same name, the later one counts.
   members.delete(key);
-  members.set(key, { size, etag, modified, start, refusal: isSparse ? "it is sparse, which is not read" : undefined });
+  members.set(key, {
+    size,
+    etag,
+    modified,
+    start,
+    refusal: isSparse ? "the file is sparse, which is not supported" : undefined,
+  });
   return memberCost + Buffer.byteLength(key);
 }

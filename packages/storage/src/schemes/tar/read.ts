@@ -21,5 +21,5 @@ export async function* readMember(
     count += piece.length;
     yield piece;
   }
-  if (count < end - start) throw source.damaged(`it ends within ${key}`);
+  if (count < end - start) throw source.damaged(`the archive ends in the middle of ${key}`);
 }

@@ -10,7 +10,7 @@ const locked = 423;
 const noRoom = 507;
 
 export function toStorageError(answer: HttpAnswer, place: ErrorPlace): StorageError {
-  const said: Said = answer.status === locked ? { code: "permission", word: "locked by somebody" } : {};
+  const said: Said = answer.status === locked ? { code: "permission", word: "locked by another client" } : {};
   return errorOfAnswer(answer, place, said, {
     requestId: answer.header("x-request-id"),
     ...(answer.status === noRoom ? { retryable: false } : {}),

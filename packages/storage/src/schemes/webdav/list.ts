@@ -26,7 +26,7 @@ export async function lookUp(client: DavClient, key: string, call: CallOptions):
   if (key !== "") checkPath(key);
   const [entry] = await properties(client, key, 0, call);
   if (entry) return entry;
-  throw new StorageError("failed", `${key}: the server told nothing of it`, client.place(key));
+  throw new StorageError("failed", `${key}: the server returned no properties for it`, client.place(key));
 }
 
 export async function statFile(client: DavClient, key: string, call: CallOptions): Promise<Entry> {

@@ -95,7 +95,7 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
   if (conditionsOf(call)) {
     throw new StorageError(
       "unsupported",
-      "webdav:// has conditions only for what is written at once",
+      "webdav:// does not support conditions on streams; write all bytes at once",
       client.place(key),
     );
   }

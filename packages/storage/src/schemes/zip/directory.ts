@@ -28,7 +28,7 @@ export async function readDirectory(source: ArchiveSource): Promise<Members<ZipM
     if (key !== undefined) members.delete(key);
     if (key !== undefined) members.set(key, member);
   }
-  if (count !== place.count) throw source.damaged(`its directory has ${count} of ${place.count} files`);
+  if (count !== place.count) throw source.damaged(`its directory lists ${count} of ${place.count} files`);
   return members;
 }
 
@@ -60,8 +60,9 @@ async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
   const size = large?.size ?? tail.readUInt32LE(at + 12);
   const offset = large?.offset ?? tail.readUInt32LE(at + 16);
   const shift = end - size - offset;
-  if (shift < 0) throw source.damaged("its directory lies outside of it");
-  if (size > longestDirectory) throw source.damaged(`its directory has ${size} bytes, which is too much to be kept`);
+  if (shift < 0) throw source.damaged("its directory lies outside the archive");
+  if (size > longestDirectory)
+    throw source.damaged(`its directory of ${size} bytes exceeds the limit of ${longestDirectory}`);
   return { start: end - size, end, count, shift };
 }
 

@@ -41,9 +41,9 @@ export function parseHeader(header: Buffer, shift: number): { name: string; memb
 }
 
 function refusalOf(flags: number, method: number): string | undefined {
-  if (flags & 1) return "it is encrypted, which is not read";
+  if (flags & 1) return "the file is encrypted, which is not supported";
   if (Object.values<number>(methods).includes(method)) return undefined;
-  return `it is compressed by method ${method}; only stored and deflated files are read, others with fsspec+zip://`;
+  return `the file is compressed with method ${method}, but only stored and deflated files are supported; try fsspec+zip://`;
 }
 
 const inExtra = 0xffff_ffff;
