@@ -73,7 +73,7 @@ describe("a command that destroys or replaces", () => {
     const quota = async () => (await cli.json<Team>("team", "show")).max_log_bytes;
     assert.match(
       await cli.refused(64, "team", "set", "--max-logs", "10KiB"),
-      /The team has \S+ KiB of logs: the oldest will be removed until 10 KiB are left/,
+      /The team has \S+ KiB of logs: the oldest will be removed until 10 KiB remain/,
     );
     assert.equal(await quota(), null);
     await cli.print("team", "set", "--max-logs", "1GiB");
@@ -122,10 +122,7 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
 
   test("replaces nothing before somebody has said yes, and says what will go", async () => {
     const refused = await cli.refused(64, "team", "restore-datasets");
-    assert.match(
-      refused,
-      /The dataset store of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/,
-    );
+    assert.match(refused, /The datasets of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/);
     assert.match(refused, /Versions created since will be lost, 1 in total: @admin\.default\.late@1\.0\.0/);
     assert.match(refused, noTerminal);
     assert.match(await cli.print("team", "restore-datasets", "--dry-run"), /late@1\.0\.0/);

@@ -150,7 +150,7 @@ describe("millrace backup and restore", () => {
       const dataDir = join(root, databaseUrl ? "restored-postgres" : "restored-sqlite");
       const said = await cli.run("restore", backup, ...where(dataDir, databaseUrl));
       assert.deepEqual([said.code, said.stdout], [0, `${dataDir}\n`], said.stderr);
-      assert.match(said.stderr, /1 jobs were running and are FAILED; \d+ wait and will run; 0 that waited/);
+      assert.match(said.stderr, /1 running jobs became FAILED; \d+ waiting jobs will run; 0 waiting jobs/);
       // As both commands say: the key is kept elsewhere, and brought along.
       await cp(join(server.dataDir, "secret.key"), join(dataDir, "secret.key"));
       const restored = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
@@ -177,7 +177,7 @@ describe("millrace backup and restore", () => {
 
     const canceling = join(root, "to-cancel");
     const said = await cli.run("restore", backup, "--cancel-queued", ...where(canceling));
-    assert.match(said.stderr, /0 wait and will run; 2 that waited are CANCELED/);
+    assert.match(said.stderr, /0 waiting jobs will run; 2 waiting jobs were CANCELED/);
     const canceled = await startServer({ dataDir: canceling });
     const client = createClient({ url: canceled.url, token: known.token, team: "main" });
     assert.equal((await readJob(client, known.waiting.id)).status, "CANCELED");

@@ -77,7 +77,7 @@ describe("somebody who leaves", () => {
     );
     await admin.print("schedule", "update", "nightly-ann", "--resume");
     const refused = await admin.refused(64, "user", "disable", "ann", "--transfer-to", "main-service");
-    assert.match(refused, /keys-ann \(team main\): main-service has none, so runs that name it will fail/);
+    assert.match(refused, /keys-ann \(team main\): main-service has none, so runs that name them will fail/);
     assert.match(refused, noTerminal);
     const typed = await admin.type(
       [["Continue? [y/N]", "n\n"]],

@@ -126,7 +126,7 @@ describe("millrace schedule", () => {
     assert.equal(await scripts(), "current");
     await cli.print("schedule", "update", "nightly", "--follow", "latest");
     assert.equal(await scripts(), "latest");
-    assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /no policy 'last'/);
+    assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /unknown policy 'last'/);
   });
 
   test("ls and show tell that runs fail, and why, until one completes", async () => {

@@ -446,7 +446,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     const said = await cli.refused(1, "storage", "ls", "s3://bucket", "--client-config", wrong);
     assert.match(
       said,
-      /^error: s3:\/\/bucket: SignatureDoesNotMatch[\s\S]* next: Give credentials with --client-config/,
+      /^error: s3:\/\/bucket: SignatureDoesNotMatch[\s\S]* next: Pass credentials with --client-config/,
     );
   });
 

@@ -134,7 +134,7 @@ describe("what is written", () => {
 describe("what is read", () => {
   it("has an encoding that is known", async () => {
     await storage.write("a", "1");
-    const message = /^latin-99 is not a known encoding/;
+    const message = /^latin-99 is not a known text encoding/;
     await assert.rejects(storage.readText("a", { encoding: "latin-99" }), { code: "invalid", message });
   });
 
