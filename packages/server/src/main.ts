@@ -7,7 +7,7 @@ import { takeBackup } from "./admin/backup/backup.ts";
 import type { Manifest } from "./admin/backup/format.ts";
 import { type Restored, restoreBackup } from "./admin/backup/restore.ts";
 import { type Verified, verifyBackup } from "./admin/backup/verify.ts";
-import { keyFilePath } from "./admin/keys/key-file.ts";
+import { keyFilePath, keyLocation } from "./admin/keys/key-file.ts";
 import { type Rotation, rotateKey } from "./admin/keys/key-rotation.ts";
 import { type RunningServer, startServer, urlFile } from "./app/server.ts";
 import type { Config } from "./configuration/config.ts";
@@ -18,6 +18,7 @@ import { type AdminTokenOptions, createAdminToken } from "./domain/people/tokens
 import { setAdminPassword } from "./domain/people/users.ts";
 import { systemClock } from "./domain/time/clock.ts";
 import { openConfinement } from "./engines/local/isolation/open-confinement.ts";
+import { readFaults } from "./machine/faults.ts";
 import { openLogSink } from "./machine/log-sink.ts";
 import type { Store } from "./store/drivers/store.ts";
 import { openStore, storeFile } from "./store/opening/open-store.ts";
@@ -28,7 +29,7 @@ export { type Config, type ConfigRow, configRows, readConfig } from "./configura
 
 /** Serves until told to stop. */
 export async function serve(config: Config): Promise<void> {
-  const log = pino({ level: config.logLevel, redact: secretFields }, openLogSink());
+  const log = pino({ level: config.logging.level, redact: secretFields }, openLogSink());
   endOnFaults(log);
   const server = await startServer(config, log);
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
@@ -99,13 +100,15 @@ export const adminToken = (config: Config, options: AdminTokenOptions): Promise<
 
 export const adminLink = (config: Config, { user = "admin" }: { user?: string | undefined }): Promise<string> =>
   withStore(config, async (store) => {
-    const running = (await readFile(urlFile(config.dataDir), "utf8").catch(() => "")).trim();
-    const url = config.publicUrl || running || `http://${config.host}:${config.port}`;
+    const running = (await readFile(urlFile(config.data.dataDir), "utf8").catch(() => "")).trim();
+    const { publicUrl, host, port } = config.listening;
+    const url = publicUrl || running || `http://${host}:${port}`;
     return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
   });
 
 export const adminRotateKey = (config: Config): Promise<Rotation> =>
-  withStore(config, (store) => rotateKey(config, store));
+  withStore(config, (store) => rotateKey(keyLocation(config), store, readFaults(config.testing.fault)));
+
 /** Sets the password of a user, by default of the first administrator. */
 export const adminPassword = (
   config: Config,
@@ -114,8 +117,8 @@ export const adminPassword = (
 type Progress = (text: string) => void;
 
 /** The child that opens them has its view from the level of isolation that holds here. */
-const openStores = async ({ isolation, diskFloor }: Config, dataDir: string): Promise<BackupWarehouses> =>
-  new BackupWarehouses(dataDir, await openConfinement({ wanted: isolation, dataDir }), diskFloor);
+const openStores = async ({ localEngine, data }: Config, dataDir: string): Promise<BackupWarehouses> =>
+  new BackupWarehouses(dataDir, await openConfinement({ wanted: localEngine.isolation, dataDir }), data.diskFloor);
 
 /** With the server up or down. */
 export async function backup(
@@ -124,9 +127,9 @@ export async function backup(
   { withKey, onProgress }: { withKey: boolean; onProgress: Progress },
 ): Promise<Manifest> {
   await requireStore(config);
-  const keyFile = withKey ? keyFilePath(config) : undefined;
-  const stores = await openStores(config, config.dataDir);
-  return takeBackup(config, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
+  const keyFile = withKey ? keyFilePath(keyLocation(config)) : undefined;
+  const stores = await openStores(config, config.data.dataDir);
+  return takeBackup(config.data, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
 }
 
 export const restore = (
@@ -134,9 +137,9 @@ export const restore = (
   folder: string,
   options: { cancelQueued: boolean; onProgress: Progress },
 ): Promise<Restored> =>
-  restoreBackup(config, resolve(folder), {
+  restoreBackup(config.data, resolve(folder), {
     ...options,
-    openStores: () => openStores(config, config.dataDir),
+    openStores: () => openStores(config, config.data.dataDir),
     now: systemClock.now,
   });
 
@@ -156,7 +159,7 @@ export const verify = (
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
-  const store = await openStore(config);
+  const store = await openStore(config.data);
   try {
     await prepareStore(store, systemClock.now());
     return await work(store);
@@ -165,17 +168,17 @@ async function withStore<T>(config: Config, work: (store: Store) => Promise<T>):
   }
 }
 
-async function requireStore(config: Config): Promise<void> {
-  const file = join(config.dataDir, storeFile);
+async function requireStore({ data: { dataDir, databaseUrl } }: Config): Promise<void> {
+  const file = join(dataDir, storeFile);
   if (
-    !config.databaseUrl &&
+    !databaseUrl &&
     !(await access(file).then(
       () => true,
       () => false,
     ))
   ) {
     throw new Error(
-      `There is no store in ${config.dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
+      `There is no store in ${dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
     );
   }
 }

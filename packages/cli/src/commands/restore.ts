@@ -31,7 +31,7 @@ const restore: Handler<"restore"> = async ({ flags, arguments: { DIR } }, output
       ? "The key of encrypted values (secret.key) was in the backup."
       : "The key of encrypted values was not in the backup: put the old secret.key into the data folder before the start, or they cannot be read.",
   );
-  output.print(config.dataDir);
+  output.print(config.data.dataDir);
   return 0;
 };
 

@@ -5,8 +5,11 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
-import { keyFilePath, openKeys } from "../admin/keys/key-file.ts";
+import { keyFilePath, keyLocation, openKeys } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
+import type { ExportSettings } from "../configuration/groups/exports.ts";
+import type { ListeningSettings } from "../configuration/groups/listening.ts";
+import type { RequestSettings } from "../configuration/groups/requests.ts";
 import {
   continueJobIds,
   failForeignAttempts,
@@ -66,9 +69,10 @@ export interface RunningServer {
 }
 
 export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  await refuseUnfinished(config.dataDir);
-  const folderLock = lockDataFolder(config.dataDir);
+  const { dataDir } = config.data;
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await refuseUnfinished(dataDir);
+  const folderLock = lockDataFolder(dataDir);
   const metrics = new ServerMetrics();
   // In the order in which they were taken; given back from the last to the first.
   const taken: (() => unknown)[] = [() => folderLock.release(), () => metrics.close()];
@@ -76,9 +80,9 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
     for (const giveBack of taken.splice(0).reverse()) await giveBack();
   };
   try {
-    const lock = await lockDatabase(config, lockEvents(log));
+    const lock = await lockDatabase(config.data, lockEvents(log));
     taken.push(() => lock?.release());
-    const opened = await openStore(config, undefined, lock);
+    const opened = await openStore(config.data, undefined, lock);
     taken.push(() => opened.close());
     const store = timedStore(opened, (seconds) => metrics.storeWrite.observe({}, seconds));
     return await begin(config, log, clock, { store, metrics, release });
@@ -103,23 +107,26 @@ interface Foundation extends OpenedStore {
 
 async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedStore): Promise<RunningServer> {
   const { store, release } = opened;
-  const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
+  const { dataDir } = config.data;
+  const keys = await openKeys(keyLocation(config), store, (error) =>
+    log.error({ err: error }, "the key file cannot be used"),
+  );
   // Last: what an older version left in clear is encrypted by now, and the log was cut short for that.
   await store.reserve();
   await prepareStore(store, clock.now());
   await continueJobIds(store);
-  await requireAdministrator(config, store);
-  const serverId = await readServerId(config.dataDir);
+  await requireAdministrator(config.listening, store);
+  const serverId = await readServerId(dataDir);
   await failForeignAttempts(store, serverId, clock.now());
   const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
-  await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
+  await prepareLocalCluster(store, config.jobs.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
   parts.http.connections.guard(app.server, log);
-  const address = await listen(app, config);
-  const url = config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
+  const address = await listen(app, config.listening);
+  const url = config.listening.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
   parts.setUrl(url);
-  await writeFile(urlFile(config.dataDir), `${url}\n`, { mode: 0o600 });
+  await writeFile(urlFile(dataDir), `${url}\n`, { mode: 0o600 });
   const stopLoops = parts.loops.map((loop) => startLoop(loop, log));
   parts.setReady(true);
 
@@ -139,7 +146,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
 }
 
 /** Other machines are let in only where somebody is there to let people in, and who is not known by a link alone. */
-async function requireAdministrator({ host }: Config, store: Store): Promise<void> {
+async function requireAdministrator({ host }: ListeningSettings, store: Store): Promise<void> {
   if (isLoopback(host) || (await hasAdministratorWithPassword(store.db))) return;
   throw Object.assign(
     new Error(`Other machines could reach the service at ${host}, and no administrator has a password yet`),
@@ -148,25 +155,17 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
 }
 
 async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Foundation) {
+  const { dataDir, diskFloor } = config.data;
+  const { jobs, localEngine, quotas } = config;
   const signals = new Signals();
-  const faults = readFaults(config.fault);
+  const faults = readFaults(config.testing.fault);
   const hints = new Set<string>();
-  const bootId = config.bootId || (await readBootId());
+  const bootId = config.testing.bootId || (await readBootId());
   const engine = await LocalEngine.open({
-    dataDir: config.dataDir,
-    isolation: config.isolation,
-    uv: config.uv,
-    users: config.jobUsers,
-    jobPaths: config.jobPaths,
-    hidden: [keyFilePath(config)],
-    limits: {
-      seconds: config.jobSeconds,
-      memory: config.jobMemory,
-      processes: config.jobProcesses,
-      openFiles: config.jobOpenFiles,
-      log: config.jobLog,
-      disk: config.jobDisk,
-    },
+    ...localEngine,
+    dataDir,
+    hidden: [keyFilePath(keyLocation(config))],
+    limits: config.limits,
     bootId,
     claimDelay: faults.claimDelay,
     jobEnvironment: config.jobEnvironment,
@@ -180,7 +179,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
       else setTimeout(notice, 25);
     },
   });
-  const warehouses = new Warehouses(config.dataDir, {
+  const warehouses = new Warehouses(dataDir, {
     confine: (view) => engine.confine(view),
     confineStrangers: (view) => engine.confineStrangers(view),
   });
@@ -189,29 +188,16 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   log.info({ isolation }, "jobs are isolated at this level");
   for (const warning of engine.warnings) log.warn(warning);
   for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
-  const filesDir = join(config.dataDir, "files");
+  const filesDir = join(dataDir, "files");
   const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);
   const stopping = new AbortController();
   let ready = false;
   let url = "";
   const publicUrl = () => url;
-  const disk = new Disk(config.dataDir, config.diskFloor, clock);
-  const exports = exportPlace(config);
-  const quotas = {
-    running: config.teamRunning,
-    queued: config.teamQueued,
-    tasks: config.teamTasks,
-    schedules: config.teamSchedules,
-    datasets: config.teamDatasets,
-    uploads: config.teamUploads,
-    logs: config.teamLogs,
-    texts: config.teamTexts,
-    exports: config.teamExports,
-    environments: config.teamEnvironments,
-  };
+  const disk = new Disk(dataDir, diskFloor, clock);
+  const exports = exportPlace(dataDir, config.exports);
   const measures = new WarehouseMeasures({ store, engine, warehouses, serverId, quotas });
   const shared = {
-    config,
     store,
     keys,
     engine,
@@ -228,24 +214,28 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     measures,
     exports,
   };
-  const callers = new Callers(config.jobUsers);
+  const callers = new Callers(localEngine.users);
   const http: HttpContext = {
     ...shared,
     version,
-    timezone: config.timezone,
-    jobPaths: config.jobPaths.map(({ path }) => path),
+    listening: config.listening,
+    requests: config.requests,
+    sendsMail: config.mail.smtpUrl !== "",
+    tidyHours: config.warehouses.tidyHours,
+    timezone: jobs.timezone,
+    jobPaths: localEngine.jobPaths.map(({ path }) => path),
     ready: () => ready,
     connections: new Connections(connectionRules(config, callers)),
     stopping: stopping.signal,
     callers,
-    limits: signInLimits(config, clock),
+    limits: signInLimits(config.requests, clock),
   };
   const deliveries = deliverEvents({ ...shared, ...telling(config), stopping: stopping.signal });
   const exporting = exportDatasets(shared);
   const loops = [
     deliveries,
-    followAttempts({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
-    dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
+    followAttempts({ ...shared, serverId, hints, collecting, cancelGrace: jobs.cancelGrace }),
+    dispatchJobs({ ...shared, serverId, bootId, libraryVersion: jobs.libraryVersion }),
     enforceLimits({ ...shared, serverId }),
     beginRetries(shared),
     countUsage({ ...shared, ...retention(config) }),
@@ -275,7 +265,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   return { engine, http, loops, stopping, settled, setReady, setUrl };
 }
 
-function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"] {
+function signInLimits({ loginRate }: RequestSettings, clock: Clock): HttpContext["limits"] {
   const limit = (perMinute: number, what: string) => new RateLimit(clock, perMinute, what);
   return {
     logins: limit(loginRate, "sign-in attempts from here"),
@@ -293,9 +283,10 @@ function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"
 }
 
 /** One address has at most half of all connections, one user a quarter: somebody else must be able to come in. */
-function connectionRules({ reservedFiles, addressConnections, requestSeconds, trustProxy }: Config, callers: Callers) {
+function connectionRules({ requests, listening }: Config, callers: Callers) {
+  const { reservedFiles, addressConnections, requestSeconds } = requests;
   const total = connectionsWithin(openFilesLimit(), reservedFiles);
-  const trusts = isTrusted(trustProxy);
+  const trusts = isTrusted(listening.trustProxy);
   return {
     total,
     perAddress: Math.min(addressConnections, Math.ceil(total / 2)),
@@ -306,47 +297,34 @@ function connectionRules({ reservedFiles, addressConnections, requestSeconds, tr
   };
 }
 
-const warehouseKeeping = ({ warehouseCopies, warehouseTidyHours, warehousePauseDays }: Config) => ({
-  warehouseCopies,
-  warehouseTidyHours,
-  warehousePauseDays,
+const warehouseKeeping = ({ warehouses: { copies, tidyHours, pauseDays } }: Config) => ({
+  warehouseCopies: copies,
+  warehouseTidyHours: tidyHours,
+  warehousePauseDays: pauseDays,
 });
 
-const retention = ({
-  dataDir,
-  unusedFileDays,
-  logDays,
-  envDays,
-  auditDays,
-  warehouseReplacedDays,
-  deliveryDays,
-}: Config) => ({
+const retention = ({ data: { dataDir }, retention: days }: Config) => ({
   jobsDir: join(dataDir, "jobs"),
   envsDir: join(dataDir, "envs"),
-  unusedFileDays,
-  logDays,
-  envDays,
-  auditDays,
-  warehouseReplacedDays,
-  deliveryDays,
+  ...days,
 });
 
 /** How what happens is told. */
-const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpFrom, smtpSeconds }: Config) => ({
-  webhookSeconds,
-  smtpSeconds,
-  webhookRetry,
-  sendWebhook: webhookSender({ networks: webhookNetworks, seconds: webhookSeconds, version }),
-  sendMail: mailSender({ smtpUrl, from: smtpFrom, seconds: smtpSeconds }),
+const telling = ({ webhooks, mail }: Config) => ({
+  webhookSeconds: webhooks.seconds,
+  smtpSeconds: mail.seconds,
+  webhookRetry: webhooks.retry,
+  sendWebhook: webhookSender({ ...webhooks, version }),
+  sendMail: mailSender(mail),
 });
 
-function exportPlace({ dataDir, exportRows, exportHours }: Config) {
+function exportPlace(dataDir: string, { rows, hours }: ExportSettings) {
   const folder = join(dataDir, "exports");
   const path = (id: string, file: number) => join(folder, id, String(file));
-  return { folder, path, rowsPerFile: exportRows, life: (exportHours * day) / 24 };
+  return { folder, path, rowsPerFile: rows, life: (hours * day) / 24 };
 }
 
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+async function listen(app: FastifyInstance, { host, port }: ListeningSettings): Promise<string> {
   try {
     return await app.listen({ host, port });
   } catch (error) {

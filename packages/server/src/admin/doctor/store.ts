@@ -3,12 +3,12 @@ import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import type { Config } from "../../configuration/config.ts";
+import type { DataSettings } from "../../configuration/groups/data.ts";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
 import { storeFile } from "../../store/opening/open-store.ts";
 import type { Finding } from "./finding.ts";
 
-type Location = Pick<Config, "databaseUrl" | "dataDir">;
+type Location = Pick<DataSettings, "databaseUrl" | "dataDir">;
 
 interface StoreFacts {
   /** Undefined: nobody has used it yet. */

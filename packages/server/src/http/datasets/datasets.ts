@@ -58,8 +58,7 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
     await store.write(async (db) => {
       await applyRemoval(db, team, actor, removal, now);
       // Space is given back when the store is tidied: soon, not a day later.
-      if (versions.length > 0)
-        await makeTidyingDue(db, team.id, iso(now), iso(now - context.config.warehouseTidyHours * 3_600_000));
+      if (versions.length > 0) await makeTidyingDue(db, team.id, iso(now), iso(now - context.tidyHours * 3_600_000));
     });
     const { length } = removal.versions;
     return {

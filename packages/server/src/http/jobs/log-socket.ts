@@ -40,7 +40,7 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
     maxBufferedChunks: 64,
   });
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
-  const checkHost = hostCheck(context.config);
+  const checkHost = hostCheck(context.listening);
   const enter = async (request: IncomingMessage) => {
     if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();
     if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping.");
@@ -98,7 +98,7 @@ async function accept(context: HttpContext, request: IncomingMessage): Promise<C
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", "There is no WebSocket at this path.");
-  const principal = await authenticate(context, request.headers, addressOf(request, context.config.trustProxy));
+  const principal = await authenticate(context, request.headers, addressOf(request, context.listening.trustProxy));
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;
     team_name?: string;

@@ -1,6 +1,7 @@
 /** What the routes work with. */
 import type { Logger } from "pino";
-import type { Config } from "../../configuration/config.ts";
+import type { ListeningSettings } from "../../configuration/groups/listening.ts";
+import type { RequestSettings } from "../../configuration/groups/requests.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
 import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { Clock } from "../../domain/time/clock.ts";
@@ -15,7 +16,12 @@ import type { GrowingDelays } from "../connections/growing-delays.ts";
 import type { RateLimit } from "../connections/rate-limit.ts";
 
 export interface HttpContext extends JobsContext {
-  readonly config: Config;
+  readonly listening: ListeningSettings;
+  readonly requests: RequestSettings;
+  /** Whether a mail server is configured. */
+  readonly sendsMail: boolean;
+  /** Hours between garbage collections in a warehouse; 0 turns them off. */
+  readonly tidyHours: number;
   readonly clock: Clock;
   readonly engine: Engine;
   readonly log: Logger;

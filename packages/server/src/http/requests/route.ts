@@ -82,7 +82,7 @@ export function register<R extends Route>(
       ...(route.query ? { querystring: route.query } : {}),
       ...(route.body ? { body: route.body } : {}),
     },
-    bodyLimit: bodyLimitOf(route, context.config.bodyLimit),
+    bodyLimit: bodyLimitOf(route, context.requests.bodyLimit),
     // The caller first: a stranger learns nothing from how bad input is refused, and nothing of a stranger's is read.
     onRequest: async (request) => {
       if (route.access.kind !== "public") {

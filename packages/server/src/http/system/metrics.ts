@@ -16,7 +16,7 @@ import { register } from "../requests/route.ts";
 
 export function metricsRoute(app: FastifyInstance, context: HttpContext): void {
   const open = { kind: "public", why: "the operator opened it with MILLRACE_METRICS_OPEN" } as const;
-  const route: Route = context.config.metricsOpen ? { ...routes.metrics, access: open } : routes.metrics;
+  const route: Route = context.requests.metricsOpen ? { ...routes.metrics, access: open } : routes.metrics;
   register(app, context, route, async ({ reply }) => {
     reply.type(contentType).send(writeText(await allFamilies(context)));
     return undefined;
