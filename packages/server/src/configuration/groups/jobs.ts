@@ -1,7 +1,7 @@
 /** How jobs are run, on whatever engine. */
 import { availableParallelism } from "node:os";
 import { integer, libraryVersion, timezone } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const jobs = group("Jobs", {
   maxWorkers: setting({
@@ -31,3 +31,5 @@ export const jobs = group("Jobs", {
     parse: integer(0, 86_400),
   }),
 });
+
+export type JobSettings = Values<typeof jobs>;

@@ -1,6 +1,6 @@
 /** The mail server that sends notifications. */
 import { integer, mailAddress, smtpUrl } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const mail = group("E-mail", {
   smtpUrl: setting({
@@ -25,3 +25,5 @@ export const mail = group("E-mail", {
     parse: integer(1, 300),
   }),
 });
+
+export type MailSettings = Values<typeof mail>;

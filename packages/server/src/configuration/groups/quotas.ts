@@ -1,6 +1,6 @@
 /** What one team may have, unless an administrator gave it a quota of its own. */
 import { bytes, integer } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const quotas = group("Quotas of a team", {
   running: setting({
@@ -65,3 +65,5 @@ export const quotas = group("Quotas of a team", {
     parse: bytes,
   }),
 });
+
+export type QuotaSettings = Values<typeof quotas>;

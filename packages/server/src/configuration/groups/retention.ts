@@ -1,6 +1,6 @@
 /** How long the server keeps what it no longer needs. */
 import { integer } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const retention = group("Retention", {
   logDays: setting({
@@ -42,3 +42,5 @@ export const retention = group("Retention", {
     parse: integer(0, 36_500),
   }),
 });
+
+export type RetentionSettings = Values<typeof retention>;

@@ -1,6 +1,6 @@
 /** How the server looks after the teams' warehouses. The variables keep the name that a warehouse had first. */
 import { integer } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const warehouses = group("Warehouses", {
   copies: setting({
@@ -24,3 +24,5 @@ export const warehouses = group("Warehouses", {
     parse: integer(0, 365),
   }),
 });
+
+export type WarehouseSettings = Values<typeof warehouses>;

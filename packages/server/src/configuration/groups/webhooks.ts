@@ -1,6 +1,6 @@
 /** How webhooks are delivered. E-mails share the pause between two attempts. */
 import { integer, networks } from "../parse.ts";
-import { group, setting } from "../setting.ts";
+import { group, setting, type Values } from "../setting.ts";
 
 export const webhooks = group("Webhooks", {
   networks: setting({
@@ -24,3 +24,5 @@ export const webhooks = group("Webhooks", {
     parse: integer(1, 3600),
   }),
 });
+
+export type WebhookSettings = Values<typeof webhooks>;

@@ -42,10 +42,10 @@ export interface HttpContext extends JobsContext {
   readonly connections: Connections;
   /** Whose budget a request counts against. */
   readonly callers: Callers;
-  readonly limits: Limits;
+  readonly limits: SignInLimits;
 }
 
-interface Limits {
+export interface SignInLimits {
   /** Passwords tried, right or wrong, by caller; of a known browser by itself. */
   readonly logins: RateLimit;
   /** Wrong passwords, by user and caller; of a known browser by itself. */

@@ -1,0 +1,12 @@
+/** What every step of a start works with. */
+import type { Logger } from "pino";
+import type { Config } from "../configuration/config.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+
+export interface Surroundings {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly metrics: ServerMetrics;
+}
