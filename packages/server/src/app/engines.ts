@@ -4,6 +4,7 @@ import { keyFilePath, keyLocation } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
 import type { Faults } from "../machine/faults.ts";
 import type { Signals } from "../turns/signals.ts";
 import { opened, type Part } from "./part.ts";
@@ -29,6 +30,7 @@ export class Hints {
 }
 
 interface EngineWiring {
+  readonly folder: DataFolder;
   readonly log: Logger;
   readonly faults: Faults;
   readonly hints: Hints;
@@ -37,12 +39,12 @@ interface EngineWiring {
 
 export const bootIdOf = async ({ testing }: Config): Promise<string> => testing.bootId || (await readBootId());
 
-export const localEngine = (config: Config, { log, faults, hints, bootId }: EngineWiring): Part<LocalEngine> =>
+export const localEngine = (config: Config, { folder, log, faults, hints, bootId }: EngineWiring): Part<LocalEngine> =>
   opened(
     async () => {
       const engine = await LocalEngine.open({
         ...config.localEngine,
-        dataDir: config.data.dataDir,
+        folders: folder.engine,
         hidden: [keyFilePath(keyLocation(config))],
         limits: config.limits,
         bootId,

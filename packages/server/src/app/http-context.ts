@@ -6,16 +6,15 @@ import { openConnections } from "./http-server.ts";
 import { signInLimits } from "./sign-in-limits.ts";
 import type { Wiring } from "./wiring.ts";
 
-export function httpContext({ config, machinery, places, publicUrl, readiness }: Wiring): HttpContext {
+export function httpContext({ config, machinery, folder, exports, publicUrl, readiness }: Wiring): HttpContext {
   const { execution, warehouses, measures } = machinery;
   const { store, keys, engine, signals, clock, log, faults, metrics, disk } = execution;
   const { listening, requests, localEngine, quotas } = config;
   const callers = new Callers(localEngine.users);
   return {
     ...{ store, keys, engine, signals, clock, log, faults, metrics, disk, warehouses, measures },
-    ...{ listening, requests, quotas, callers, publicUrl, version },
-    filePath: places.filePath,
-    exports: places.exports,
+    ...{ listening, requests, quotas, callers, exports, publicUrl, version },
+    filePath: (blob) => folder.upload(blob),
     sendsMail: config.mail.smtpUrl !== "",
     tidyHours: config.warehouses.tidyHours,
     timezone: config.jobs.timezone,

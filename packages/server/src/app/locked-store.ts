@@ -2,18 +2,19 @@
 import { mkdir } from "node:fs/promises";
 import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
 import { lockDataFolder } from "../machine/lock.ts";
 import type { DatabaseLock, LockEvents } from "../store/drivers/database-lock.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { lockDatabase, openStore, type StoreLocation } from "../store/opening/open-store.ts";
 import { opened, type Part } from "./part.ts";
 
-export const lockedFolder = (dataDir: string): Part<unknown> =>
+export const lockedFolder = (folder: DataFolder): Part<unknown> =>
   opened(
     async () => {
-      await mkdir(dataDir, { recursive: true, mode: 0o700 });
-      await refuseUnfinished(dataDir);
-      return lockDataFolder(dataDir);
+      await mkdir(folder.path, { recursive: true, mode: 0o700 });
+      await refuseUnfinished(folder);
+      return lockDataFolder(folder);
     },
     (lock) => lock.release(),
   );

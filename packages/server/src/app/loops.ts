@@ -8,15 +8,15 @@ import { scheduleLoops } from "./schedule-loops.ts";
 import { upkeepLoops } from "./upkeep-loops.ts";
 import type { Wiring } from "./wiring.ts";
 
-export function allLoops({ config, machinery, places, publicUrl, readiness }: Wiring): Loop[] {
+export function allLoops({ config, machinery, folder, exports, publicUrl, readiness }: Wiring): Loop[] {
   const { execution, warehouses, measures } = machinery;
   const { jobs, quotas, webhooks, mail, retention } = config;
   const { stopping } = readiness;
   return [
     ...eventLoops({ execution, webhooks, mail, publicUrl, stopping }),
-    ...jobLoops({ machinery, jobs, quotas, filePath: places.filePath, publicUrl }),
+    ...jobLoops({ machinery, jobs, quotas, filePath: (blob) => folder.upload(blob), publicUrl }),
     ...scheduleLoops(execution, quotas),
-    ...upkeepLoops({ execution, warehouses, measures, places, keeping: config.warehouses, retention, quotas }),
+    ...upkeepLoops({ execution, warehouses, measures, folder, exports, keeping: config.warehouses, retention, quotas }),
   ];
 }
 

@@ -1,10 +1,10 @@
 /** Makes a store that was just opened ready for a server: keys, first rows, what an earlier server left. */
 import { randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { keyLocation, openKeys } from "../admin/keys/key-file.ts";
 import type { ListeningSettings } from "../configuration/groups/listening.ts";
-import { continueJobIds, failForeignAttempts, prepareStore } from "../domain/lifecycle/first-start.ts";
+import { continueJobIds, prepareStore } from "../domain/lifecycle/first-start.ts";
+import { endForeignAttempts } from "../domain/lifecycle/lost-attempts.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { isLoopback } from "../http/connections/hosts.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -18,7 +18,10 @@ export interface PreparedStore {
   readonly serverId: string;
 }
 
-export async function preparedStore(store: Store, { config, log, clock }: Surroundings): Promise<PreparedStore> {
+export async function preparedStore(
+  store: Store,
+  { config, folder, log, clock }: Surroundings,
+): Promise<PreparedStore> {
   const onTrouble = (error: Error) => log.error({ err: error }, "the key file cannot be used");
   const keys = await openKeys(keyLocation(config), store, onTrouble);
   // After the keys: they encrypt what an older version left in clear, and cut the write-ahead log short for that.
@@ -26,8 +29,8 @@ export async function preparedStore(store: Store, { config, log, clock }: Surrou
   await prepareStore(store, clock.now());
   await continueJobIds(store);
   await requireAdministrator(config.listening, store);
-  const serverId = await readServerId(config.data.dataDir);
-  await failForeignAttempts(store, serverId, clock.now());
+  const serverId = await readServerId(folder.serverId);
+  await endForeignAttempts(store, serverId, clock.now());
   return { store, keys, serverId };
 }
 
@@ -41,8 +44,7 @@ async function requireAdministrator({ host }: ListeningSettings, store: Store): 
 }
 
 /** Names the data folder: open attempts carry this id, so that a server recognizes its own. */
-async function readServerId(dataDir: string): Promise<string> {
-  const path = join(dataDir, "server-id");
+async function readServerId(path: string): Promise<string> {
   const known = await readFile(path, "utf8").catch(() => "");
   if (known.trim()) return known.trim();
   const id = randomUUID();

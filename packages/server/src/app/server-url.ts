@@ -1,6 +1,5 @@
 /** The URL at which people and jobs reach the server. */
 import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 
 export class ServerUrl {
   #url: string;
@@ -13,12 +12,10 @@ export class ServerUrl {
   /** Without a slash at the end. Empty until the server listens, unless the configuration has a URL. */
   readonly read = (): string => this.#url;
 
-  /** Called when the server listens. Leaves the URL in the data folder, for commands that make links. */
-  async listensAt(address: string, dataDir: string): Promise<string> {
+  /** Called when the server listens. Leaves the URL in a file, for commands that print links. */
+  async listensAt(address: string, file: string): Promise<string> {
     this.#url ||= address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
-    await writeFile(urlFile(dataDir), `${this.#url}\n`, { mode: 0o600 });
+    await writeFile(file, `${this.#url}\n`, { mode: 0o600 });
     return this.#url;
   }
 }
-
-export const urlFile = (dataDir: string) => join(dataDir, "server-url");

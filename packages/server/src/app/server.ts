@@ -2,16 +2,17 @@
 import type { Logger } from "pino";
 import type { Config } from "../configuration/config.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
+import { DataFolder } from "../machine/data-folder.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { timedStore } from "../store/drivers/timed-store.ts";
+import { exportPlace } from "./export-place.ts";
 import { httpContext } from "./http-context.ts";
 import { admission, httpServer } from "./http-server.ts";
 import { database, databaseLock, lockedFolder } from "./locked-store.ts";
 import { allLoops, runningLoops } from "./loops.ts";
 import { type Machinery, startMachinery } from "./machinery.ts";
 import { opened, type Part, StartedParts } from "./part.ts";
-import { placesIn } from "./places.ts";
 import { type PreparedStore, preparedStore } from "./prepared-store.ts";
 import { Readiness } from "./readiness.ts";
 import { ServerUrl } from "./server-url.ts";
@@ -28,7 +29,7 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
   const parts = new StartedParts();
   try {
     const metrics = await parts.start(serverMetrics());
-    const surroundings = { config, log, clock, metrics };
+    const surroundings = { config, folder: new DataFolder(config.data.dataDir), log, clock, metrics };
     const prepared = await startStore(parts, surroundings);
     const machinery = await startMachinery(parts, surroundings, prepared);
     const url = await startServing(parts, surroundings, machinery);
@@ -47,22 +48,33 @@ const serverMetrics = (): Part<ServerMetrics> =>
 
 /** Locks the data folder and the database, opens the store and prepares it. */
 async function startStore(parts: StartedParts, surroundings: Surroundings): Promise<PreparedStore> {
-  const { config, log, metrics } = surroundings;
-  await parts.start(lockedFolder(config.data.dataDir));
-  const lock = await parts.start(databaseLock(config.data, log));
-  const plain = await parts.start(database(config.data, lock));
+  const { config, folder, log, metrics } = surroundings;
+  await parts.start(lockedFolder(folder));
+  const location = folder.storeLocation(config.data);
+  const lock = await parts.start(databaseLock(location, log));
+  const plain = await parts.start(database(location, lock));
   const store = timedStore(plain, (seconds) => metrics.storeWrite.observe({}, seconds));
   return preparedStore(store, surroundings);
 }
 
 /** Starts the HTTP server and the loops, and then admits callers. Returns the URL. */
-async function startServing(parts: StartedParts, { config, log }: Surroundings, machinery: Machinery): Promise<string> {
-  const { dataDir } = config.data;
+async function startServing(
+  parts: StartedParts,
+  { config, folder, log }: Surroundings,
+  machinery: Machinery,
+): Promise<string> {
   const url = new ServerUrl(config.listening.publicUrl);
   const readiness = new Readiness();
-  const wiring = { config, machinery, places: placesIn(dataDir, config.exports), publicUrl: url.read, readiness };
+  const wiring = {
+    config,
+    machinery,
+    folder,
+    exports: exportPlace(folder, config.exports),
+    publicUrl: url.read,
+    readiness,
+  };
   const server = await parts.start(httpServer(httpContext(wiring)));
-  await url.listensAt(server.address, dataDir);
+  await url.listensAt(server.address, folder.serverUrl);
   await parts.start(runningLoops(allLoops(wiring), log));
   await parts.start(admission(readiness, server));
   return url.read();

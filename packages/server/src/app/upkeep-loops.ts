@@ -10,23 +10,25 @@ import { keepEnvironments } from "../loops/keep-environments.ts";
 import { copyWarehouses, tidyWarehouses } from "../loops/keep-warehouses.ts";
 import type { Loop } from "../loops/loop.ts";
 import { sweep } from "../loops/sweep.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
 import type { Warehouses } from "../warehouses/warehouses.ts";
-import type { Places } from "./places.ts";
+import type { ExportPlace } from "./export-place.ts";
 
 interface UpkeepLoops {
   readonly execution: Pick<ExecutionContext, "store" | "engine" | "signals" | "clock" | "log" | "disk" | "serverId">;
   readonly warehouses: Warehouses;
   readonly measures: WarehouseMeasures;
-  readonly places: Places;
+  readonly folder: DataFolder;
+  readonly exports: ExportPlace;
   readonly keeping: WarehouseSettings;
   readonly retention: RetentionSettings;
   readonly quotas: QuotaSettings;
 }
 
-export function upkeepLoops({ execution, warehouses, measures, places, ...settings }: UpkeepLoops): Loop[] {
+export function upkeepLoops({ execution, warehouses, measures, folder, exports, ...settings }: UpkeepLoops): Loop[] {
   const { store, engine, signals, clock, log, disk, serverId } = execution;
   const { keeping, retention, quotas } = settings;
-  const { jobsDir, envsDir, filesDir, filePath, exports } = places;
+  const { jobs: jobsDir, environments: envsDir, uploads: filesDir } = folder;
   const kept = {
     ...{ store, signals, clock, log, disk, warehouses, measures },
     warehouseCopies: keeping.copies,
@@ -41,7 +43,8 @@ export function upkeepLoops({ execution, warehouses, measures, places, ...settin
     exportDatasets({ store, signals, disk, log, warehouses, exports, quotas }),
     sweep({
       ...{ store, engine, clock, log, serverId, warehouses },
-      ...{ jobsDir, envsDir, filesDir, filePath, exports },
+      ...{ jobsDir, envsDir, filesDir, exports },
+      filePath: (blob) => folder.upload(blob),
       ...retention,
     }),
   ];

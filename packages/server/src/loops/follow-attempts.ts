@@ -16,7 +16,8 @@ import { isPassing } from "../machine/passing.ts";
 import { describeExit } from "../reasons/exits.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
-import { getJob, moveJob, setSteps } from "../store/queries/jobs/jobs.ts";
+import { moveJob } from "../store/queries/jobs/job-moves.ts";
+import { getJob, setSteps } from "../store/queries/jobs/jobs.ts";
 import type { Loop } from "./loop.ts";
 
 export interface FollowContext extends CollectContext {

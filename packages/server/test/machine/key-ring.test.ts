@@ -17,6 +17,7 @@ import { readFaults } from "../../src/machine/faults.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { keyRing, randomKey } from "../support/keys.ts";
+import { storeIn } from "../support/store-in.ts";
 
 describe("a value", () => {
   const ring = keyRing();
@@ -269,7 +270,7 @@ describe("a store", () => {
     const { job } = await runJob(await server.client(), shell(":", { environment }));
     await server.stop();
     const both = configOf(server.dataDir, { MILLRACE_SECRET_KEY: `${young},${old}` });
-    const store = await openStore(both.data);
+    const store = await openStore(storeIn(server.dataDir));
     const rotation = await rotateKey(keyLocation(both), store, noFaults);
     assert.deepEqual([rotation.changed, rotation.finished, rotation.where], [1, true, "MILLRACE_SECRET_KEY"]);
     const keys = await openKeys(keysOf(server.dataDir, { MILLRACE_SECRET_KEY: young }), store, () => {});

@@ -8,6 +8,7 @@ import type { IsolationLevel } from "../../engines/engine.ts";
 import { type Interpreter, Interpreters } from "../../engines/local/environments/interpreters.ts";
 import { openIsolation } from "../../engines/local/isolation/open-isolation.ts";
 import { findPrograms } from "../../engines/local/isolation/programs.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./file-system.ts";
 import type { Finding } from "./finding.ts";
 import { checkStore } from "./store.ts";
@@ -114,8 +115,9 @@ async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel;
   const topic = "isolation";
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {
+    const folders = new DataFolder(dataDir).engine;
     const options = {
-      dataDir,
+      folders,
       wanted: localEngine.isolation,
       users: localEngine.users,
       jobPaths: localEngine.jobPaths,
@@ -124,7 +126,7 @@ async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel;
       jobEnvironment,
       countsMemory: true,
     };
-    await mkdir(join(dataDir, "jobs"));
+    await mkdir(folders.jobs);
     const { isolation, missing } = await openIsolation(options, await findPrograms(jobEnvironment));
     isolation.close();
     const { level } = isolation;

@@ -11,26 +11,27 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Config } from "../../configuration/config.ts";
 import type { KeySettings } from "../../configuration/groups/keys.ts";
 import { secretKey } from "../../configuration/parse.ts";
 import { checkKeys, encryptPlain } from "../../domain/secrets/encryption.ts";
 import { KeyRing, type KeySource, type SecretKey, secretKeyOf } from "../../domain/secrets/key-ring.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import type { Store } from "../../store/drivers/store.ts";
 
 /** Where the keys of a store are: in the settings, or in a file. */
 export interface KeyLocation extends KeySettings {
-  /** The folder of the key file, unless the settings name another. */
-  readonly dataDir: string;
+  /** The key file, unless the settings name another. */
+  readonly usualFile: string;
 }
 
 export const keyLocation = ({ keys, data }: Pick<Config, "keys" | "data">): KeyLocation => ({
   ...keys,
-  dataDir: data.dataDir,
+  usualFile: new DataFolder(data.dataDir).keys,
 });
 
-export const keyFilePath = ({ secretKeyFile, dataDir }: KeyLocation) => secretKeyFile || join(dataDir, "secret.key");
+export const keyFilePath = ({ secretKeyFile, usualFile }: KeyLocation) => secretKeyFile || usualFile;
 
 /** Keys that are given by the setting: they change with a restart only. */
 export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefined {
