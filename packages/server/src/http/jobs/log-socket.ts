@@ -161,7 +161,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
       shown = job.status;
       // The log of a new attempt follows those before it, so the offset holds.
       if (!call.statusesOnly && now.frames)
-        offset = await sendLog(following.turns, follower, now.frames, offset, settled, abort);
+        offset = await sendLog(following.turns, follower, { frames: now.frames, from: offset, ended: settled }, abort);
       if (settled) return await follower.send(status);
     }
   } finally {
@@ -175,16 +175,23 @@ async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promis
   await follower.send({ job: { id: jobId, status: "FAILED" } });
 }
 
+/** What a follower has not been sent yet. */
+interface RestOfLog {
+  readonly frames: LogFrames;
+  /** Offset of the first byte. */
+  readonly from: number;
+  /** Whether the log grows no more. */
+  readonly ended: boolean;
+}
+
 /**
- * Frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
+ * Sends frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
  * reader has one frame waiting, which it shares with all who are as slow.
  */
 async function sendLog(
   turns: Turns,
   follower: Follower,
-  frames: LogFrames,
-  from: number,
-  ended: boolean,
+  { frames, from, ended }: RestOfLog,
   abort: AbortSignal,
 ): Promise<number> {
   let offset = from;

@@ -38,11 +38,9 @@ export const sessionCookieOf = (headers: IncomingHttpHeaders) => cookieOf(sessio
 export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browserName, headers);
 
 /** Not for scripts, not for requests that other sites begin. */
-const cookie = (name: string, value: string, path: string, maxAge: number, secure: boolean) =>
+const cookieMaker = (name: string, path: string) => (value: string, maxAge: number, secure: boolean) =>
   `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
 
-export const sessionCookie = (value: string, maxAge: number, secure: boolean) =>
-  cookie(sessionName, value, "/", maxAge, secure);
+export const sessionCookie = cookieMaker(sessionName, "/");
 
-export const browserCookie = (value: string, maxAge: number, secure: boolean) =>
-  cookie(browserName, value, "/auth", maxAge, secure);
+export const browserCookie = cookieMaker(browserName, "/auth");
