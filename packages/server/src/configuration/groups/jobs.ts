@@ -1,5 +1,6 @@
 /** How jobs are run, on whatever engine. */
 import { availableParallelism } from "node:os";
+import { defaultLibrary } from "../../datachain/library.ts";
 import { integer, libraryVersion, timezone } from "../parse.ts";
 import { group, setting, type Values } from "../setting.ts";
 
@@ -13,7 +14,7 @@ export const jobs = group("Jobs", {
   }),
   libraryVersion: setting({
     env: "MILLRACE_LIBRARY_VERSION",
-    fallback: "0.62.0",
+    fallback: defaultLibrary,
     description: "version of the library datachain when neither the job nor the team pins one",
     parse: libraryVersion,
   }),

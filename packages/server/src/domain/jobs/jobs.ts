@@ -14,6 +14,7 @@ import {
   roleIncludes,
   statusGroups,
 } from "@millrace/contract";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob, insertJobChain } from "../../store/queries/jobs/chains.ts";
 import { findByKey, takeKey } from "../../store/queries/jobs/idempotency-keys.ts";
@@ -47,7 +48,6 @@ import { nextTick, readTime } from "../time/ticks.ts";
 import { findCluster } from "./clusters.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
-import { usesLibrary } from "./library.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 
 /** Jobs read at a time. */

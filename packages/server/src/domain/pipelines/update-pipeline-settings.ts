@@ -8,6 +8,7 @@ import {
   roleIncludes,
   type UpdatePipelineSettingsInput,
 } from "@millrace/contract";
+import { checkLibrary } from "../../datachain/requirements.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { eachPart } from "../../store/queries/batches.ts";
 import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -22,7 +23,6 @@ import { gatherCredentials, requireCredentials } from "../jobs/job-credentials.t
 import { checkedEnvironment, checkRepository, checkVersion } from "../jobs/job-input.ts";
 import { checkRequirements, checkTogether, tooLong } from "../jobs/job-limits.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
-import { checkLibrary } from "../jobs/library.ts";
 import { queueRow } from "../lifecycle/job-queue.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
