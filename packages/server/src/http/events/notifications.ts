@@ -7,10 +7,10 @@ import {
   setNotification,
   testNotification,
 } from "../../domain/events/notifications.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { EventContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function notificationRoutes(app: FastifyInstance, context: HttpContext): void {
+export function notificationRoutes(app: FastifyInstance, context: EventContext): void {
   const { clock } = context;
 
   register(app, context, routes.listNotifications, ({ team }) => listNotifications(context, team));

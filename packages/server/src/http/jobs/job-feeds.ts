@@ -6,14 +6,14 @@ import { KeptFrames, LogFrames } from "../../logs/log-frames.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { getJobState, getJobStates, type JobState } from "../../store/queries/jobs/jobs.ts";
 import { Signal } from "../../turns/signals.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { JobStates } from "./job-states.ts";
 
 const pollMs = 100;
 /** Between two looks at a store that is away. */
 const outageMs = 500;
 
-type FeedContext = Pick<HttpContext, "store" | "engine" | "keys" | "signals" | "metrics">;
+type FeedContext = Pick<JobContext, "store" | "engine" | "keys" | "signals" | "metrics">;
 
 /** How it was at one look. */
 interface Look {

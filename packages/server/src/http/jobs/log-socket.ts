@@ -14,7 +14,7 @@ import { keepAlive } from "../connections/keep-alive.ts";
 import { addressOf } from "../connections/proxies.ts";
 import { answerAndClose } from "../connections/raw-answers.ts";
 import { authenticate } from "../requests/authenticate.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { unavailable } from "../requests/errors.ts";
 import { readQuery } from "../requests/query-strings.ts";
 import { register } from "../requests/route.ts";
@@ -26,7 +26,7 @@ const route = routes.followLogs;
 const turnsAtOnce = 8;
 const closeMs = 1000;
 
-export function logSocket(app: FastifyInstance, context: HttpContext): void {
+export function logSocket(app: FastifyInstance, context: JobContext): void {
   register(app, context, route, async () => {
     throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
   });
@@ -79,7 +79,7 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
 
 /** What all followers share. */
 interface Following {
-  readonly context: HttpContext;
+  readonly context: JobContext;
   readonly feeds: JobFeeds;
   readonly turns: Turns;
 }
@@ -92,7 +92,7 @@ interface Call {
   after: number;
 }
 
-async function accept(context: HttpContext, request: IncomingMessage): Promise<Call> {
+async function accept(context: JobContext, request: IncomingMessage): Promise<Call> {
   if (!URL.canParse(request.url ?? "", "http://localhost"))
     throw new ApiError("bad_request", "The path cannot be read.");
   const url = new URL(request.url ?? "", "http://localhost");

@@ -5,7 +5,7 @@ import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import type { Static, TSchema } from "typebox";
 import { type Principal, principalOfSession } from "../../domain/access/principals.ts";
 import { sessionCookieOf } from "../requests/authenticate.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { refusalOf, setRefusal, validationError } from "../requests/errors.ts";
 import { html, type Page, sendPage } from "./html.ts";
 import { signInPage } from "./sign-in-form.ts";
@@ -31,7 +31,7 @@ const formLimit = 64 * 1024;
 /** A page that anybody may see. Each try with a form or a secret counts against the caller's budget. */
 export function publicPage(
   app: FastifyInstance,
-  { limits, callers }: Pick<HttpContext, "limits" | "callers">,
+  { limits, callers }: Pick<RequestContext, "limits" | "callers">,
   route: PageRoute,
   show: (visit: Visit) => Promise<Page | undefined>,
 ): void {
@@ -62,7 +62,7 @@ export function publicPage(
 }
 
 /** Who is looking, if they are signed in. */
-export async function visitor({ store, clock, connections }: HttpContext, { headers, raw }: FastifyRequest) {
+export async function visitor({ store, clock, connections }: RequestContext, { headers, raw }: FastifyRequest) {
   const principal = await principalOfSession(store.db, sessionCookieOf(headers), clock.now());
   if (principal) connections.know(raw.socket, principal);
   return principal;
@@ -71,7 +71,7 @@ export async function visitor({ store, clock, connections }: HttpContext, { head
 /** A page for people who are signed in. */
 export function privatePage(
   app: FastifyInstance,
-  context: HttpContext,
+  context: RequestContext,
   route: Omit<PageRoute, "access" | "stop">,
   show: (visit: Visit & { principal: Principal }) => Promise<Page | undefined>,
 ): void {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "@millrace/contract";
 import { type Principal, principalOfToken } from "../../domain/access/principals.ts";
 import { networkOf } from "../connections/ip-addresses.ts";
-import type { HttpContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 
 /** `Bearer` and `token` are both in use. */
 function tokenOf(headers: IncomingHttpHeaders): string | undefined {
@@ -12,7 +12,7 @@ function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 
 /** An address that guesses tokens is slowed down; one with a good token never notices. */
 export async function authenticate(
-  context: HttpContext,
+  context: RequestContext,
   headers: IncomingHttpHeaders,
   /** Undefined where the caller has gone. */
   address: string | undefined,

@@ -13,7 +13,7 @@ import { type Actor, actorOf } from "../../domain/access/audit.ts";
 import { admit, type Principal, requireSomeTeam, type Team } from "../../domain/access/principals.ts";
 import { answering } from "../../turns/large-answers.ts";
 import { authenticate } from "./authenticate.ts";
-import type { HttpContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 import { bodyOfGet } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 import { readQuery } from "./query-strings.ts";
@@ -63,7 +63,7 @@ type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | Json
 
 export function register<R extends Route>(
   app: FastifyInstance,
-  context: HttpContext,
+  context: RequestContext,
   route: R,
   handle: Handler<R>,
 ): void {
@@ -144,7 +144,7 @@ interface KnownCaller {
 }
 
 async function callerOf(
-  { store }: HttpContext,
+  { store }: RequestContext,
   { access }: Route,
   request: FastifyRequest,
 ): Promise<KnownCaller | null> {
