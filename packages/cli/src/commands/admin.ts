@@ -60,7 +60,7 @@ const rotateKey: Handler<"admin rotate-key"> = async ({ flags }, output) => {
   return rotation.unreadable.length === 0 ? 0 : 1;
 };
 
-const isGiven = (config: Config) => config.secretKey.length > 0;
+const isGiven = (config: Config) => config.keys.secretKey.length > 0;
 
 function tellRotation(
   { keyId, changed, finished, waitsForJobs, unreadable, where }: Rotation,

@@ -31,7 +31,7 @@ const restore: Handler<"restore"> = async ({ flags, arguments: { DIR } }, output
       ? "The backup contained the encryption key (secret.key)."
       : "The backup did not contain the encryption key: copy the old secret.key into the data folder before you start the server, or secrets cannot be decrypted.",
   );
-  output.print(config.dataDir);
+  output.print(config.data.dataDir);
   return 0;
 };
 
