@@ -239,7 +239,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     for (const flags of [[], ["--delete", "--yes"], ["--delete", "--dry-run"]]) {
       assert.match(
         await cli.refused(1, "storage", "sync", "none", "to", ...flags),
-        /^error: none: the folder does not exist/,
+        /^error: none: no such file or folder/,
       );
       assert.match(
         await cli.refused(64, "storage", "sync", "file", "to", ...flags),
@@ -487,7 +487,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     const sync = ["to", "--delete", "--yes", ...config];
     assert.match(
       await cli.refused(1, "storage", "sync", "s3://bucket/none", ...sync),
-      /bucket\/none: the folder does not exist/,
+      /bucket\/none: no such file or folder/,
     );
     assert.match(await cli.refused(1, "storage", "sync", "s3://nowhere", ...sync), /NoSuchBucket/);
     assert.deepEqual(await readdir(cli.path("work/to")), ["a"]);
