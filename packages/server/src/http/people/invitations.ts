@@ -9,10 +9,10 @@ import {
   readOffer,
   signUp,
 } from "../../domain/people/invitations.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { PeopleContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function invitationRoutes(app: FastifyInstance, context: HttpContext): void {
+export function invitationRoutes(app: FastifyInstance, context: PeopleContext): void {
   const { store, clock, limits, callers, publicUrl } = context;
 
   register(app, context, routes.listInvitations, ({ team }) => readInvitations(store.db, team, clock.now()));
