@@ -71,6 +71,9 @@ describe("what is read back from a team's warehouse", () => {
     const needing = (count: number) => found({ needs: Array.from({ length: count }, () => ({ uuid: randomUUID() })) });
     const refused = (versions: readonly unknown[]) => assert.rejects(readCollected(linesOf({}, versions)), TooMuch);
     await refused(Array.from({ length: 2001 }, () => found()));
+    const jobs = Array.from({ length: 2000 }, () => ({ uuid: randomUUID(), isCreator: true }));
+    assert.equal((await readCollected(linesOf({ jobs }, []))).jobs.length, 2000);
+    await assert.rejects(readCollected(linesOf({ jobs: [...jobs, ...jobs] }, [])), TooMuch);
     await refused([needing(1001)]);
     await refused(Array.from({ length: 21 }, () => needing(1000)));
     const nothing = { versions: [], jobs: [], removed: [], metrics: null };

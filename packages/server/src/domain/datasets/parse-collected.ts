@@ -35,8 +35,10 @@ const documentLimit = 256 * 1024;
 const scriptLimit = 1024 * 1024;
 /** Of what every list of versions or datasets reads. */
 const listedLimit = 8 * 1024;
-/** Versions of one job, and dependencies of one version. */
-const countLimit = 1000;
+/** Versions that one job made, used again or removed. */
+const versionsLimit = 2000;
+/** Dependencies of one version. */
+const needsOfOneLimit = 1000;
 /** Dependencies of all versions of one job: they are recorded in one write, and others wait for it. */
 const needsLimit = 20_000;
 /** Bytes of one line. The child drops texts that are beyond any limit, so a line of a store that is right is shorter. */
@@ -51,7 +53,7 @@ type Fields = Readonly<Record<string, unknown>>;
  */
 export async function readCollected(lines: readonly Buffer[]): Promise<Collected> {
   const [head, ...rest] = lines;
-  if (rest.length > 2 * countLimit) throw tooManyVersions();
+  if (rest.length > versionsLimit) throw tooManyVersions();
   const did = parseLine(head);
   // Taken for nothing, versions that the job removed would stay, and nobody would be told.
   if (did === undefined) throw new TooMuch("What the job did to the team's datasets is more than can be read back.");
@@ -68,7 +70,7 @@ export async function readCollected(lines: readonly Buffer[]): Promise<Collected
   }
   return {
     versions,
-    jobs: listOf(jobs, countLimit).flatMap((job) => {
+    jobs: listOf(jobs, versionsLimit).flatMap((job) => {
       const { uuid, isCreator } = fieldsOf(job);
       return isUuid(uuid) ? [{ uuid, isCreator: isCreator === true }] : [];
     }),
@@ -87,7 +89,7 @@ function parseLine(line: Buffer | undefined): unknown {
   }
 }
 
-const tooManyVersions = (most = 2 * countLimit) =>
+const tooManyVersions = (most = versionsLimit) =>
   new TooMuch(`The job made, reused or removed more than ${most} dataset versions.`);
 
 const fieldsOf = (value: unknown): Fields => (typeof value === "object" && value !== null ? (value as Fields) : {});
@@ -124,7 +126,7 @@ function readFound(row: Fields): FoundVersion | undefined {
     job_id: isUuid(row["job_id"]) ? row["job_id"] : null,
     created_at: created,
     finished_at: readLibraryTime(row["finished_at"]),
-    needs: listOf(row["needs"], countLimit).flatMap((need) => readNeed(fieldsOf(need))),
+    needs: listOf(row["needs"], needsOfOneLimit).flatMap((need) => readNeed(fieldsOf(need))),
   };
 }
 
