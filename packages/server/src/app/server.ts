@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
-import { keyFilePath, openKeys } from "../admin/keys/key-file.ts";
+import { openKeys } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
 import {
   continueJobIds,
@@ -15,8 +15,8 @@ import {
 } from "../domain/lifecycle/first-start.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { type Clock, day, systemClock } from "../domain/time/clock.ts";
-import { LocalEngine } from "../engines/local/local-engine.ts";
-import { readBootId } from "../engines/local/processes/processes.ts";
+import type { LocalEngine } from "../engines/local/local-engine.ts";
+import { type Engines, localKind, type OpenEngine } from "../engines/registry.ts";
 import { WarehouseMeasures } from "../execution/measure-warehouses.ts";
 import { buildApp } from "../http/app.ts";
 import { Callers } from "../http/connections/callers.ts";
@@ -57,15 +57,27 @@ import { hasAdministratorWithPassword } from "../store/queries/people/users.ts";
 import { Signals } from "../turns/signals.ts";
 import { version } from "../version.ts";
 import { Warehouses } from "../warehouses/warehouses.ts";
+import { Hints, openEngines, openLocalEngine } from "./engines.ts";
 
 export interface RunningServer {
   readonly url: string;
   readonly store: Store;
+  readonly engines: Engines;
   /** Finishes requests and loops; jobs go on. */
   stop(): Promise<void>;
 }
 
-export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
+export interface ServerOptions {
+  readonly clock?: Clock;
+  /** Engines beside the local one, by their kind: clusters of that kind run their jobs there. */
+  readonly engines?: Readonly<Record<string, OpenEngine>>;
+}
+
+export async function startServer(
+  config: Config,
+  log: Logger,
+  { clock = systemClock, engines = {} }: ServerOptions = {},
+): Promise<RunningServer> {
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   await refuseUnfinished(config.dataDir);
   const folderLock = lockDataFolder(config.dataDir);
@@ -81,7 +93,7 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
     const opened = await openStore(config, undefined, lock);
     taken.push(() => opened.close());
     const store = timedStore(opened, (seconds) => metrics.storeWrite.observe({}, seconds));
-    return await begin(config, log, clock, { store, metrics, release });
+    return await begin(config, log, clock, { store, metrics, others: engines, release });
   } catch (error) {
     await release();
     throw error;
@@ -92,6 +104,7 @@ export async function startServer(config: Config, log: Logger, clock: Clock = sy
 interface OpenedStore {
   readonly store: Store;
   readonly metrics: ServerMetrics;
+  readonly others: Readonly<Record<string, OpenEngine>>;
   release(): Promise<void>;
 }
 
@@ -112,7 +125,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   const serverId = await readServerId(config.dataDir);
   await failForeignAttempts(store, serverId, clock.now());
   const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
-  await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
+  await prepareLocalCluster(store, config.maxWorkers, parts.isolation);
 
   const app = await buildApp(parts.http);
   parts.http.connections.guard(app.server, log);
@@ -126,13 +139,14 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   return {
     url,
     store,
+    engines: parts.engines,
     async stop() {
       parts.setReady(false);
       parts.stopping.abort();
       await app.close();
       await Promise.all(stopLoops.map((stop) => stop()));
       await parts.settled();
-      await parts.engine.close();
+      await parts.engines.close();
       await release();
     },
   };
@@ -147,48 +161,26 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
   );
 }
 
-async function buildParts(config: Config, log: Logger, clock: Clock, { store, metrics, keys, serverId }: Foundation) {
+async function buildParts(
+  config: Config,
+  log: Logger,
+  clock: Clock,
+  { store, metrics, keys, serverId, others }: Foundation,
+) {
   const signals = new Signals();
   const faults = readFaults(config.fault);
-  const hints = new Set<string>();
-  const bootId = config.bootId || (await readBootId());
-  const engine = await LocalEngine.open({
-    dataDir: config.dataDir,
-    isolation: config.isolation,
-    uv: config.uv,
-    users: config.jobUsers,
-    jobPaths: config.jobPaths,
-    hidden: [keyFilePath(config)],
-    limits: {
-      seconds: config.jobSeconds,
-      memory: config.jobMemory,
-      processes: config.jobProcesses,
-      openFiles: config.jobOpenFiles,
-      log: config.jobLog,
-      disk: config.jobDisk,
-    },
-    bootId,
+  const hints = new Hints(signals);
+  const engine: LocalEngine = await openLocalEngine(config, log, {
     claimDelay: faults.claimDelay,
-    jobEnvironment: config.jobEnvironment,
-    onChange(key, what) {
-      const notice = () => {
-        hints.add(key);
-        signals.observe.wake();
-      };
-      // A beginning can wait a moment: many scripts have ended by then, and their one write says it all.
-      if (what === "end") notice();
-      else setTimeout(notice, 25);
-    },
+    events: hints.of(localKind),
+    warehouses: { use: (team) => warehouses.use(team), remember: (team, python) => warehouses.remember(team, python) },
   });
   const warehouses = new Warehouses(config.dataDir, {
     confine: (view) => engine.confine(view),
     confineStrangers: (view) => engine.confineStrangers(view),
   });
   const collecting = new Map<string, Promise<void>>();
-  const { isolation } = engine.capabilities;
-  log.info({ isolation }, "jobs are isolated at this level");
-  for (const warning of engine.warnings) log.warn(warning);
-  for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
+  const engines = await openEngines({ local: engine, others, hints, log });
   const filesDir = join(config.dataDir, "files");
   const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);
   const stopping = new AbortController();
@@ -209,12 +201,12 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     exports: config.teamExports,
     environments: config.teamEnvironments,
   };
-  const measures = new WarehouseMeasures({ store, engine, warehouses, serverId, quotas });
+  const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas });
   const shared = {
     config,
     store,
     keys,
-    engine,
+    engines,
     signals,
     clock,
     log,
@@ -244,8 +236,15 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
   const exporting = exportDatasets(shared);
   const loops = [
     deliveries,
-    followAttempts({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
-    dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
+    ...engines
+      .kinds()
+      .flatMap((kind) => [
+        followAttempts(
+          { ...shared, serverId, hints: hints.keys(kind), collecting, cancelGrace: config.cancelGrace },
+          kind,
+        ),
+        dispatchJobs({ ...shared, serverId, libraryVersion: config.libraryVersion }, kind),
+      ]),
     enforceLimits({ ...shared, serverId }),
     beginRetries(shared),
     countUsage({ ...shared, ...retention(config) }),
@@ -272,7 +271,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, { store, me
     await exporting.settled();
     warehouses.close();
   };
-  return { engine, http, loops, stopping, settled, setReady, setUrl };
+  return { engines, isolation: engine.capabilities.isolation, http, loops, stopping, settled, setReady, setUrl };
 }
 
 function signInLimits({ loginRate }: Config, clock: Clock): HttpContext["limits"] {
@@ -312,17 +311,7 @@ const warehouseKeeping = ({ warehouseCopies, warehouseTidyHours, warehousePauseD
   warehousePauseDays,
 });
 
-const retention = ({
-  dataDir,
-  unusedFileDays,
-  logDays,
-  envDays,
-  auditDays,
-  warehouseReplacedDays,
-  deliveryDays,
-}: Config) => ({
-  jobsDir: join(dataDir, "jobs"),
-  envsDir: join(dataDir, "envs"),
+const retention = ({ unusedFileDays, logDays, envDays, auditDays, warehouseReplacedDays, deliveryDays }: Config) => ({
   unusedFileDays,
   logDays,
   envDays,

@@ -1,7 +1,8 @@
 /** A job's log as everybody gets it. Whatever leaves the server of a log goes through here, and is masked. */
 import { ApiError, isSettled } from "@millrace/contract";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import { attemptKey } from "../engines/engine.ts";
+import { type Engines, emptyLog, openLog } from "../engines/registry.ts";
 import { type GrowingLog, JoinedLog, type Part, textPart } from "../logs/joined-log.ts";
 import { MaskedLog } from "../logs/masked-log.ts";
 import { searchFor } from "../logs/secret-search.ts";
@@ -12,7 +13,7 @@ import { searchOf } from "./log-searches.ts";
 
 export interface JobLogContext {
   readonly store: Store;
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly keys: KeyRing;
 }
 
@@ -85,13 +86,13 @@ async function presentJob({ store }: JobLogContext, id: string): Promise<JobSecr
 async function openNewest(context: JobLogContext, id: string, job: JobSecretsRow | undefined) {
   const ended = job !== undefined && isSettled(job.status);
   if (job) return { log: await openAttempt(context, job, ended), ended };
-  return { log: new MaskedLog(await context.engine.openLog(attemptKey(id, 0)), [], ended), ended };
+  return { log: new MaskedLog(emptyLog, [], ended), ended };
 }
 
-async function openAttempt({ engine, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
+async function openAttempt({ engines, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
   // Before the file is opened: whoever waits for it may go.
   const search = await searchOf(keys, job);
-  return new MaskedLog(await engine.openLog(attemptKey(job.id, job.attempt)), search, ended);
+  return new MaskedLog(await openLog(engines.of(job), attemptKey(job.id, job.attempt)), search, ended);
 }
 
 /** Follows from what is in the store and in the log, so that it has the same length whenever it is asked for. */

@@ -7,12 +7,14 @@ import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { iso } from "../../domain/time/clock.ts";
+import { attemptKey } from "../../engines/engine.ts";
+import { recordsOf } from "../../engines/local/attempt/records.ts";
 import type { StoreLocation } from "../../store/opening/open-store.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../../store/opening/snapshot.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
 import { copyWarehouses } from "./copy-warehouses.ts";
-import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
+import { type Manifest, names, newManifest } from "./format.ts";
 import { readRegistered } from "./registered.ts";
 
 export interface BackupOptions {
@@ -116,7 +118,7 @@ async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerato
     if (table === "files") yield wanted(join("files", String(row["blob"]).slice(0, 2), String(row["blob"])));
     if (table !== "jobs" || row["log_removed_at"]) continue;
     for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
-      for (const name of attemptFiles) yield wanted(join("jobs", `${row["id"]}.${attempt}`, name));
+      for (const path of recordsOf(attemptKey(String(row["id"]), attempt))) yield wanted(path);
   }
 }
 

@@ -4,7 +4,7 @@ import type { Config } from "../../configuration/config.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
 import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { Clock } from "../../domain/time/clock.ts";
-import type { Engine } from "../../engines/engine.ts";
+import type { Engines } from "../../engines/registry.ts";
 import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
@@ -17,7 +17,7 @@ import type { RateLimit } from "../connections/rate-limit.ts";
 export interface HttpContext extends JobsContext {
   readonly config: Config;
   readonly clock: Clock;
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly log: Logger;
   readonly faults: Faults;
   readonly metrics: ServerMetrics;

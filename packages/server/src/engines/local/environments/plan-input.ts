@@ -1,6 +1,6 @@
 /** What the plan of an attempt is written from. */
-import type { JobSpec } from "../../engine.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
+import type { LocalSpec } from "../attempt/local-spec.ts";
 import type { Isolation } from "../isolation/isolation.ts";
 import type { Interpreter } from "./interpreters.ts";
 
@@ -23,7 +23,7 @@ interface OwnUv {
 }
 
 export interface PlanInput {
-  readonly spec: JobSpec;
+  readonly spec: LocalSpec;
   readonly folder: AttemptFolder;
   readonly isolation: Isolation;
   readonly tools: Toolbox;

@@ -3,11 +3,12 @@ import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { oldestLibrary } from "@millrace/contract";
-import type { DatasetAccess, JobSpec } from "../../engine.ts";
+import type { LocalDatasets } from "../../warehouse-view.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
+import type { LocalSpec } from "../attempt/local-spec.ts";
 
 /** Where the library finds the team's warehouse, and where it keeps what is the job's alone. */
-export const libraryVariables = ({ jobId }: JobSpec, { metadata, rows, home }: DatasetAccess, root: string) => ({
+export const libraryVariables = ({ jobId }: LocalSpec, { metadata, rows, home }: LocalDatasets, root: string) => ({
   DATACHAIN_JOB_ID: jobId,
   DATACHAIN_IS_STUDIO: "1",
   DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
@@ -18,10 +19,10 @@ export const libraryVariables = ({ jobId }: JobSpec, { metadata, rows, home }: D
 
 /** Numbers that the library has for a job that runs, and for kinds of queries. */
 const running = 4;
-const kinds: Record<JobSpec["queryType"], number> = { PYTHON: 1, SHELL: 2, TYPESCRIPT: 2 };
+const kinds: Record<LocalSpec["queryType"], number> = { PYTHON: 1, SHELL: 2, TYPESCRIPT: 2 };
 
 /** The job and its creator's namespace as rows of the library's own tables. */
-export function warehouseRecord(spec: JobSpec, use: DatasetAccess): string {
+export function warehouseRecord(spec: LocalSpec, use: LocalDatasets): string {
   const { made, home, createdAt, workers, runGroupId, rerunFromJobId } = use;
   const created_at = createdAt.replace("T", " ").replace("Z", "000");
   return JSON.stringify({
