@@ -6,6 +6,7 @@ import { type Made, openLineage } from "../e2e/support/lineage.ts";
 import { TestServer } from "../e2e/support/server.ts";
 import type { Db } from "../packages/server/src/store/drivers/store.ts";
 import { openStore } from "../packages/server/src/store/opening/open-store.ts";
+import { storeIn } from "../packages/server/test/support/store-in.ts";
 import { compare, inTurns, type Measurement, median, timed } from "./measure.ts";
 import { openSandbox } from "./sandbox.ts";
 
@@ -96,7 +97,7 @@ async function largeRegistry(count: number): Promise<{ server: TestServer; trigg
   const server = await TestServer.start({ env: quiet });
   const client = await server.client();
   const dataset = await makeChain(server, client, closure, shell(":"));
-  const store = await openStore({ dataDir: server.dataDir, databaseUrl: "" });
+  const store = await openStore(storeIn(server.dataDir));
   const { id: jobId } = await store.db.selectFrom("jobs").select("id").executeTakeFirstOrThrow();
   await store.write((db) => insertOthers(db, count - closure, jobId));
   await store.close();

@@ -11,6 +11,7 @@ import type { Isolation } from "../packages/server/src/engines/local/isolation/i
 import { openIsolation } from "../packages/server/src/engines/local/isolation/open-isolation.ts";
 import { findPrograms } from "../packages/server/src/engines/local/isolation/programs.ts";
 import { quote } from "../packages/server/src/engines/local/processes/shell.ts";
+import { DataFolder } from "../packages/server/src/machine/data-folder.ts";
 
 export interface Sandbox {
   readonly level: Isolation["level"];
@@ -22,11 +23,12 @@ export interface Sandbox {
 /** At the strongest level that works here, as a server takes it. */
 export async function openSandbox(): Promise<Sandbox> {
   const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
-  await mkdir(join(root, "jobs"));
+  const engineFolders = new DataFolder(root).engine;
+  await mkdir(engineFolders.jobs);
   const config = readConfig();
   const options = {
     ...config,
-    dataDir: root,
+    folders: engineFolders,
     wanted: "auto" as const,
     users: config.jobUsers,
     hidden: [],

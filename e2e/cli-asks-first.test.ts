@@ -9,8 +9,10 @@ import {
   type Team,
   type Token,
 } from "@millrace/contract";
+import { DataFolder } from "../packages/server/src/machine/data-folder.ts";
 import { openStore } from "../packages/server/src/store/opening/open-store.ts";
 import { Warehouses } from "../packages/server/src/warehouses/warehouses.ts";
+import { storeIn } from "../packages/server/test/support/store-in.ts";
 import { unconfined } from "../packages/server/test/support/unconfined.ts";
 import { ClientSuite } from "./support/client-suite.ts";
 import { whyNoDatachain } from "./support/datachain-install.ts";
@@ -105,14 +107,14 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
   const save = async (name: string) => {
     const { dataDir } = suite.server;
     await runWithLibrary(dataDir, `dc.read_values(n=[1, 2, 3]).save("${name}")`);
-    const store = await openStore({ dataDir, databaseUrl: "" });
+    const store = await openStore(storeIn(dataDir));
     await recordWarehouse(store, dataDir);
     await store.close();
   };
   before(async () => {
     cli = await commandLine();
     await save("early");
-    const warehouses = new Warehouses(suite.server.dataDir, unconfined);
+    const warehouses = new Warehouses(new DataFolder(suite.server.dataDir).warehouses, unconfined);
     await warehouses.copy(1, new Date().toISOString(), 9);
     warehouses.close();
     await save("late");

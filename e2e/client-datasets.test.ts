@@ -47,6 +47,8 @@ for n in range(3):
 dc.read_values(n=[1]).save("dogs")
 `;
 
+import { storeIn } from "../packages/server/test/support/store-in.ts";
+
 /** Rows as text that tells types apart, in one order; the client says other things meanwhile. */
 const show = (name: string) =>
   `import datachain as dc; print(*sorted(f"row {row!r}" for row in dc.read_dataset("${name}").to_list()), sep="\\n")`;
@@ -58,7 +60,7 @@ describe("the client's datasets", { skip: await whyNoDatachain() }, () => {
   before(async () => {
     const { dataDir } = suite.server;
     await runWithLibrary(dataDir, kinds);
-    const store = await openStore({ dataDir, databaseUrl: "" });
+    const store = await openStore(storeIn(dataDir));
     await recordWarehouse(store, dataDir);
     await store.close();
     client = await suite.client();

@@ -2,6 +2,7 @@
 import type { Client, JobInput } from "@millrace/contract";
 import { openStore } from "../../packages/server/src/store/opening/open-store.ts";
 import { type Made, originalJob, recordMade } from "../../packages/server/test/support/lineage.ts";
+import { storeIn } from "../../packages/server/test/support/store-in.ts";
 import type { TestServer } from "./server.ts";
 
 export type { Made };
@@ -13,7 +14,7 @@ export interface Lineage {
 }
 
 export async function openLineage(server: TestServer, client: Client, databaseUrl = ""): Promise<Lineage> {
-  const store = await openStore({ dataDir: server.dataDir, databaseUrl });
+  const store = await openStore(storeIn(server.dataDir, databaseUrl));
   return {
     async make(name, input, needs = [], version = "1.0.0") {
       const { id } = await originalJob(client, input);

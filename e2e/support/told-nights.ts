@@ -11,6 +11,7 @@ import { ApiError, type Client, createClient, isUnfinished, type Pipeline, route
 import { tellOverdue } from "../../packages/server/src/loops/tell-overdue.ts";
 import { openStore } from "../../packages/server/src/store/opening/open-store.ts";
 import { makeDataset } from "../../packages/server/test/support/lineage.ts";
+import { storeIn } from "../../packages/server/test/support/store-in.ts";
 import { shell } from "./jobs.ts";
 import type { TestServer } from "./server.ts";
 
@@ -57,7 +58,7 @@ export class ToldNights {
     await client.call(routes.createTeam, { body: { name: team } });
     const flags = await mkdtemp(join(tmpdir(), "millrace-nights-"));
     const nights = new ToldNights(server, databaseUrl, client, flags);
-    const store = await openStore({ dataDir: server.dataDir, databaseUrl });
+    const store = await openStore(storeIn(server.dataDir, databaseUrl));
     const { id: teamId } = await store.db
       .selectFrom("teams")
       .select("id")
@@ -124,7 +125,7 @@ export class ToldNights {
   async beLate(): Promise<void> {
     if (this.#wasLate || !this.#schedules.has("late")) return;
     this.#wasLate = true;
-    const store = await openStore({ dataDir: this.#server.dataDir, databaseUrl: this.#databaseUrl });
+    const store = await openStore(storeIn(this.#server.dataDir, this.#databaseUrl));
     const ahead = () => Date.now() + 2 * hour;
     const loop = tellOverdue({ store, clock: { now: ahead, monotonic: ahead } });
     for (let look = 0; look < 2; look++) await loop.runOnce();

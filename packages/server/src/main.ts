@@ -1,15 +1,16 @@
 /** What the command line calls: serve, tokens, links and passwords made on the store itself, a look at what is wrong. */
 import { access, readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { type Logger, pino } from "pino";
 import { takeBackup } from "./admin/backup/backup.ts";
+import { dataPlace } from "./admin/backup/data-place.ts";
 import type { Manifest } from "./admin/backup/format.ts";
 import { type Restored, restoreBackup } from "./admin/backup/restore.ts";
 import { type Verified, verifyBackup } from "./admin/backup/verify.ts";
 import { keyFilePath } from "./admin/keys/key-file.ts";
 import { type Rotation, rotateKey } from "./admin/keys/key-rotation.ts";
-import { type RunningServer, startServer, urlFile } from "./app/server.ts";
+import { type RunningServer, startServer } from "./app/server.ts";
 import type { Config } from "./configuration/config.ts";
 import { operator } from "./domain/access/audit.ts";
 import { isUntouched, prepareStore } from "./domain/lifecycle/first-start.ts";
@@ -18,9 +19,10 @@ import { type AdminTokenOptions, createAdminToken } from "./domain/people/tokens
 import { setAdminPassword } from "./domain/people/users.ts";
 import { systemClock } from "./domain/time/clock.ts";
 import { openConfinement } from "./engines/local/isolation/open-confinement.ts";
+import { DataFolder } from "./machine/data-folder.ts";
 import { openLogSink } from "./machine/log-sink.ts";
 import type { Store } from "./store/drivers/store.ts";
-import { openStore, storeFile } from "./store/opening/open-store.ts";
+import { openStore } from "./store/opening/open-store.ts";
 import { BackupWarehouses } from "./warehouses/backup-warehouses.ts";
 
 export { diagnose, type Finding } from "./admin/doctor/doctor.ts";
@@ -99,7 +101,7 @@ export const adminToken = (config: Config, options: AdminTokenOptions): Promise<
 
 export const adminLink = (config: Config, { user = "admin" }: { user?: string | undefined }): Promise<string> =>
   withStore(config, async (store) => {
-    const running = (await readFile(urlFile(config.dataDir), "utf8").catch(() => "")).trim();
+    const running = (await readFile(new DataFolder(config.dataDir).serverUrl, "utf8").catch(() => "")).trim();
     const url = config.publicUrl || running || `http://${config.host}:${config.port}`;
     return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
   });
@@ -111,11 +113,16 @@ export const adminPassword = (
   config: Config,
   { user = "admin", password }: { user?: string | undefined; password: string },
 ): Promise<void> => withStore(config, (store) => setAdminPassword(store, operator, user, password, systemClock.now()));
+
 type Progress = (text: string) => void;
 
 /** The child that opens them has its view from the level of isolation that holds here. */
-const openStores = async ({ isolation, diskFloor }: Config, dataDir: string): Promise<BackupWarehouses> =>
-  new BackupWarehouses(dataDir, await openConfinement({ wanted: isolation, dataDir }), diskFloor);
+const openStores = async ({ isolation, diskFloor }: Config, folder: DataFolder): Promise<BackupWarehouses> =>
+  new BackupWarehouses(
+    folder.warehouses,
+    await openConfinement({ wanted: isolation, folders: folder.engine }),
+    diskFloor,
+  );
 
 /** With the server up or down. */
 export async function backup(
@@ -125,8 +132,8 @@ export async function backup(
 ): Promise<Manifest> {
   await requireStore(config);
   const keyFile = withKey ? keyFilePath(config) : undefined;
-  const stores = await openStores(config, config.dataDir);
-  return takeBackup(config, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
+  const stores = await openStores(config, dataPlace(config).folder);
+  return takeBackup(dataPlace(config), resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
 }
 
 export const restore = (
@@ -134,9 +141,9 @@ export const restore = (
   folder: string,
   options: { cancelQueued: boolean; onProgress: Progress },
 ): Promise<Restored> =>
-  restoreBackup(config, resolve(folder), {
+  restoreBackup(dataPlace(config), resolve(folder), {
     ...options,
-    openStores: () => openStores(config, config.dataDir),
+    openStores: () => openStores(config, dataPlace(config).folder),
     now: systemClock.now,
   });
 
@@ -148,7 +155,7 @@ export const verify = (
 ): Promise<Verified> =>
   verifyBackup(resolve(folder), {
     workDir: resolve(workDir),
-    openStores: (dataDir) => openStores(config, dataDir),
+    openStores: (data) => openStores(config, data),
     onProgress,
     now: systemClock.now,
   });
@@ -156,7 +163,7 @@ export const verify = (
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
-  const store = await openStore(config);
+  const store = await openStore(dataPlace(config).store);
   try {
     await prepareStore(store, systemClock.now());
     return await work(store);
@@ -166,7 +173,7 @@ async function withStore<T>(config: Config, work: (store: Store) => Promise<T>):
 }
 
 async function requireStore(config: Config): Promise<void> {
-  const file = join(config.dataDir, storeFile);
+  const file = dataPlace(config).folder.storeFile;
   if (
     !config.databaseUrl &&
     !(await access(file).then(

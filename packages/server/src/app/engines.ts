@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { keyFilePath } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
 import type { Engine } from "../engines/engine.ts";
+import type { EngineFolders } from "../engines/local/engine-folders.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
 import { type EngineEvents, Engines, localKind, type OpenEngine } from "../engines/registry.ts";
@@ -40,15 +41,16 @@ export class Hints {
 }
 
 interface LocalWiring {
+  readonly folders: EngineFolders;
   readonly claimDelay: string;
   readonly events: EngineEvents;
   readonly warehouses: WarehousePlaces;
 }
 
 export async function openLocalEngine(config: Config, log: Logger, wiring: LocalWiring): Promise<LocalEngine> {
-  const { claimDelay, events, warehouses } = wiring;
+  const { folders, claimDelay, events, warehouses } = wiring;
   const engine = await LocalEngine.open({
-    dataDir: config.dataDir,
+    folders,
     isolation: config.isolation,
     uv: config.uv,
     users: config.jobUsers,

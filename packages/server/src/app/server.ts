@@ -42,6 +42,7 @@ import { startLoop } from "../loops/loop.ts";
 import { runBackfills } from "../loops/run-backfills.ts";
 import { sweep } from "../loops/sweep.ts";
 import { tellOverdue } from "../loops/tell-overdue.ts";
+import { DataFolder } from "../machine/data-folder.ts";
 import { Disk } from "../machine/disk.ts";
 import { readFaults } from "../machine/faults.ts";
 import { lockDataFolder } from "../machine/lock.ts";
@@ -78,9 +79,11 @@ export async function startServer(
   log: Logger,
   { clock = systemClock, engines = {} }: ServerOptions = {},
 ): Promise<RunningServer> {
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
-  await refuseUnfinished(config.dataDir);
-  const folderLock = lockDataFolder(config.dataDir);
+  const folder = new DataFolder(config.dataDir);
+  await mkdir(folder.path, { recursive: true, mode: 0o700 });
+  await refuseUnfinished(folder);
+  const folderLock = lockDataFolder(folder);
+  const location = folder.storeLocation(config);
   const metrics = new ServerMetrics();
   // In the order in which they were taken; given back from the last to the first.
   const taken: (() => unknown)[] = [() => folderLock.release(), () => metrics.close()];
@@ -88,12 +91,12 @@ export async function startServer(
     for (const giveBack of taken.splice(0).reverse()) await giveBack();
   };
   try {
-    const lock = await lockDatabase(config, lockEvents(log));
+    const lock = await lockDatabase(location, lockEvents(log));
     taken.push(() => lock?.release());
-    const opened = await openStore(config, undefined, lock);
+    const opened = await openStore(location, undefined, lock);
     taken.push(() => opened.close());
     const store = timedStore(opened, (seconds) => metrics.storeWrite.observe({}, seconds));
-    return await begin(config, log, clock, { store, metrics, others: engines, release });
+    return await begin(config, log, clock, { folder, store, metrics, others: engines, release });
   } catch (error) {
     await release();
     throw error;
@@ -102,6 +105,7 @@ export async function startServer(
 
 /** The store, open and locked; `release` gives it back. */
 interface OpenedStore {
+  readonly folder: DataFolder;
   readonly store: Store;
   readonly metrics: ServerMetrics;
   readonly others: Readonly<Record<string, OpenEngine>>;
@@ -115,14 +119,14 @@ interface Foundation extends OpenedStore {
 }
 
 async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedStore): Promise<RunningServer> {
-  const { store, release } = opened;
+  const { folder, store, release } = opened;
   const keys = await openKeys(config, store, (error) => log.error({ err: error }, "the key file cannot be used"));
   // Last: what an older version left in clear is encrypted by now, and the log was cut short for that.
   await store.reserve();
   await prepareStore(store, clock.now());
   await continueJobIds(store);
   await requireAdministrator(config, store);
-  const serverId = await readServerId(config.dataDir);
+  const serverId = await readServerId(folder.serverId);
   await failForeignAttempts(store, serverId, clock.now());
   const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
   await prepareLocalCluster(store, config.maxWorkers, parts.isolation);
@@ -132,7 +136,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   const address = await listen(app, config);
   const url = config.publicUrl || address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
   parts.setUrl(url);
-  await writeFile(urlFile(config.dataDir), `${url}\n`, { mode: 0o600 });
+  await writeFile(folder.serverUrl, `${url}\n`, { mode: 0o600 });
   const stopLoops = parts.loops.map((loop) => startLoop(loop, log));
   parts.setReady(true);
 
@@ -161,34 +165,30 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
   );
 }
 
-async function buildParts(
-  config: Config,
-  log: Logger,
-  clock: Clock,
-  { store, metrics, keys, serverId, others }: Foundation,
-) {
+async function buildParts(config: Config, log: Logger, clock: Clock, foundation: Foundation) {
+  const { folder, store, metrics, keys, serverId, others } = foundation;
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Hints(signals);
   const engine: LocalEngine = await openLocalEngine(config, log, {
+    folders: folder.engine,
     claimDelay: faults.claimDelay,
     events: hints.of(localKind),
     warehouses: { use: (team) => warehouses.use(team), remember: (team, python) => warehouses.remember(team, python) },
   });
-  const warehouses = new Warehouses(config.dataDir, {
+  const warehouses = new Warehouses(folder.warehouses, {
     confine: (view) => engine.confine(view),
     confineStrangers: (view) => engine.confineStrangers(view),
   });
   const collecting = new Map<string, Promise<void>>();
   const engines = await openEngines({ local: engine, others, hints, log });
-  const filesDir = join(config.dataDir, "files");
-  const filePath = (blob: string) => join(filesDir, blob.slice(0, 2), blob);
+  const filePath = (blob: string) => folder.upload(blob);
   const stopping = new AbortController();
   let ready = false;
   let url = "";
   const publicUrl = () => url;
-  const disk = new Disk(config.dataDir, config.diskFloor, clock);
-  const exports = exportPlace(config);
+  const disk = new Disk(folder.path, config.diskFloor, clock);
+  const exports = exportPlace(folder, config);
   const quotas = {
     running: config.teamRunning,
     queued: config.teamQueued,
@@ -257,7 +257,7 @@ async function buildParts(
     fireTriggers(shared),
     tellOverdue(shared),
     runBackfills(shared),
-    sweep({ ...shared, ...retention(config), filesDir, serverId }),
+    sweep({ ...shared, ...retention(config), filesDir: folder.uploads, serverId }),
   ];
   const setReady = (value: boolean) => {
     ready = value;
@@ -329,8 +329,7 @@ const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpF
   sendMail: mailSender({ smtpUrl, from: smtpFrom, seconds: smtpSeconds }),
 });
 
-function exportPlace({ dataDir, exportRows, exportHours }: Config) {
-  const folder = join(dataDir, "exports");
+function exportPlace({ exports: folder }: DataFolder, { exportRows, exportHours }: Config) {
   const path = (id: string, file: number) => join(folder, id, String(file));
   return { folder, path, rowsPerFile: exportRows, life: (exportHours * day) / 24 };
 }
@@ -359,12 +358,8 @@ const lockEvents = (log: Logger): LockEvents => ({
   },
 });
 
-/** Where the running server is reached: for commands that make links. */
-export const urlFile = (dataDir: string) => join(dataDir, "server-url");
-
 /** Names the data folder: open attempts carry it, so that a server knows its own. */
-async function readServerId(dataDir: string): Promise<string> {
-  const path = join(dataDir, "server-id");
+async function readServerId(path: string): Promise<string> {
   const known = await readFile(path, "utf8").catch(() => "");
   if (known.trim()) return known.trim();
   const id = randomUUID();

@@ -48,6 +48,7 @@ import { pipelineRoutes } from "./pipelines/pipelines.ts";
 import type { HttpContext } from "./requests/context.ts";
 import { installErrors, nothingThere, sendError, validationError } from "./requests/errors.ts";
 import { readJson } from "./requests/json-bodies.ts";
+import { lazySchemas } from "./requests/lazy-schemas.ts";
 import { backfillRoutes } from "./schedules/backfills.ts";
 import { scheduleRoutes } from "./schedules/schedules.ts";
 import { taskRoutes } from "./schedules/tasks.ts";
@@ -72,11 +73,9 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
     genReqId: () => crypto.randomUUID(),
     // Both forms of every path, without a redirect: the client uses either.
     routerOptions: { ignoreTrailingSlash: true },
-    ajv: {
-      customOptions: { coerceTypes: false, useDefaults: false, removeAdditional: false, strict: false, verbose: true },
-    },
     schemaErrorFormatter: validationError,
   });
+  app.setValidatorCompiler(lazySchemas());
   lookFirst(app.server);
   if (onRoute) app.addHook("onRoute", onRoute);
   app.decorateRequest("principal", null);

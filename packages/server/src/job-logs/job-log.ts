@@ -28,12 +28,12 @@ interface Opened<Log> {
  */
 export async function openJobLog(context: JobLogContext, id: string): Promise<Opened<GrowingLog>> {
   const job = await presentJob(context, id);
-  if (job === undefined || job.retried === 0) return openNewest(context, id, job);
+  if (job === undefined || job.retried === 0) return openNewest(context, job);
   const before = await endedAttempts(context.store.db, id);
   const parts = [];
   for (const [index, row] of before.entries()) parts.push(...(await endedParts(context, job, row, index + 1)));
   const hasBegun = before.at(-1)?.attempt !== job.attempt;
-  const newest = hasBegun ? await openNewest(context, id, job) : undefined;
+  const newest = hasBegun ? await openNewest(context, job) : undefined;
   return { log: await JoinedLog.of(parts, newest?.log), ended: isSettled(job.status) };
 }
 
@@ -69,13 +69,13 @@ export async function openAttemptLog(context: JobLogContext, id: string, number:
   const ended = before[number - 1];
   if (job && ended) return { log: await openAttempt(context, { ...job, attempt: ended.attempt }, true), ended: true };
   if (job && number === before.length + 1 && job.attempt > (before.at(-1)?.attempt ?? 0))
-    return openNewest(context, id, job);
+    return openNewest(context, job);
   throw new ApiError("not_found", `Job ${id} has no attempt ${number}. List them with \`job show\`.`);
 }
 
 /** Of the newest attempt only. */
 export const openNewestLog = async (context: JobLogContext, id: string): Promise<Opened<MaskedLog>> =>
-  openNewest(context, id, await presentJob(context, id));
+  openNewest(context, await presentJob(context, id));
 
 async function presentJob({ store }: JobLogContext, id: string): Promise<JobSecretsRow | undefined> {
   const job = await getJobSecrets(store.db, id);
@@ -83,7 +83,7 @@ async function presentJob({ store }: JobLogContext, id: string): Promise<JobSecr
   return job;
 }
 
-async function openNewest(context: JobLogContext, id: string, job: JobSecretsRow | undefined) {
+async function openNewest(context: JobLogContext, job: JobSecretsRow | undefined) {
   const ended = job !== undefined && isSettled(job.status);
   if (job) return { log: await openAttempt(context, job, ended), ended };
   return { log: new MaskedLog(emptyLog, [], ended), ended };

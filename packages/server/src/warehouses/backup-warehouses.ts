@@ -12,7 +12,7 @@ import type { CollectRequest } from "./programs/collect.ts";
 import type { Compared, Registered } from "./programs/compare-versions.ts";
 import type { CopyRequest } from "./programs/copy-warehouse.ts";
 import { giveTo, openScratch, putInPlace } from "./scratch.ts";
-import { copyNames, WarehouseFolder, warehouseFiles } from "./warehouse-folder.ts";
+import { copyNames, WarehouseFolder, type WarehouseFolders, warehouseFiles } from "./warehouse-folder.ts";
 import { type Confine, WarehouseBusy, WarehouseProcesses, WarehouseUnusable } from "./warehouse-processes.ts";
 
 export type { Compared, Registered } from "./programs/compare-versions.ts";
@@ -31,10 +31,10 @@ export class BackupWarehouses {
   readonly #floor: number;
 
   /** `floor`: bytes that a copy beside the warehouse must leave free, for jobs and the server. */
-  constructor(dataDir: string, confine: Confine, floor = 0) {
+  constructor({ teams, compiled }: WarehouseFolders, confine: Confine, floor = 0) {
     this.#floor = floor;
-    this.#warehousesDir = join(dataDir, "team-stores");
-    this.#processes = new WarehouseProcesses(confine, join(dataDir, "compiled"));
+    this.#warehousesDir = teams;
+    this.#processes = new WarehouseProcesses(confine, compiled);
   }
 
   #folder(teamId: number): WarehouseFolder {

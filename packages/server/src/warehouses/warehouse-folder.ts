@@ -17,6 +17,12 @@ export const libraryMark = "library";
 /** What a copy of a warehouse holds. */
 export const copyNames = ["metadata.db", "rows.db", libraryMark] as const;
 
+/** Where the warehouses of all teams lie, and what opens them. */
+export interface WarehouseFolders {
+  readonly teams: string;
+  readonly compiled: string;
+}
+
 export class WarehouseFolder {
   /** The server's own. */
   readonly path: string;

@@ -13,7 +13,7 @@ import type { EditRequest } from "./programs/edit-dataset.ts";
 import type { RowsRequest } from "./programs/export-rows.ts";
 import type { RemoveRequest } from "./programs/remove-versions.ts";
 import { giveTo, openScratch, putInPlace, replaceWarehouse } from "./scratch.ts";
-import { copyNames, libraryMark, WarehouseFolder, warehouseFiles } from "./warehouse-folder.ts";
+import { copyNames, libraryMark, WarehouseFolder, type WarehouseFolders, warehouseFiles } from "./warehouse-folder.ts";
 import { type Confine, type ConfineStrangers, WarehouseProcesses, WarehouseUnusable } from "./warehouse-processes.ts";
 
 export { WarehouseBusy, WarehouseUnusable } from "./warehouse-processes.ts";
@@ -39,12 +39,12 @@ export class Warehouses implements WarehousePlaces {
   readonly #confineStrangers: ConfineStrangers;
   readonly #changes = new Changes();
 
-  constructor(dataDir: string, { confine, confineStrangers }: Confinement) {
+  constructor({ teams, compiled }: WarehouseFolders, { confine, confineStrangers }: Confinement) {
     this.#confineStrangers = confineStrangers;
-    this.#warehousesDir = join(dataDir, "team-stores");
+    this.#warehousesDir = teams;
     mkdirSync(this.#warehousesDir, { recursive: true, mode: 0o711 });
     chmodSync(this.#warehousesDir, 0o711);
-    this.#processes = new WarehouseProcesses(confine, join(dataDir, "compiled"));
+    this.#processes = new WarehouseProcesses(confine, compiled);
   }
 
   #folder(teamId: number): WarehouseFolder {

@@ -10,26 +10,29 @@ import { whyNoDatachain, withLibrary } from "../../../../e2e/support/datachain-i
 import { createJob, python, readLog, runJob, waitForEnd } from "../../../../e2e/support/jobs.ts";
 import { until } from "../../../../e2e/support/millrace.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
+import { dataPlace } from "../../src/admin/backup/data-place.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
 import { verifyBackup } from "../../src/admin/backup/verify.ts";
 import { openConfinement } from "../../src/engines/local/isolation/open-confinement.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
+import { storeIn } from "../support/store-in.ts";
 import { unconfined as confinement } from "../support/unconfined.ts";
 
 const skip = await whyNoDatachain();
 const quiet = { onProgress: () => {}, now: Date.now };
 const needsRoot = process.getuid?.() === 0 ? false : "needs root";
-const unconfined = (dataDir: string) => new BackupWarehouses(dataDir, () => []);
+const unconfined = ({ warehouses }: DataFolder) => new BackupWarehouses(warehouses, () => []);
 
 /** Does something to the store after the rows were written, and before it is copied. */
 class RacingStores extends BackupWarehouses {
   readonly #race: () => Promise<void>;
 
   constructor(dataDir: string, race: () => Promise<void>) {
-    super(dataDir, () => []);
+    super(new DataFolder(dataDir).warehouses, () => []);
     this.#race = race;
   }
 
@@ -57,20 +60,20 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
     await rm(folder, { recursive: true, force: true });
   });
 
-  async function restored(name: string, stores: BackupWarehouses, open = async (path: string) => unconfined(path)) {
+  async function restored(name: string, stores: BackupWarehouses, open = async (data: DataFolder) => unconfined(data)) {
     const [backup, dataDir] = [join(folder, name), join(folder, `${name}-data`)];
-    const location = { dataDir: server.dataDir, databaseUrl: "" };
+    const location = dataPlace({ dataDir: server.dataDir, databaseUrl: "" });
     const manifest = await takeBackup(location, backup, { ...quiet, stores, keyFile: undefined });
-    const openStores = (path = dataDir) => open(path);
+    const openStores = (data = new DataFolder(dataDir)) => open(data);
     const { problems } = await verifyBackup(backup, { ...quiet, workDir: folder, openStores });
     assert.deepEqual(problems, [], "the backup says itself what was removed");
-    await restoreBackup({ dataDir, databaseUrl: "" }, backup, { ...quiet, openStores, cancelQueued: true });
+    await restoreBackup(dataPlace({ dataDir, databaseUrl: "" }), backup, { ...quiet, openStores, cancelQueued: true });
     return { manifest, dataDir };
   }
 
   /** Registered versions that are live, by name; true: their rows are in the store. */
   async function registered(dataDir: string): Promise<Record<string, boolean>> {
-    const store = await openStore({ dataDir, databaseUrl: "" });
+    const store = await openStore(storeIn(dataDir));
     const rows = new DatabaseSync(join(dataDir, "team-stores/1/data/rows.db"), { readOnly: true });
     const versions = await store.db
       .selectFrom("dataset_versions")
@@ -105,7 +108,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
 `;
     const { id } = await createJob(client, python(script));
     await until("it has saved", async () => (await readLog(client, id)).includes("saved\n"), 120);
-    const { dataDir } = await restored("running", unconfined(server.dataDir));
+    const { dataDir } = await restored("running", unconfined(new DataFolder(server.dataDir)));
     await writeFile(gate, "");
     await waitForEnd(client, id);
     assert.deepEqual(await registered(dataDir), { goes: true, of_a_running_job: true, renamed: true, stays: true });
@@ -118,8 +121,9 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     it(`at isolation ${wanted} the child copies, reads and places stores all the same`, {
       skip: needsRoot,
     }, async () => {
-      const open = async (dataDir: string) => new BackupWarehouses(dataDir, await openConfinement({ wanted, dataDir }));
-      const { manifest, dataDir } = await restored(wanted, await open(server.dataDir), open);
+      const open = async ({ warehouses, engine }: DataFolder) =>
+        new BackupWarehouses(warehouses, await openConfinement({ wanted, folders: engine }));
+      const { manifest, dataDir } = await restored(wanted, await open(new DataFolder(server.dataDir)), open);
       assert.deepEqual(
         manifest.stores?.map(({ from, missing }) => [from, missing]),
         [["store", []]],
@@ -128,16 +132,20 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     });
 
   it("a warehouse whose copy would fill the disk is left out, and that is told; the rest is backed up", async () => {
-    const stores = new BackupWarehouses(server.dataDir, () => [], 2 ** 60);
+    const stores = new BackupWarehouses(new DataFolder(server.dataDir).warehouses, () => [], 2 ** 60);
     const options = { ...quiet, stores, keyFile: undefined };
-    const manifest = await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, join(folder, "full"), options);
+    const manifest = await takeBackup(
+      dataPlace({ dataDir: server.dataDir, databaseUrl: "" }),
+      join(folder, "full"),
+      options,
+    );
     const [part] = manifest.stores ?? [];
     assert.deepEqual([part?.from, part?.missing.length, part?.versions], ["nothing", 4, 4]);
     assert.match(part?.why ?? "", /no room for a copy of the warehouse, which is \d+\.\d GiB long/);
   });
 
   it("a version that is removed is told, and removed after the restore; a dataset that is renamed keeps its name", async () => {
-    const warehouses = new Warehouses(server.dataDir, confinement);
+    const warehouses = new Warehouses(new DataFolder(server.dataDir).warehouses, confinement);
     const [goes, renamed] = [await uuidOf("goes"), await uuidOf("renamed")];
     const stores = new RacingStores(server.dataDir, async () => {
       await warehouses.removeVersions(1, { versions: [goes], removedAt: new Date().toISOString() });

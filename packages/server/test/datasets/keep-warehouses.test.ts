@@ -17,6 +17,7 @@ import { systemClock } from "../../src/domain/time/clock.ts";
 import { Engines } from "../../src/engines/registry.ts";
 import { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
 import { copyWarehouses, tidyWarehouses } from "../../src/loops/keep-warehouses.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import { backup, restore, verify } from "../../src/main.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
@@ -25,6 +26,7 @@ import { Signals } from "../../src/turns/signals.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { noQuotas } from "../support/quotas.ts";
+import { storeIn } from "../support/store-in.ts";
 import { unconfined } from "../support/unconfined.ts";
 
 const skip = await whyNoDatachain();
@@ -50,7 +52,7 @@ describe("the warehouse of a team", { skip }, () => {
       MILLRACE_MAX_WORKERS: "2",
     });
     client = await server.client();
-    warehouses = new Warehouses(server.dataDir, unconfined);
+    warehouses = new Warehouses(new DataFolder(server.dataDir).warehouses, unconfined);
   });
   after(() => server.dispose());
 
@@ -293,7 +295,7 @@ describe("the space of removed versions", () => {
   /** Stores and disks of any size: a stand-in, since no machine has them all. */
   async function compacted({ store, free }: { store: number; free: number }) {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-keep-"));
-    const own = await openStore({ dataDir, databaseUrl: "" });
+    const own = await openStore(storeIn(dataDir));
     const done: string[] = [];
     const lines: string[] = [];
     const warehouses = {

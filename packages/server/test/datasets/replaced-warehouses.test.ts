@@ -8,14 +8,16 @@ import { pino } from "pino";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
 import { removeReplacedWarehouses } from "../../src/loops/replaced-warehouses.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { touchWarehouse } from "../../src/store/queries/datasets/warehouses.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
+import { storeIn } from "../support/store-in.ts";
 import { unconfined } from "../support/unconfined.ts";
 
 it("a replaced store is removed after its days; 0 days keep it for ever", async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-replaced-"));
-  const store = await openStore({ dataDir, databaseUrl: "" });
+  const store = await openStore(storeIn(dataDir));
   t.after(async () => {
     await store.close();
     await rm(dataDir, { recursive: true, force: true });
@@ -23,7 +25,7 @@ it("a replaced store is removed after its days; 0 days keep it for ever", async 
   const now = Date.now();
   await prepareStore(store, now);
   await store.write((db) => touchWarehouse(db, 1, iso(now)));
-  const warehouses = new Warehouses(dataDir, unconfined);
+  const warehouses = new Warehouses(new DataFolder(dataDir).warehouses, unconfined);
   const [fresh, old] = [iso(now - 6 * day), iso(now - 8 * day)];
   for (const moment of [fresh, old]) await mkdir(join(dataDir, "team-stores/1/replaced", moment), { recursive: true });
   const clock = { now: () => now, monotonic: () => performance.now() };

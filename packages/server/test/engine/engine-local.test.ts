@@ -133,7 +133,7 @@ describe("users of jobs", () => {
   const open = (name: string, inUse: [number, string][] = []) =>
     new JobUsers({
       range,
-      dataDir: join(folder, name),
+      root: join(folder, name),
       inUse: new Map(inUse),
       registry: join(folder, "registry.db"),
     });

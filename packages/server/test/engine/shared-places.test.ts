@@ -12,6 +12,7 @@ import { openIsolation } from "../../src/engines/local/isolation/open-isolation.
 import { findPrograms } from "../../src/engines/local/isolation/programs.ts";
 import { LeftBehind, SharedPlaces } from "../../src/engines/local/isolation/shared-places.ts";
 import { JobUsers } from "../../src/engines/local/isolation/users.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { localFixture, whyNot } from "../support/local-engine.ts";
 
 // The places themselves, wherever else the tests' folders lie.
@@ -143,7 +144,7 @@ describe("what jobs leave in shared places", { skip }, () => {
     const avoid = (asked: readonly number[]) => places.owners(asked);
     const jobs = new JobUsers({
       range: small,
-      dataDir: root,
+      root,
       inUse: new Map(),
       avoid,
       registry: join(root, "users.db"),
@@ -162,7 +163,7 @@ it("a sandbox works also where the data folder lies below /var/tmp, which a job 
   await mkdir(join(dataDir, "jobs"));
   const users = { first: 57_890, last: 57_896 };
   const options = {
-    dataDir,
+    folders: new DataFolder(dataDir).engine,
     users,
     jobPaths: [],
     hidden: [],
@@ -181,7 +182,7 @@ describe("a start at uid", { skip }, () => {
     ids = { first: ids.first + 10, last: ids.last + 10 };
   });
   const options = (dataDir: string) => ({
-    dataDir,
+    folders: new DataFolder(dataDir).engine,
     users: ids,
     jobPaths: [],
     hidden: [],

@@ -125,13 +125,15 @@ const http: Floors = {
 };
 
 const localEngine: Floors = {
-  processes: [],
+  "engine-folders.ts": [],
+  processes: ["engine-folders.ts"],
   attempt: ["processes"],
-  isolation: ["attempt", "processes"],
+  isolation: ["attempt", "engine-folders.ts", "processes"],
   library: ["attempt"],
   environments: ["attempt", "isolation", "processes"],
   "plan.ts": ["attempt", "environments", "library", "processes"],
-  "local-engine.ts": ["attempt", "environments", "isolation", "library", "plan.ts", "processes"],
+  "inspect.ts": ["engine-folders.ts", "environments", "isolation"],
+  "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "library", "plan.ts", "processes"],
 };
 
 /** What all kinds of storage stand on. */
@@ -277,6 +279,15 @@ describe("imports", () => {
     }
   });
 
+  it("of the local engine are of those who open it: everybody else asks for the engine of a cluster", async () => {
+    const src = join(root, "packages/server/src");
+    for (const file of await sources(src)) {
+      if (/^(engines|app|admin|main\.ts)/.test(relative(src, file))) continue;
+      for (const target of await importsOf(file))
+        assert.ok(!target.includes("engines/local/"), `${relative(root, file)} must not import ${target}`);
+    }
+  });
+
   it("of one kind of storage are of no other kind", async () => {
     const src = join(root, "packages/storage/src/schemes");
     const kind = (path: string) => relative(src, path).split("/")[0];
@@ -307,6 +318,18 @@ describe("imports", () => {
         if (/process\.env\b/.test(await readFile(file, "utf8")))
           assert.ok(allowed.includes(relative(src, file)), `${relative(root, file)} reads the environment`);
       }
+    }
+  });
+
+  it("of the data folder's layout are in one place: everybody else is given paths", async () => {
+    const src = join(root, "packages/server/src");
+    for (const file of await sources(src)) {
+      const text = await readFile(file, "utf8");
+      const composes = /join\(\s*[\w.#]*dataDir|\$\{[\w.#]*dataDir\}\//.test(text);
+      assert.ok(
+        !composes || relative(src, file) === "machine/data-folder.ts",
+        `${relative(root, file)} names paths of it`,
+      );
     }
   });
 

@@ -20,6 +20,7 @@ import { millrace, TestServer } from "../../../../e2e/support/server.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { insertUser } from "../../src/store/queries/people/users.ts";
+import { storeIn } from "../support/store-in.ts";
 
 const planted = {
   team: "Planted-Team-Value-1f3a",
@@ -218,7 +219,7 @@ async function runPlanted(databaseUrl?: string): Promise<void> {
 
 /** An administrator's and a viewer's token. */
 async function prepare(server: TestServer, databaseUrl = ""): Promise<[string, string]> {
-  const store = await openStore({ dataDir: server.dataDir, databaseUrl });
+  const store = await openStore(storeIn(server.dataDir, databaseUrl));
   await store.write(async (db) => {
     const row = { username: "vi", first_name: "", last_name: "", is_admin: 0, created_at: new Date().toISOString() };
     await insertMembership(db, 1, (await insertUser(db, row)) ?? 0, "viewer");

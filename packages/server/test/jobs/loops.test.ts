@@ -18,6 +18,7 @@ import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
 import { exportDatasets } from "../../src/loops/export-datasets.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { sweep } from "../../src/loops/sweep.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import { readFaults } from "../../src/machine/faults.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
@@ -36,6 +37,7 @@ import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { putVersion } from "../support/datasets.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
+import { storeIn } from "../support/store-in.ts";
 import { unconfined } from "../support/unconfined.ts";
 
 const start = Date.UTC(2030, 0, 1);
@@ -64,7 +66,7 @@ describe("loops", () => {
 
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "millrace-loops-"));
-    store = await openStore({ dataDir, databaseUrl: "" });
+    store = await openStore(storeIn(dataDir));
     disk = new Disk(dataDir, 0, clock);
     await prepareStore(store, now);
     await prepareLocalCluster(store, 1, "none");
@@ -283,7 +285,7 @@ describe("loops", () => {
       auditDays: 0,
       deliveryDays: 30,
       warehouseReplacedDays: 0,
-      warehouses: new Warehouses(dataDir, unconfined),
+      warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
       filesDir: join(dataDir, "files"),
       filePath,
       exports: { folder: join(dataDir, "exports"), life: day },

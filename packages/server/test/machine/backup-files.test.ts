@@ -7,7 +7,9 @@ import { after, before, describe, it } from "node:test";
 import { runJob, shell } from "../../../../e2e/support/jobs.ts";
 import { copyPlain, digestPlain } from "../../src/admin/backup/archive-files.ts";
 import { takeBackup } from "../../src/admin/backup/backup.ts";
+import { dataPlace } from "../../src/admin/backup/data-place.ts";
 import { restoreBackup } from "../../src/admin/backup/restore.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { BackupWarehouses } from "../../src/warehouses/backup-warehouses.ts";
 import { startInProcess } from "../support/in-process.ts";
 
@@ -58,14 +60,17 @@ describe("a backup of files with holes", () => {
     const log = join("jobs", `${job.id}.1`, "log");
     await writeSparse(join(server.dataDir, log), 300_000_000, { 0: "a".repeat(4096), 299990000: "b".repeat(4096) });
     const expected = await digestPlain(join(server.dataDir, log));
-    const stores = (dataDir: string) => new BackupWarehouses(dataDir, () => []);
+    const stores = (dataDir: string) => new BackupWarehouses(new DataFolder(dataDir).warehouses, () => []);
     const options = { onProgress: () => {}, now: Date.now, stores: stores(server.dataDir) };
     const backup = join(folder, "backup");
-    await takeBackup({ dataDir: server.dataDir, databaseUrl: "" }, backup, { ...options, keyFile: undefined });
+    await takeBackup(dataPlace({ dataDir: server.dataDir, databaseUrl: "" }), backup, {
+      ...options,
+      keyFile: undefined,
+    });
     const restored = join(folder, "restored");
     await mkdir(restored);
     const openStores = async () => stores(restored);
-    await restoreBackup({ dataDir: restored, databaseUrl: "" }, backup, {
+    await restoreBackup(dataPlace({ dataDir: restored, databaseUrl: "" }), backup, {
       ...options,
       openStores,
       cancelQueued: false,

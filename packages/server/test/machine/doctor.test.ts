@@ -11,6 +11,7 @@ import { describeClock } from "../../src/admin/doctor/store.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { iso } from "../../src/domain/time/clock.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
+import { storeIn } from "../support/store-in.ts";
 
 describe("doctor", () => {
   let root: string;
@@ -30,16 +31,16 @@ describe("doctor", () => {
     );
     return found ?? assert.fail(`nothing about ${topic}`);
   };
-  const storeIn = async (name: string, databaseUrl = "") => {
+  const makeStore = async (name: string, databaseUrl = "") => {
     const dataDir = join(root, name);
     await mkdir(dataDir, { mode: 0o700 });
-    const store = await openStore({ dataDir, databaseUrl });
+    const store = await openStore(storeIn(dataDir, databaseUrl));
     return { dataDir, store };
   };
 
   it("knows a store that is newer, and one that is older, than the program; on both stores", async () => {
     for (const databaseUrl of ["", await postgres.createDatabase()]) {
-      const { dataDir, store } = await storeIn(databaseUrl ? "versions-postgres" : "versions-sqlite", databaseUrl);
+      const { dataDir, store } = await makeStore(databaseUrl ? "versions-postgres" : "versions-sqlite", databaseUrl);
       const env = { MILLRACE_DATA_DIR: dataDir, MILLRACE_DATABASE_URL: databaseUrl };
       assert.equal((await finding("store", env)).level, "ok");
       const setVersion = (version: number) =>
@@ -62,7 +63,7 @@ describe("doctor", () => {
   });
 
   it("changes nothing: a store that no server has open stays as it is, to the last file", async () => {
-    const { dataDir, store } = await storeIn("untouched");
+    const { dataDir, store } = await makeStore("untouched");
     await store.close();
     const before = await readdir(dataDir);
     assert.equal((await finding("store", { MILLRACE_DATA_DIR: dataDir })).level, "ok");
@@ -82,7 +83,7 @@ describe("doctor", () => {
   });
 
   it("knows a key or a store that others can read", async () => {
-    const { dataDir, store } = await storeIn("wide");
+    const { dataDir, store } = await makeStore("wide");
     await store.close();
     const env = { MILLRACE_DATA_DIR: dataDir };
     const key = join(dataDir, "secret.key");

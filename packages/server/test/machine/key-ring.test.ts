@@ -16,6 +16,7 @@ import { KeyRing, keyIdOf } from "../../src/domain/secrets/key-ring.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { keyRing, randomKey } from "../support/keys.ts";
+import { storeIn } from "../support/store-in.ts";
 
 describe("a value", () => {
   const ring = keyRing();
@@ -266,7 +267,7 @@ describe("a store", () => {
     const { job } = await runJob(await server.client(), shell(":", { environment }));
     await server.stop();
     const both = configOf(server.dataDir, { MILLRACE_SECRET_KEY: `${young},${old}` });
-    const store = await openStore(both);
+    const store = await openStore(storeIn(server.dataDir));
     const rotation = await rotateKey(both, store);
     assert.deepEqual([rotation.changed, rotation.finished, rotation.where], [1, true, "MILLRACE_SECRET_KEY"]);
     const keys = await openKeys(configOf(server.dataDir, { MILLRACE_SECRET_KEY: young }), store, () => {});

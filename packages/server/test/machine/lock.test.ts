@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { it } from "node:test";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { lockDataFolder } from "../../src/machine/lock.ts";
 
 it("the lock of a data folder is nobody else's to open, and nobody's to take twice", async (t) => {
@@ -11,9 +12,9 @@ it("the lock of a data folder is nobody else's to open, and nobody's to take twi
   t.after(() => rmSync(folder, { recursive: true }));
   // Of an earlier version.
   writeFileSync(join(folder, "server.lock"), "", { mode: 0o644 });
-  const lock = lockDataFolder(folder);
+  const lock = lockDataFolder(new DataFolder(folder));
   assert.equal(statSync(join(folder, "server.lock")).mode & 0o777, 0o600);
-  assert.throws(() => lockDataFolder(folder), /Another Millrace server uses the data folder/);
+  assert.throws(() => lockDataFolder(new DataFolder(folder)), /Another Millrace server uses the data folder/);
   await lock.release();
-  await lockDataFolder(folder).release();
+  await lockDataFolder(new DataFolder(folder)).release();
 });

@@ -16,6 +16,7 @@ import { ownPath } from "../../src/http/pages/sign-in-form.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { addPerson, refused, Visitor } from "../support/people.ts";
+import { storeIn } from "../support/store-in.ts";
 import { upgradeStatus } from "../support/walk.ts";
 
 const password = "correct horse battery";
@@ -345,7 +346,7 @@ describe("a server that other machines can reach", () => {
       );
     const refusal = { message: /no administrator has a password yet/, next: /millrace admin password/ };
     const change = async (changes: object) => {
-      const store = await openStore({ dataDir, databaseUrl: "" });
+      const store = await openStore(storeIn(dataDir));
       await store.write((db) => db.updateTable("users").set(changes).where("username", "=", "admin").execute());
       await store.close();
     };
@@ -353,7 +354,7 @@ describe("a server that other machines can reach", () => {
       for (const host of ["0.0.0.0", "::", "192.0.2.1", "localhost.example", "127.0.0.1.example", "128.0.0.1"])
         await assert.rejects(start(host), refusal, host);
       for (const host of ["127.0.0.1", "127.1.2.3", "localhost"]) await (await start(host)).stop();
-      const store = await openStore({ dataDir, databaseUrl: "" });
+      const store = await openStore(storeIn(dataDir));
       await setAdminPassword(store, operator, "admin", password, Date.now());
       await store.close();
       await (await start("0.0.0.0")).stop();

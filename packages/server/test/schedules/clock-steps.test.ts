@@ -21,6 +21,7 @@ import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { type FollowContext, followAttempts } from "../../src/loops/follow-attempts.ts";
 import { copyWarehouses } from "../../src/loops/keep-warehouses.ts";
 import { sweep } from "../../src/loops/sweep.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { Disk } from "../../src/machine/disk.ts";
 import { readFaults } from "../../src/machine/faults.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
@@ -36,6 +37,7 @@ import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { ScheduledYear } from "../support/scheduled-year.ts";
+import { storeIn } from "../support/store-in.ts";
 import { unconfined } from "../support/unconfined.ts";
 
 const minute = 60_000;
@@ -59,7 +61,7 @@ describe("a clock that was wrong", () => {
     wrong = 0;
     passed = 0;
     dataDir = await mkdtemp(join(tmpdir(), "millrace-clock-"));
-    store = await openStore({ dataDir, databaseUrl: "" });
+    store = await openStore(storeIn(dataDir));
     const [folder, own] = [dataDir, store];
     opened.push(async () => {
       await own.close();
@@ -328,7 +330,7 @@ describe("a clock that was wrong", () => {
         auditDays: 365,
         deliveryDays: 30,
         warehouseReplacedDays: 7,
-        warehouses: new Warehouses(dataDir, unconfined),
+        warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
         envDays: 30,
         exports: { folder: join(dataDir, "exports"), life: day },
       });
@@ -424,7 +426,7 @@ describe("a clock that was wrong", () => {
 
     for (const warehouseCopies of [1, 2])
       it(`in order when it was ahead for a while: of ${warehouseCopies} the newest is the last made`, async () => {
-        const warehouses = new Warehouses(dataDir, unconfined);
+        const warehouses = new Warehouses(new DataFolder(dataDir).warehouses, unconfined);
         const disk = new Disk(dataDir, 0, clock);
         const loop = copyWarehouses({ store, signals, clock, log, disk, warehouses, warehouseCopies, ...keeping });
         const copyDay = async (text: string) => {

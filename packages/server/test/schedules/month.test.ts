@@ -22,6 +22,7 @@ import { Player } from "../month/player.ts";
 import { differences } from "../month/record.ts";
 import { messagesOf, toldOf } from "../month/told-record.ts";
 import { keyRing } from "../support/keys.ts";
+import { storeIn } from "../support/store-in.ts";
 
 /** `MONTH_SEED` repeats a month, `MONTH_SEEDS` is how many are tried. */
 const first = Number(process.env["MONTH_SEED"] ?? 1);
@@ -59,7 +60,7 @@ describe("a month", () => {
 
   async function pass(t: TestContext, plan: Month, databaseUrl: string, seed: number): Promise<void> {
     const dataDir = await mkdtemp(join(inMemory, "millrace-month-"));
-    const store = await openStore({ dataDir, databaseUrl });
+    const store = await openStore(storeIn(dataDir, databaseUrl));
     const [receiver, mail, metrics] = [await Receiver.start(), await MailServer.start(), new ServerMetrics()];
     try {
       const surroundings = { store, dataDir, keys: keyRing(), metrics, receiver, mail };

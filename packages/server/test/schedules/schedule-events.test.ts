@@ -12,6 +12,7 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertReceiver } from "../../src/store/queries/events/receivers.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
+import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 
@@ -21,7 +22,7 @@ describe("a schedule", () => {
   let ground: FiringGround;
   before(async () => {
     dataDir = await mkdtemp(join(tmpdir(), "millrace-schedule-events-"));
-    store = await openStore({ dataDir, databaseUrl: "" });
+    store = await openStore(storeIn(dataDir));
     ground = new FiringGround(store, dataDir);
     await ground.prepare();
   });

@@ -13,6 +13,7 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { insertReceiver } from "../../src/store/queries/events/receivers.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
+import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -29,7 +30,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     before(async () => {
       dataDir = await mkdtemp(join(tmpdir(), "millrace-skips-"));
       if (kind === "PostgreSQL") postgres = await startPostgres();
-      store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
+      store = await openStore(storeIn(dataDir, (await postgres?.createDatabase()) ?? ""));
       ground = new FiringGround(store, dataDir);
       await ground.prepare();
     });

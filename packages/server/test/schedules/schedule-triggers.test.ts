@@ -20,6 +20,7 @@ import { foundOf, makeDataset, recordMade } from "../support/lineage.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
 import { refused } from "../support/people.ts";
 import { trigger, waitForPipelineEnd } from "../support/pipelines.ts";
+import { storeIn } from "../support/store-in.ts";
 
 const second = 1000;
 
@@ -34,7 +35,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     before(async () => {
       dataDir = await mkdtemp(join(tmpdir(), "millrace-triggers-"));
       if (kind === "PostgreSQL") postgres = await startPostgres();
-      store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
+      store = await openStore(storeIn(dataDir, (await postgres?.createDatabase()) ?? ""));
       ground = new FiringGround(store, dataDir);
       await ground.prepare();
       loop = ground.loop("triggers");

@@ -15,6 +15,7 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { expectedTicks, wallsOf } from "../support/expected-ticks.ts";
 import { chances, type Life, mortal, steady, troubled } from "../support/mortal-servers.ts";
 import { type Planned, ScheduledYear } from "../support/scheduled-year.ts";
+import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 /** The loop looks so often here; ticks are at such moments only. */
@@ -176,7 +177,7 @@ describe("a year of schedules", () => {
 
   it("fires every expected tick once, through outages, restarts and changes of the clock", () =>
     inFolder(async (dataDir, year) => {
-      const store = await openStore({ dataDir, databaseUrl: "" });
+      const store = await openStore(storeIn(dataDir));
       const ids = await year.prepare(store, plans);
       await pass(year, [store], first, steady);
       await assertFirings(year, store, ids, first);
@@ -185,7 +186,7 @@ describe("a year of schedules", () => {
 
   it("fires every expected tick once with two servers at work, which die before and after their commits", () =>
     inFolder(async (dataDir, year) => {
-      const store = await openStore({ dataDir, databaseUrl: "" });
+      const store = await openStore(storeIn(dataDir));
       const ids = await year.prepare(store, plans);
       await pass(year, [store, store], autumn, mortal(chances(50)));
       await assertFirings(year, store, ids, autumn);
@@ -194,7 +195,7 @@ describe("a year of schedules", () => {
 
   it("fires every expected tick once on a store that fails now and then", () =>
     inFolder(async (dataDir, year) => {
-      const store = await openStore({ dataDir, databaseUrl: "" });
+      const store = await openStore(storeIn(dataDir));
       const ids = await year.prepare(store, plans);
       await pass(year, [store], weeks, troubled(chances(50)));
       await assertFirings(year, store, ids, weeks);
@@ -204,7 +205,10 @@ describe("a year of schedules", () => {
   it("fires every expected tick once with two servers on one PostgreSQL, which die likewise", () =>
     inFolder(async (dataDir, year) => {
       const databaseUrl = await postgres.createDatabase();
-      const [first, second] = [await openStore({ dataDir, databaseUrl }), await openStore({ dataDir, databaseUrl })];
+      const [first, second] = [
+        await openStore(storeIn(dataDir, databaseUrl)),
+        await openStore(storeIn(dataDir, databaseUrl)),
+      ];
       const ids = await year.prepare(first, plans);
       await pass(year, [first, second], weeks, mortal(chances(50)));
       await assertFirings(year, first, ids, weeks);

@@ -11,6 +11,7 @@ import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { FiringGround, turnsOf } from "../support/firing-ground.ts";
 import { chances, mortal } from "../support/mortal-servers.ts";
+import { storeIn } from "../support/store-in.ts";
 
 const minute = 60_000;
 
@@ -42,7 +43,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
         postgres = await startPostgres();
         databaseUrl = await postgres.createDatabase();
       }
-      store = await openStore({ dataDir, databaseUrl });
+      store = await openStore(storeIn(dataDir, databaseUrl));
       ground = new FiringGround(store, dataDir);
       await ground.prepare();
     });
@@ -144,7 +145,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     it("every tick fires once with two servers at work, which die before and after their commits", async () => {
       const teams = [await ground.team("first"), await ground.team("second")];
       const tasks = (await Promise.all(teams.map((team) => ground.tasks(team, 40)))).flat();
-      const second = kind === "PostgreSQL" ? await openStore({ dataDir, databaseUrl }) : store;
+      const second = kind === "PostgreSQL" ? await openStore(storeIn(dataDir, databaseUrl)) : store;
       const stores = [store, second];
       const chance = chances(20);
       let deaths = 0;

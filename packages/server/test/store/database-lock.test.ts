@@ -16,6 +16,7 @@ import { isUnavailable, StoreUnavailable, storeError } from "../../src/store/dri
 import { lockDatabase, openStore } from "../../src/store/opening/open-store.ts";
 import { findUser, insertUser } from "../../src/store/queries/people/users.ts";
 import { head, openRaw } from "../support/raw-http.ts";
+import { storeIn } from "../support/store-in.ts";
 
 describe("the lock on a database", { timeout: 120_000 }, () => {
   let postgres: OwnPostgres;
@@ -24,7 +25,7 @@ describe("the lock on a database", { timeout: 120_000 }, () => {
   });
   after(() => postgres.stop());
 
-  const location = async () => ({ dataDir: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 });
+  const location = async () => ({ file: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 });
   async function take(where: Awaited<ReturnType<typeof location>>, onRival: (error: Error) => void = assert.fail) {
     const lock = await lockDatabase(where, { onRival });
     assert.ok(lock);
@@ -293,7 +294,7 @@ describe("a store that cannot be reached is known by what the driver says", () =
   it("and the store itself says so, whatever is asked of it", { timeout: 60_000 }, async (t) => {
     const postgres = await startOwnPostgres();
     t.after(() => postgres.stop());
-    const where = { dataDir: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 };
+    const where = { file: "", databaseUrl: await postgres.createDatabase(), databaseTimeout: 1 };
     const store = await openStore(where);
     t.after(() => store.close());
     const cut = () => sql`select pg_terminate_backend(pg_backend_pid())`;
@@ -311,7 +312,7 @@ describe("a store that cannot be reached is known by what the driver says", () =
     await assert.rejects(findUser(store.db, "admin"), StoreUnavailable, "a connection");
 
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
-    const embedded = await openStore({ dataDir, databaseUrl: "" });
+    const embedded = await openStore(storeIn(dataDir));
     t.after(async () => {
       await embedded.close();
       await rm(dataDir, { recursive: true });

@@ -1,5 +1,6 @@
 import { startPostgres } from "../../../../e2e/support/postgres.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
+import { storeIn } from "../support/store-in.ts";
 import { storeConformance } from "./store-conformance.ts";
 
 storeConformance("PostgreSQL", async () => {
@@ -8,7 +9,7 @@ storeConformance("PostgreSQL", async () => {
   return {
     async open(name) {
       if (!databases.has(name)) databases.set(name, postgres.createDatabase());
-      return openStore({ dataDir: "", databaseUrl: (await databases.get(name)) ?? "" });
+      return openStore(storeIn("", (await databases.get(name)) ?? ""));
     },
     stop: () => postgres.stop(),
   };

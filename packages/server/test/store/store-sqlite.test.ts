@@ -5,16 +5,17 @@ import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, StatementSync } from "node:sqlite";
 import { describe, it, type TestContext } from "node:test";
 import type { Store } from "../../src/store/drivers/store.ts";
-import { openStore, storeFile } from "../../src/store/opening/open-store.ts";
+import { openStore } from "../../src/store/opening/open-store.ts";
 import { listDatasets } from "../../src/store/queries/datasets/datasets.ts";
 import { stepsFrom } from "../../src/store/queries/datasets/lineage.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { putVersion } from "../support/datasets.ts";
+import { storeIn } from "../support/store-in.ts";
 import { storeConformance } from "./store-conformance.ts";
 
 it("writes that take long let others have a turn in between, and each keeps its result", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
-  const store = await openStore({ dataDir, databaseUrl: "" });
+  const store = await openStore(storeIn(dataDir));
   let turns = 0;
   let done = false;
   const others = (async () => {
@@ -36,8 +37,8 @@ it("writes that take long let others have a turn in between, and each keeps its 
 
 it("room that is reserved for a full disk is there again after compacting", async () => {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
-  const store = await openStore({ dataDir, databaseUrl: "" });
-  const room = async () => (await stat(join(dataDir, `${storeFile}-wal`))).size;
+  const store = await openStore(storeIn(dataDir));
+  const room = async () => (await stat(`${storeIn(dataDir).file}-wal`)).size;
   await store.reserve();
   const reserved = await room();
   await store.compact();
@@ -50,7 +51,7 @@ describe("what could be long is read along an index, as far as it is asked for: 
   /** The plans of the statements with an order that this work makes. */
   async function plansOf(t: TestContext, work: (store: Store) => Promise<unknown>): Promise<string[]> {
     const dataDir = await mkdtemp(join(tmpdir(), "millrace-store-"));
-    const store = await openStore({ dataDir, databaseUrl: "" });
+    const store = await openStore(storeIn(dataDir));
     const asked = new Set<string>();
     const all = StatementSync.prototype.all;
     t.mock.method(StatementSync.prototype, "all", function (this: StatementSync, ...values: SQLInputValue[]) {
@@ -61,7 +62,7 @@ describe("what could be long is read along an index, as far as it is asked for: 
     await putVersion(store, "some");
     await work(store);
     await store.close();
-    const database = new DatabaseSync(join(dataDir, storeFile));
+    const database = new DatabaseSync(storeIn(dataDir).file);
     const plans = [...asked].map((text) => {
       const values = [...text.matchAll(/\?/g)].map(() => 1);
       return JSON.stringify(database.prepare(`explain query plan ${text}`).all(...values));
@@ -95,7 +96,7 @@ storeConformance("SQLite", async () => {
     async open(name) {
       const dataDir = join(root, name);
       await mkdir(dataDir, { recursive: true });
-      return openStore({ dataDir, databaseUrl: "" });
+      return openStore(storeIn(dataDir));
     },
     stop: () => rm(root, { recursive: true }),
   };

@@ -18,6 +18,7 @@ import type { Db, Store } from "../../src/store/drivers/store.ts";
 import { migrate, schemaVersion } from "../../src/store/migrations/migrations.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { ids, inserter, job, makeFirst, nextRun, time } from "../support/first-store.ts";
+import { storeIn } from "../support/store-in.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 /** Rows by table, in no order. */
@@ -228,7 +229,7 @@ for (const kind of ["SQLite", "PostgreSQL"] as const)
     });
 
     const openAt = (version: number) =>
-      openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, version));
+      openStore(storeIn(dataDir, databaseUrl), (db, dialect) => migrate(db, dialect, version));
     async function dumpAt(version: number, change: (db: Db) => Promise<unknown> = async () => {}): Promise<Dump> {
       const store = await openAt(version);
       try {

@@ -18,6 +18,7 @@ import { openStore } from "../../src/store/opening/open-store.ts";
 import { getJob } from "../../src/store/queries/jobs/jobs.ts";
 import { usageOf } from "../../src/store/queries/people/team-usage.ts";
 import { ids, inserter, largeQuery, makeFirst, nextRun, time } from "../support/first-store.ts";
+import { storeIn } from "../support/store-in.ts";
 
 describe("a store of the first version", () => {
   let postgres: TestPostgres;
@@ -78,7 +79,7 @@ describe("a store of the first version", () => {
           return [id, { tags: [], id, query, params: { p: number === 12 ? "p".repeat(9000) : "" }, priority: number }];
         }),
       );
-      const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 7));
+      const store = await openStore(storeIn(dataDir, databaseUrl), (db, dialect) => migrate(db, dialect, 7));
       await store.write(async (db) => {
         for (const [id, spec] of specs) {
           const cut = JSON.stringify(id.endsWith("12") ? ["query", "params"] : ["query"]);
@@ -91,7 +92,7 @@ describe("a store of the first version", () => {
         }
       });
       await store.close();
-      const upgraded = await openStore({ dataDir, databaseUrl });
+      const upgraded = await openStore(storeIn(dataDir, databaseUrl));
       try {
         const { db } = upgraded;
         for (const [id, spec] of specs)
@@ -114,7 +115,7 @@ describe("a store of the first version", () => {
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
       const id = (number: number) => `01941f29-7c00-7000-8000-0000000000${number}`;
-      const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 10));
+      const store = await openStore(storeIn(dataDir, databaseUrl), (db, dialect) => migrate(db, dialect, 10));
       await store.write(async (db) => {
         const insert = inserter(db);
         const job = { team_id: 1, user_id: 1, cluster_id: 1, status: "COMPLETE", attempt: 1, spec: "{}" };
@@ -146,7 +147,7 @@ describe("a store of the first version", () => {
         await insert("dataset_version_jobs", { job_id: id(20), version_id: 20, is_creator: 1 });
       });
       await store.close();
-      const upgraded = await openStore({ dataDir, databaseUrl });
+      const upgraded = await openStore(storeIn(dataDir, databaseUrl));
       const query = upgraded.db.selectFrom("dataset_versions").select(["id", "origin_job_id"]).orderBy("id");
       const origins = (await query.execute()).map(({ origin_job_id }) => origin_job_id);
       await upgraded.close();
@@ -158,7 +159,7 @@ describe("a store of the first version", () => {
       const dataDir = join(root, `${kind}-schedules`);
       const databaseUrl = kind === "SQLite" ? "" : await postgres.createDatabase();
       await makeFirst(dataDir, databaseUrl);
-      const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 10));
+      const store = await openStore(storeIn(dataDir, databaseUrl), (db, dialect) => migrate(db, dialect, 10));
       await store.write(async (db) => {
         const insert = inserter(db);
         const made = { team_id: 1, user_id: 1, created_at: time, updated_at: time };
@@ -178,7 +179,7 @@ describe("a store of the first version", () => {
           await insert("schedules", { ...made, ...times, ...policies, name, pipeline_id: "p", last_error });
       });
       await store.close();
-      const upgraded = await openStore({ dataDir, databaseUrl });
+      const upgraded = await openStore(storeIn(dataDir, databaseUrl));
       try {
         const { db } = upgraded;
         const rows = await db.selectFrom("schedules").selectAll().orderBy("id").execute();

@@ -52,6 +52,7 @@ import { Signals } from "../../src/turns/signals.ts";
 import { keyRing } from "./keys.ts";
 import { recordMade } from "./lineage.ts";
 import { noQuotas } from "./quotas.ts";
+import { storeIn } from "./store-in.ts";
 
 type Quotas = Partial<TeamQuotas>;
 
@@ -65,7 +66,7 @@ export interface OpenGround {
 export async function openGround(kind: "SQLite" | "PostgreSQL"): Promise<OpenGround> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-ground-"));
   const postgres = kind === "PostgreSQL" ? await startPostgres() : undefined;
-  const store = await openStore({ dataDir, databaseUrl: (await postgres?.createDatabase()) ?? "" });
+  const store = await openStore(storeIn(dataDir, (await postgres?.createDatabase()) ?? ""));
   const ground = new FiringGround(store, dataDir);
   await ground.prepare();
   const close = async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Db } from "../../src/store/drivers/store.ts";
 import { migrate } from "../../src/store/migrations/migrations.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
+import { storeIn } from "./store-in.ts";
 
 export const time = "2025-01-01T00:00:00.000Z";
 export const ids = {
@@ -25,7 +26,7 @@ export async function makeFirst(dataDir: string, databaseUrl: string): Promise<v
   const blob = "00000000-0000-4000-8000-000000000007";
   await mkdir(join(dataDir, "files", "00"), { recursive: true });
   await writeFile(join(dataDir, "files", "00", blob), "f");
-  const store = await openStore({ dataDir, databaseUrl }, (db, dialect) => migrate(db, dialect, 1));
+  const store = await openStore(storeIn(dataDir, databaseUrl), (db, dialect) => migrate(db, dialect, 1));
   await store.write(async (db) => {
     const insert = inserter(db);
     await insert("users", { username: "admin", first_name: "", last_name: "", created_at: time });

@@ -7,6 +7,7 @@ import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/local-engine.ts";
 import { byMark, ProcessSearch, readBootId } from "../../src/engines/local/processes/processes.ts";
 import type { WarehousePlaces } from "../../src/engines/warehouse-view.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import type { EngineFixture } from "../engine/engine-conformance.ts";
 
 const noLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
@@ -37,7 +38,7 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
     folder,
     open: (options = {}) =>
       LocalEngine.open({
-        dataDir,
+        folders: new DataFolder(dataDir).engine,
         bootId,
         isolation,
         uv: "never",

@@ -8,12 +8,12 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { iso } from "../../domain/time/clock.ts";
 import { attemptKey } from "../../engines/engine.ts";
-import { recordsOf } from "../../engines/local/attempt/records.ts";
-import type { StoreLocation } from "../../store/opening/open-store.ts";
+import { recordNames } from "../../engines/local/attempt/records.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../../store/opening/snapshot.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
 import { copyWarehouses } from "./copy-warehouses.ts";
+import type { DataPlace } from "./data-place.ts";
 import { type Manifest, names, newManifest } from "./format.ts";
 import { readRegistered } from "./registered.ts";
 
@@ -26,7 +26,7 @@ export interface BackupOptions {
 }
 
 /** Written under another name until it is whole, so that half a backup is never taken for one. */
-export async function takeBackup(location: StoreLocation, folder: string, options: BackupOptions): Promise<Manifest> {
+export async function takeBackup(place: DataPlace, folder: string, options: BackupOptions): Promise<Manifest> {
   await refuseExisting(folder);
   const part = `${folder}.part`;
   await mkdir(dirname(folder), { recursive: true });
@@ -35,7 +35,7 @@ export async function takeBackup(location: StoreLocation, folder: string, option
     throw new Error(`${part} is there: another backup is writing it, or one was cut short. Remove it in that case.`);
   });
   try {
-    const manifest = await fill(location, part, options);
+    const manifest = await fill(place, part, options);
     await rename(part, folder);
     await sync(dirname(folder));
     return manifest;
@@ -51,21 +51,21 @@ async function refuseExisting(folder: string): Promise<void> {
     throw new Error(`${folder} is there already: a backup is made in a folder of its own. Choose another name.`);
 }
 
-async function fill(location: StoreLocation, part: string, options: BackupOptions): Promise<Manifest> {
+async function fill(place: DataPlace, part: string, options: BackupOptions): Promise<Manifest> {
   const startedAt = iso(options.now());
-  const snapshot = await openSnapshot(location);
+  const snapshot = await openSnapshot(place.store);
   try {
     await requireSpace(part, snapshot.size);
     const rows = await writeRows(snapshot, part, options);
     // The rows are all written: from here on the store need not remember that moment.
     await snapshot.close();
-    await requireSpace(part, (await sizeOfFiles(location, part)) + (await sizeOfWarehouses(part, options)));
-    const copied = await copyFiles(location, part, options);
+    await requireSpace(part, (await sizeOfFiles(place, part)) + (await sizeOfWarehouses(part, options)));
+    const copied = await copyFiles(place, part, options);
     const manifest = newManifest({
       schemaVersion: snapshot.schemaVersion,
       startedAt,
       finishedAt: iso(options.now()),
-      store: location.databaseUrl ? "postgres" : "sqlite",
+      store: place.store.databaseUrl ? "postgres" : "sqlite",
       withKey: copied.withKey,
       rows: rows.counts,
       stores: copied.stores,
@@ -111,14 +111,19 @@ interface Wanted {
 }
 
 /** What the rows name, read from the backup's own list: the memory that this takes does not grow with the store. */
-async function* filesOf({ dataDir }: StoreLocation, part: string): AsyncGenerator<Wanted> {
-  const wanted = (path: string): Wanted => ({ from: join(dataDir, path), path });
+async function* filesOf({ folder }: DataPlace, part: string): AsyncGenerator<Wanted> {
   for await (const line of readLines(join(part, names.rows))) {
     const [table, row] = line as [string, Row];
-    if (table === "files") yield wanted(join("files", String(row["blob"]).slice(0, 2), String(row["blob"])));
+    if (table === "files") {
+      const blob = String(row["blob"]);
+      yield { from: folder.upload(blob), path: join("files", blob.slice(0, 2), blob) };
+    }
     if (table !== "jobs" || row["log_removed_at"]) continue;
     for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
-      for (const path of recordsOf(attemptKey(String(row["id"]), attempt))) yield wanted(path);
+      for (const name of recordNames) {
+        const key = attemptKey(String(row["id"]), attempt);
+        yield { from: folder.attemptFile(key, name), path: join("jobs", key, name) };
+      }
   }
 }
 
@@ -126,9 +131,9 @@ const sizeOfWarehouses = async (part: string, { stores }: BackupOptions): Promis
   (await readRegistered(part)).reduce((sum, { teamId }) => sum + stores.bytes(teamId), 0);
 
 /** On disk. */
-async function sizeOfFiles(location: StoreLocation, part: string): Promise<number> {
+async function sizeOfFiles(place: DataPlace, part: string): Promise<number> {
   let bytes = 0;
-  for await (const { from } of filesOf(location, part)) {
+  for await (const { from } of filesOf(place, part)) {
     const found = await lstat(from).catch(() => undefined);
     // Holes stay holes. Where a file system compresses, this is too little: then the copying finds out.
     bytes += Math.min(found?.size ?? 0, (found?.blocks ?? 0) * 512);
@@ -136,7 +141,7 @@ async function sizeOfFiles(location: StoreLocation, part: string): Promise<numbe
   return bytes;
 }
 
-async function copyFiles(location: StoreLocation, part: string, options: BackupOptions) {
+async function copyFiles(place: DataPlace, part: string, options: BackupOptions) {
   const { keyFile, onProgress } = options;
   const lines = writeLines(join(part, names.digests));
   let files = 0;
@@ -151,7 +156,7 @@ async function copyFiles(location: StoreLocation, part: string, options: BackupO
     return true;
   };
   const stores = await copyWarehouses(part, { ...options, copy });
-  for await (const { from, path } of filesOf(location, part)) await copy(from, path);
+  for await (const { from, path } of filesOf(place, part)) await copy(from, path);
   const withKey = keyFile !== undefined && (await copy(keyFile, names.key));
   return { withKey, stores, files, bytes, sha256: await lines.end() };
 }

@@ -1,16 +1,18 @@
 /** Restores a backup into an empty data folder, and an empty database where that is the store. */
 import { mkdir, readdir, rm } from "node:fs/promises";
-import { join } from "node:path";
-import { lockDataFolder, lockFile } from "../../machine/lock.ts";
-import { lockDatabase, type StoreLocation } from "../../store/opening/open-store.ts";
+import { basename, join } from "node:path";
+import type { DataFolder } from "../../machine/data-folder.ts";
+import { lockDataFolder } from "../../machine/lock.ts";
+import { lockDatabase } from "../../store/opening/open-store.ts";
 import { isEmptyDatabase } from "../../store/opening/snapshot.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain } from "./archive-files.ts";
 import { checkDigests, damaged, entriesOf, same } from "./check-digests.ts";
+import type { DataPlace } from "./data-place.ts";
 import { type FillOptions, fillStore, type Settled } from "./fill-store.ts";
 import { type Manifest, readManifest, warehousesFolder } from "./format.ts";
 import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-warehouses.ts";
-import { markUnfinished, refuseUnfinished, unfinishedRestore } from "./unfinished-restore.ts";
+import { markUnfinished, refuseUnfinished } from "./unfinished-restore.ts";
 
 export interface RestoreOptions extends FillOptions {
   /** Opened once the data folder is ours. */
@@ -22,26 +24,23 @@ export interface Restored extends Settled {
   readonly stores: readonly PlacedWarehouse[];
 }
 
-export async function restoreBackup(
-  location: StoreLocation,
-  folder: string,
-  options: RestoreOptions,
-): Promise<Restored> {
+export async function restoreBackup(place: DataPlace, folder: string, options: RestoreOptions): Promise<Restored> {
+  const data = place.folder;
   const manifest = await readManifest(folder);
-  await requireEmptyFolder(location.dataDir);
+  await requireEmptyFolder(data);
   await checkDigests(folder, manifest, options.onProgress);
-  await mkdir(location.dataDir, { recursive: true, mode: 0o700 });
-  const unlock = await lockAll(location);
+  await mkdir(data.path, { recursive: true, mode: 0o700 });
+  const unlock = await lockAll(place);
   try {
     // Another restore may have filled it while we read the backup.
-    await requireEmptyFolder(location.dataDir, lockFile);
-    await markUnfinished(location.dataDir);
-    const blobs = await copyFiles(folder, location.dataDir, options);
+    await requireEmptyFolder(data, basename(data.lock));
+    await markUnfinished(data);
+    const blobs = await copyFiles(folder, data, options);
     const places = { onProgress: options.onProgress, moment: manifest.startedAt };
     const { stores, running } = await placeWarehouses(folder, await options.openStores(), places);
     const present = { blobs, lost: lostVersions(stores), running };
-    const settled = await fillStore(location, folder, manifest, present, options);
-    await rm(unfinishedRestore(location.dataDir));
+    const settled = await fillStore(place.store, folder, manifest, present, options);
+    await rm(data.unfinishedRestore);
     return { manifest, stores, ...settled };
   } finally {
     await unlock();
@@ -49,26 +48,26 @@ export async function restoreBackup(
 }
 
 /** But for the lock, where we have it. */
-async function requireEmptyFolder(dataDir: string, own?: string): Promise<void> {
-  await refuseUnfinished(dataDir);
-  const entries = await readdir(dataDir).catch((error: NodeJS.ErrnoException) => {
+async function requireEmptyFolder(data: DataFolder, own?: string): Promise<void> {
+  await refuseUnfinished(data);
+  const entries = await readdir(data.path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return [];
     throw error;
   });
   if (entries.every((entry) => own !== undefined && entry.startsWith(own))) return;
   throw new Error(
-    `${dataDir} is not empty: a backup is restored into an empty data folder. Choose another with --data-dir, or remove it.`,
+    `${data.path} is not empty: a backup is restored into an empty data folder. Choose another with --data-dir, or remove it.`,
   );
 }
 
 /** No server begins here meanwhile. */
-async function lockAll(location: StoreLocation): Promise<() => Promise<void>> {
-  const { dataDir, databaseUrl } = location;
-  const folder = lockDataFolder(dataDir);
+async function lockAll({ folder: data, store }: DataPlace): Promise<() => Promise<void>> {
+  const { databaseUrl } = store;
+  const folder = lockDataFolder(data);
   try {
     if (databaseUrl && !(await isEmptyDatabase(databaseUrl)))
       throw new Error("The database is not empty: a backup is restored into an empty one. Make a new database for it.");
-    const database = await lockDatabase(location, { onRival: () => process.exit(1) });
+    const database = await lockDatabase(store, { onRival: () => process.exit(1) });
     return async () => {
       await database?.release();
       await folder.release();
@@ -76,18 +75,18 @@ async function lockAll(location: StoreLocation): Promise<() => Promise<void>> {
   } catch (error) {
     await folder.release();
     // Nothing was put in: the folder is as empty as it was.
-    await rm(join(dataDir, "server.lock"), { force: true });
+    await rm(data.lock, { force: true });
     throw error;
   }
 }
 
 /** Returns the names of the uploads that are there. */
-async function copyFiles(folder: string, dataDir: string, { onProgress }: RestoreOptions): Promise<Set<string>> {
+async function copyFiles(folder: string, data: DataFolder, { onProgress }: RestoreOptions): Promise<Set<string>> {
   const blobs = new Set<string>();
   let copied = 0;
   for await (const entry of entriesOf(folder)) {
     if (entry.path.startsWith(`${warehousesFolder}/`)) continue;
-    if (!same(await copyPlain(join(folder, entry.path), join(dataDir, entry.path)), entry)) throw damaged(entry.path);
+    if (!same(await copyPlain(join(folder, entry.path), data.restored(entry.path)), entry)) throw damaged(entry.path);
     if (entry.path.startsWith("files/")) blobs.add(entry.path.slice("files/ab/".length));
     if (++copied % 100 === 0) onProgress(`${copied} files`);
   }

@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { lstat, mkdtemp, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { DataFolder } from "../../machine/data-folder.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { checkDigests, entriesOf } from "./check-digests.ts";
 import { fillStore } from "./fill-store.ts";
@@ -11,7 +12,7 @@ import { lostVersions, type PlacedWarehouse, placeWarehouses } from "./place-war
 export interface VerifyOptions {
   /** Where stores are put together and read. */
   readonly workDir: string;
-  readonly openStores: (dataDir: string) => Promise<BackupWarehouses>;
+  readonly openStores: (folder: DataFolder) => Promise<BackupWarehouses>;
   readonly onProgress: (text: string) => void;
   readonly now: () => number;
 }
@@ -28,15 +29,18 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
   const manifest = await readManifest(folder);
   await checkDigests(folder, manifest, options.onProgress);
   await removeLeft(options.workDir);
-  const dataDir = await mkdtemp(join(options.workDir, `${prefix}${process.pid}-`));
+  const data = new DataFolder(await mkdtemp(join(options.workDir, `${prefix}${process.pid}-`)));
   try {
     const looks = { onProgress: options.onProgress, moment: manifest.startedAt, removes: true };
-    const { stores, running } = await placeWarehouses(folder, await options.openStores(dataDir), looks);
+    const { stores, running } = await placeWarehouses(folder, await options.openStores(data), looks);
     const present = { blobs: await blobsIn(folder), lost: lostVersions(stores), running };
-    await fillStore({ dataDir, databaseUrl: "" }, folder, manifest, present, { ...options, cancelQueued: false });
+    await fillStore(data.storeLocation({ databaseUrl: "" }), folder, manifest, present, {
+      ...options,
+      cancelQueued: false,
+    });
     return { manifest, stores, problems: stores.flatMap((store) => problemsOf(manifest, store)) };
   } finally {
-    await rm(dataDir, { recursive: true, force: true });
+    await rm(data.path, { recursive: true, force: true });
   }
 }
 

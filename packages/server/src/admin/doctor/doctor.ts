@@ -2,6 +2,7 @@
 import { access, constants, stat } from "node:fs/promises";
 import type { Config } from "../../configuration/config.ts";
 import { inspectMachine, type MachineFacts } from "../../engines/local/inspect.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./file-system.ts";
 import type { Finding } from "./finding.ts";
 import { checkStore } from "./store.ts";
@@ -51,6 +52,7 @@ async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
 async function checkJobs(config: Config): Promise<Finding[]> {
   const facts = await inspectMachine({
     ...config,
+    foldersIn: (folder) => new DataFolder(folder).engine,
     wanted: config.isolation,
     users: config.jobUsers,
     limits: { memory: config.jobMemory },

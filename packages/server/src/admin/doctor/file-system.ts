@@ -1,9 +1,9 @@
 /** The file system of the data folder: kind, room, and who else can read what lies there. */
 import type { StatsFs } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { Config } from "../../configuration/config.ts";
-import { storeFile } from "../../store/opening/open-store.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import type { Finding } from "./finding.ts";
 
 type Folder = Pick<Config, "dataDir">;
@@ -85,11 +85,11 @@ export function describeInodes(files: number, free: number): Finding {
 export async function checkPermissions({ dataDir }: Folder): Promise<Finding> {
   const modeOf = async (path: string) => ((await stat(path).catch(() => undefined))?.mode ?? 0) & 0o777;
   const wide: string[] = [];
-  const key = join(dataDir, "secret.key");
+  const { keys: key, storeFile } = new DataFolder(dataDir);
   if ((await modeOf(key)) & 0o077) wide.push(key);
   const folder = await modeOf(dataDir);
   for (const suffix of folder & 0o011 ? ["", "-wal", "-shm"] : []) {
-    const file = join(dataDir, storeFile + suffix);
+    const file = storeFile + suffix;
     if ((await modeOf(file)) & 0o066) wide.push(file);
   }
   if (wide.length > 0) {

@@ -1,11 +1,10 @@
 /** The store: whether it answers, whether this program knows it, and what its clock says. */
 import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import type { Config } from "../../configuration/config.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
-import { storeFile } from "../../store/opening/open-store.ts";
 import type { Finding } from "./finding.ts";
 
 type Location = Pick<Config, "databaseUrl" | "dataDir">;
@@ -29,7 +28,7 @@ export async function checkStore(config: Location): Promise<Finding[]> {
     const message = `${name} does not answer: ${(error as Error).message}`;
     const next = config.databaseUrl
       ? "check --database-url, or leave it out for the embedded store"
-      : `check that ${join(config.dataDir, storeFile)} is whole and readable; restore a backup if it is not`;
+      : `check that ${new DataFolder(config.dataDir).storeFile} is whole and readable; restore a backup if it is not`;
     return [{ level: "error", topic, message, next }, checkClock()];
   }
 }
@@ -51,7 +50,7 @@ function describeVersion(name: string, version: number | undefined): Finding {
 }
 
 const readFacts = ({ databaseUrl, dataDir }: Location) =>
-  databaseUrl ? readDatabase(databaseUrl) : readFile(join(dataDir, storeFile));
+  databaseUrl ? readDatabase(databaseUrl) : readFile(new DataFolder(dataDir).storeFile);
 
 /** Looks without leaving a trace: where no server has the file open, without the files that go with it. */
 async function readFile(path: string): Promise<StoreFacts | undefined> {

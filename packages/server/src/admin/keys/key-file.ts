@@ -11,13 +11,14 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import { type Config, secretKey } from "../../configuration/config.ts";
 import { checkKeys, encryptPlain } from "../../domain/secrets/encryption.ts";
 import { KeyRing, type KeySource, type SecretKey, secretKeyOf } from "../../domain/secrets/key-ring.ts";
+import { DataFolder } from "../../machine/data-folder.ts";
 import type { Store } from "../../store/drivers/store.ts";
 
-export const keyFilePath = ({ secretKeyFile, dataDir }: Config) => secretKeyFile || join(dataDir, "secret.key");
+export const keyFilePath = ({ secretKeyFile, dataDir }: Config) => secretKeyFile || new DataFolder(dataDir).keys;
 
 /** Keys that are given by the setting: they change with a restart only. */
 export function givenKeys({ secretKey: given }: Config): KeySource | undefined {

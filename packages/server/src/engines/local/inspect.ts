@@ -3,6 +3,7 @@ import { access, constants, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import type { IsolationLevel } from "../engine.ts";
+import type { EngineFolders } from "./engine-folders.ts";
 import { type Interpreter, Interpreters } from "./environments/interpreters.ts";
 import { type IsolationOptions, openIsolation } from "./isolation/open-isolation.ts";
 import { findPrograms } from "./isolation/programs.ts";
@@ -25,7 +26,10 @@ interface IsolationFacts {
   readonly warnings: readonly string[];
 }
 
-type InspectOptions = Omit<IsolationOptions, "dataDir" | "hidden" | "countsMemory">;
+interface InspectOptions extends Omit<IsolationOptions, "folders" | "hidden" | "countsMemory"> {
+  /** The folders of an engine whose data folder this is. */
+  readonly foldersIn: (dataDir: string) => EngineFolders;
+}
 
 export async function inspectMachine(options: InspectOptions): Promise<MachineFacts> {
   const path = options.jobEnvironment["PATH"] ?? "";
@@ -68,9 +72,10 @@ async function isOpenToOthers(path: string): Promise<boolean> {
 async function inspectIsolation(options: InspectOptions): Promise<IsolationFacts | Error> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {
-    await mkdir(join(dataDir, "jobs"));
+    const folders = options.foldersIn(dataDir);
+    await mkdir(folders.jobs);
     const programs = await findPrograms(options.jobEnvironment);
-    const opened = await openIsolation({ ...options, dataDir, hidden: [], countsMemory: true }, programs);
+    const opened = await openIsolation({ ...options, folders, hidden: [], countsMemory: true }, programs);
     opened.isolation.close();
     const { level, warnings } = opened.isolation;
     return { level, warnings, missing: opened.missing };

@@ -22,6 +22,7 @@ import { type LocalSpec, onThisMachine } from "./attempt/local-spec.ts";
 import { LogFile } from "./attempt/log-file.ts";
 import { LogMarks } from "./attempt/log-marks.ts";
 import { appendSample, isDue, readSamples } from "./attempt/usage.ts";
+import type { EngineFolders } from "./engine-folders.ts";
 import { CompileEnvironments, compileMark } from "./environments/compile-environments.ts";
 import { buildSettings } from "./environments/environments.ts";
 import { type Interpreter, Interpreters } from "./environments/interpreters.ts";
@@ -101,9 +102,10 @@ export class LocalEngine implements Engine {
   #listings = "";
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
-    for (const folder of ["jobs", "envs"]) await mkdir(join(options.dataDir, folder), { recursive: true, mode: 0o700 });
+    const { folders } = options;
+    for (const folder of [folders.jobs, folders.environments]) await mkdir(folder, { recursive: true, mode: 0o700 });
     const programs = await findPrograms(options.jobEnvironment);
-    const cgroups = Cgroups.open(options.dataDir, options.limits, groupsInUse(join(options.dataDir, "jobs")));
+    const cgroups = Cgroups.open(folders, options.limits, groupsInUse(folders.jobs));
     const countsMemory = cgroups !== undefined || options.limits.memory === 0;
     const opened = await openIsolation({ ...options, wanted: options.isolation, countsMemory }, programs).catch(
       (error: unknown) => {
@@ -111,7 +113,7 @@ export class LocalEngine implements Engine {
         throw error;
       },
     );
-    if (opened.isolation.level === "uid") openFolders(options.dataDir);
+    if (opened.isolation.level === "uid") openFolders(folders);
     const engine = new LocalEngine(options, await findTools(options), opened, cgroups);
     for (const name of insideScripts) {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
@@ -129,7 +131,7 @@ export class LocalEngine implements Engine {
     cgroups: Cgroups | undefined,
   ) {
     this.#options = options;
-    this.#jobsDir = join(options.dataDir, "jobs");
+    this.#jobsDir = options.folders.jobs;
     this.#tools = tools;
     this.#isolation = isolation;
     this.#processes = new AttemptProcesses((folder) => isolation.holdsUser(folder));
@@ -306,10 +308,10 @@ export class LocalEngine implements Engine {
 
   /** Ours last: they hold whatever the job's own settings say. */
   #environment(spec: LocalSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
-    const { jobEnvironment, dataDir } = this.#options;
+    const { jobEnvironment, folders } = this.#options;
     const temporary = this.#isolation.temporary(folder);
     // A cache that strangers share could be filled with what was never published.
-    const cache = temporary === undefined ? join(dataDir, "cache") : join(temporary, "cache");
+    const cache = temporary === undefined ? folders.cache : join(temporary, "cache");
     const bin = this.#isolation.level === "bwrap" && interpreter ? `${join(interpreter.path, "..")}:` : "";
     return {
       LANG: "C.UTF-8",
@@ -338,7 +340,7 @@ export class LocalEngine implements Engine {
   #buildEnvironment(spec: LocalSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
     const temporary = this.#isolation.buildTemporary(folder);
     // A cache that strangers share could be filled with what was never published.
-    const cache = this.#isolation.level === "none" ? join(this.#options.dataDir, "cache") : join(temporary, "cache");
+    const cache = this.#isolation.level === "none" ? this.#options.folders.cache : join(temporary, "cache");
     return {
       LANG: "C.UTF-8",
       ...settings,
@@ -649,7 +651,7 @@ export class LocalEngine implements Engine {
     await this.#isolation.clearUser(folder);
     await folder.clean();
     if (group && this.#cgroups) this.#cgroups.give(group);
-    else if (group) Cgroups.removeLeft(this.#options.dataDir, groupsInUse(this.#jobsDir));
+    else if (group) Cgroups.removeLeft(this.#options.folders, groupsInUse(this.#jobsDir));
     if (uid > 0) this.#isolation.freeUser(uid, folder);
   }
 
@@ -662,8 +664,8 @@ export class LocalEngine implements Engine {
 }
 
 /** Users of jobs must be able to pass; what lies there is closed to them by its own rights. */
-function openFolders(dataDir: string): void {
-  for (const folder of ["", "jobs", "envs"]) chmodSync(join(dataDir, folder), 0o711);
+function openFolders({ root, jobs, environments }: EngineFolders): void {
+  for (const folder of [root, jobs, environments]) chmodSync(folder, 0o711);
 }
 
 /** The script lies in the working directory under its own name, so that tracebacks and `__file__` say what people know. */
@@ -678,15 +680,15 @@ function scriptFilename({ name, queryType }: Pick<JobSpec, "name" | "queryType">
   return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
 }
 
-async function findTools({ dataDir, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {
+async function findTools({ folders, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {
   const list = join(import.meta.dirname, "uv.txt");
   const version = /^uv==(\S+)/m.exec(await readFile(list, "utf8"))?.[1] ?? "";
-  const folder = join(dataDir, "tools");
-  if (uv === "auto") await mkdir(folder, { recursive: true, mode: 0o755 });
+  if (uv === "auto") await mkdir(folders.tools, { recursive: true, mode: 0o755 });
   return {
     uv: uv === "never" ? undefined : await findProgram("uv", jobEnvironment["PATH"] ?? ""),
-    ownUv: uv === "auto" ? { version, list, folder, script: join(import.meta.dirname, "uv.sh") } : undefined,
+    ownUv:
+      uv === "auto" ? { version, list, folder: folders.tools, script: join(import.meta.dirname, "uv.sh") } : undefined,
     environmentScript: join(import.meta.dirname, "environment.sh"),
-    envsDir: join(dataDir, "envs"),
+    envsDir: folders.environments,
   };
 }

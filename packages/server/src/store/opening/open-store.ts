@@ -1,19 +1,16 @@
 /** Which store, by what the operator gave. */
-import { join } from "node:path";
 import type { DatabaseLock, LockEvents } from "../drivers/database-lock.ts";
 import type { Prepare } from "../drivers/prepare.ts";
 import type { Store } from "../drivers/store.ts";
 import { migrate } from "../migrations/migrations.ts";
 
 export interface StoreLocation {
-  readonly dataDir: string;
+  /** The SQLite database, where no URL is given. */
+  readonly file: string;
   readonly databaseUrl: string;
   /** Seconds after which a database that does not answer counts as away. */
   readonly databaseTimeout?: number;
 }
-
-/** The embedded store, in the data folder. */
-export const storeFile = "millrace.db";
 
 const timeoutOf = ({ databaseTimeout = 10 }: StoreLocation) => databaseTimeout * 1000;
 
@@ -28,7 +25,7 @@ export async function openStore(
     const { openPostgres } = await import("../drivers/postgres.ts");
     return openPostgres({ databaseUrl, timeout: timeoutOf(location), prepare, lock });
   }
-  return (await import("../drivers/sqlite.ts")).openSqlite(join(location.dataDir, storeFile), prepare);
+  return (await import("../drivers/sqlite.ts")).openSqlite(location.file, prepare);
 }
 
 /** The embedded store needs none beside that of the data folder. */

@@ -1,10 +1,9 @@
 /** Every row of the store as it was at one moment, whoever writes meanwhile; and rows put into an empty store. */
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { sql } from "kysely";
 import { type Db, isPostgres } from "../drivers/store.ts";
 import type { Tables } from "../schema/tables.ts";
-import { type StoreLocation, storeFile } from "./open-store.ts";
+import type { StoreLocation } from "./open-store.ts";
 
 /** Every table, each after those that it refers to. Sign-ins under way are of no use in another place. */
 const tables = {
@@ -92,8 +91,8 @@ export interface Snapshot {
 }
 
 /** Changes nothing, not even the version of the schema. */
-export const openSnapshot = ({ dataDir, databaseUrl }: StoreLocation): Promise<Snapshot> =>
-  databaseUrl ? openPostgresSnapshot(databaseUrl) : openSqliteSnapshot(join(dataDir, storeFile));
+export const openSnapshot = ({ file, databaseUrl }: StoreLocation): Promise<Snapshot> =>
+  databaseUrl ? openPostgresSnapshot(databaseUrl) : openSqliteSnapshot(file);
 
 /** The first read fixes what the transaction sees. */
 async function openSqliteSnapshot(path: string): Promise<Snapshot> {

@@ -1,7 +1,2 @@
-/** What a backup takes of an attempt. */
-import { join } from "node:path";
-
+/** What a backup takes of the folder of an attempt; what is not there was never made, or is gone. */
 export const recordNames = ["log", "exit", "usage"] as const;
-
-/** Paths in the data folder; those that are not there were never made, or are gone. */
-export const recordsOf = (key: string): string[] => recordNames.map((name) => join("jobs", key, name));

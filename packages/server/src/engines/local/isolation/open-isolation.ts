@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { IsolationLevel } from "../../engine.ts";
 import { AttemptFolder } from "../attempt/attempt-folder.ts";
+import type { EngineFolders } from "../engine-folders.ts";
 import {
   becoming,
   type Isolation,
@@ -23,7 +24,7 @@ import { JobUsers, NoFreeUser, type UserRange } from "./users.ts";
 
 export interface IsolationOptions {
   readonly wanted: IsolationLevel | "auto";
-  readonly dataDir: string;
+  readonly folders: EngineFolders;
   readonly users: UserRange;
   readonly jobPaths: readonly JobPath[];
   /** Files that no job may read, though the server's user may. */
@@ -67,7 +68,7 @@ const isRoot = process.getuid?.() === 0;
 async function open(level: "uid" | "bwrap", options: IsolationOptions, programs: Programs): Promise<Isolation> {
   const isolation = level === "uid" ? await openUsers(options, programs) : await openSandbox(options, programs);
   try {
-    await tryOut(isolation, options.dataDir);
+    await tryOut(isolation, options.folders.root);
     return isolation;
   } catch (error) {
     isolation.close();
@@ -77,7 +78,7 @@ async function open(level: "uid" | "bwrap", options: IsolationOptions, programs:
 
 async function openUsers(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   if (!isRoot) throw new Error("The server must run as root to give each job a user of its own.");
-  const closed = closedFolder(realpathSync(options.dataDir));
+  const closed = closedFolder(realpathSync(options.folders.root));
   if (closed) {
     throw new Error(
       `Jobs cannot reach their folders: ${closed} lets only its owner pass. Choose another folder with --data-dir, or run chmod o+x ${closed}.`,
@@ -86,8 +87,8 @@ async function openUsers(options: IsolationOptions, programs: Programs): Promise
   const [setpriv = "", prlimit = "", ipcrm = "", find = ""] = (["setpriv", "prlimit", "ipcrm", "find"] as const).map(
     (name) => needed(programs, name),
   );
-  const { users: range, dataDir, jobPaths } = options;
-  const kept = [realpathSync(dataDir), ...jobPaths.map(({ path }) => path)];
+  const { users: range, folders, jobPaths } = options;
+  const kept = [realpathSync(folders.root), ...jobPaths.map(({ path }) => path)];
   const become = (uid: number) => becoming(setpriv, uid);
   const places = new SharedPlaces({ range, kept, become, ipcrm, find });
   // Of a server that is gone for good: nobody looks after what its jobs left, so nobody gets their users.
@@ -123,43 +124,48 @@ function needed(programs: Programs, name: "setpriv" | "prlimit" | "ipcrm" | "fin
 }
 
 function userOptions(
-  { users: range, dataDir }: IsolationOptions,
+  { users: range, folders }: IsolationOptions,
   programs: Programs,
   avoid?: (users: readonly number[]) => Promise<ReadonlySet<number>>,
 ): UserOptions {
   const setpriv = needed(programs, "setpriv");
-  const users = new JobUsers({ range, dataDir, inUse: usersInUse(dataDir), avoid });
+  const users = new JobUsers({ range, root: folders.root, inUse: usersInUse(folders.jobs), avoid });
   return { programs: { ...programs, setpriv }, range, users };
 }
 
 /** Owners of working folders: of running jobs, and of those whose folders are not cleaned yet. */
-function usersInUse(dataDir: string): Map<number, string> {
-  const keys = readdirSync(join(dataDir, "jobs"));
-  return new Map(keys.map((key) => [new AttemptFolder(join(dataDir, "jobs"), key).owner(), key]));
+function usersInUse(jobs: string): Map<number, string> {
+  return new Map(readdirSync(jobs).map((key) => [new AttemptFolder(jobs, key).owner(), key]));
 }
 
 async function openSandbox(options: IsolationOptions, programs: Programs): Promise<Isolation> {
   const bwrap = await findProgram("bwrap", "/usr/bin:/bin:/usr/local/bin");
   if (!bwrap) throw new Error("The program bwrap is missing: install bubblewrap.");
-  const { dataDir, jobPaths, hidden, jobEnvironment, limits, countsMemory } = options;
+  const { folders, jobPaths, hidden, jobEnvironment, limits, countsMemory } = options;
   const settingFiles = Object.entries(jobEnvironment)
     .filter(([name, value]) => value.startsWith("/") && !/^(PATH|.*_CACHE_DIR)$/.test(name))
     .map(([, value]) => value);
   const memory = (await takesSizes(bwrap)) ? limits.memory : 0;
-  const sandbox = new Sandbox({ bwrap, dataDir, jobPaths, hidden, settingFiles, memory });
+  const sandbox = new Sandbox({ bwrap, folders, jobPaths, hidden, settingFiles, memory });
   const users = isRoot ? userOptions(options, programs) : undefined;
-  const accounts = accountFiles(dataDir);
-  return new SandboxIsolation({ programs, sandbox, users, accounts, filter: filterFile(dataDir, countsMemory) });
+  const accounts = accountFiles(folders.accounts);
+  return new SandboxIsolation({
+    programs,
+    sandbox,
+    users,
+    accounts,
+    filter: filterFile(folders.accounts, countsMemory),
+  });
 }
 
 /** Versions before 0.7 cannot limit a file system in memory; then what is in it is only counted. */
 const takesSizes = async (bwrap: string) => (await promisify(execFile)(bwrap, ["--help"])).stdout.includes("--size ");
 
 /** Read by bubblewrap with the server's rights, before the job's command begins. */
-function filterFile(dataDir: string, countsMemory: boolean): string | undefined {
+function filterFile(accounts: string, countsMemory: boolean): string | undefined {
   const filter = callFilter(process.arch, countsMemory);
   if (!filter) return undefined;
-  const path = join(dataDir, "accounts", "calls.bpf");
+  const path = join(accounts, "calls.bpf");
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, filter, { mode: 0o600 });
   renameSync(draft, path);
@@ -167,9 +173,9 @@ function filterFile(dataDir: string, countsMemory: boolean): string | undefined 
 }
 
 /** A mount point in a folder that jobs may change could be led elsewhere by a link. */
-function checkPaths({ jobPaths, dataDir }: IsolationOptions): void {
+function checkPaths({ jobPaths, folders }: IsolationOptions): void {
   for (const { path } of jobPaths.filter(({ mode }) => mode === "rw")) {
-    const inner = [dataDir, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
+    const inner = [folders.root, ...jobPaths.map((other) => other.path)].find((other) => other.startsWith(`${path}/`));
     if (inner) {
       throw new Error(
         `MILLRACE_JOB_PATHS: ${path} may be changed by jobs, and ${inner} lies in it. Choose folders that do not hold one another.`,
@@ -179,8 +185,7 @@ function checkPaths({ jobPaths, dataDir }: IsolationOptions): void {
 }
 
 /** Whom a job sees on the machine: root, itself and nobody. Written once for each user. */
-function accountFiles(dataDir: string) {
-  const folder = join(dataDir, "accounts");
+function accountFiles(folder: string) {
   mkdirSync(folder, { recursive: true, mode: 0o711 });
   const written = new Map<number, { passwd: string; group: string }>();
   return (uid: number) => {
@@ -199,8 +204,8 @@ function accountFiles(dataDir: string) {
 }
 
 /** Starts a command inside, exactly as for a job. */
-async function tryOut(isolation: Isolation, dataDir: string): Promise<void> {
-  const folder = new AttemptFolder(dataDir, `try-out.${process.pid}`);
+async function tryOut(isolation: Isolation, root: string): Promise<void> {
+  const folder = new AttemptFolder(root, `try-out.${process.pid}`);
   const uid = await isolation.takeUser(folder);
   try {
     folder.make();

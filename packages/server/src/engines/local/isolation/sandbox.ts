@@ -1,6 +1,7 @@
 /** What a job sees of the machine inside bubblewrap: words of a command line, in the order in which they are mounted. */
 import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { EngineFolders } from "../engine-folders.ts";
 
 export interface JobPath {
   readonly path: string;
@@ -9,7 +10,7 @@ export interface JobPath {
 
 export interface SandboxOptions {
   readonly bwrap: string;
-  readonly dataDir: string;
+  readonly folders: EngineFolders;
   readonly jobPaths: readonly JobPath[];
   /** Files outside the data folder that no job may read, though the server's user may. */
   readonly hidden: readonly string[];
@@ -54,14 +55,15 @@ export class Sandbox {
    * would count what a job puts there.
    */
   seal(): string[] {
-    return ["--remount-ro", this.#options.dataDir, "--remount-ro", "/dev", "--remount-ro", "/"];
+    return ["--remount-ro", this.#options.folders.root, "--remount-ro", "/dev", "--remount-ro", "/"];
   }
 
   /** Up to the mounts that only the attempt's shell knows. The network stays: what it reaches is for the operator's firewall to say. */
   words({ path, passwd, group, readable, shared, own, cwd, tmp }: SandboxedAttempt, filtered: boolean): string[] {
-    const { bwrap, dataDir, jobPaths, hidden, settingFiles, memory } = this.#options;
+    const { bwrap, folders, jobPaths, hidden, settingFiles, memory } = this.#options;
+    const { root } = folders;
     const extra = [...new Set([...readable, ...settingFiles])].filter((folder) => !isSystem(folder));
-    const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), dataDir];
+    const mounted = [...extra, ...jobPaths.map((jobPath) => jobPath.path), root];
     return [
       bwrap,
       ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
@@ -77,32 +79,33 @@ export class Sandbox {
       ...jobPaths.flatMap((jobPath) => [jobPath.mode === "ro" ? "--ro-bind" : "--bind", jobPath.path, jobPath.path]),
       ...hidden.filter((file) => this.#shows(file)).flatMap((file) => ["--ro-bind", "/dev/null", file]),
       // Whatever else was mounted above it, nothing of the data folder shows but what follows.
-      ...["--tmpfs", dataDir, "--dir", join(dataDir, "jobs"), "--dir", path, "--dir", join(dataDir, "envs")],
+      ...["--tmpfs", root, "--dir", folders.jobs, "--dir", path, "--dir", folders.environments],
       ...["--ro-bind", join(path, "input"), join(path, "input")],
       ...own.flatMap((name) => ["--bind", join(path, name), join(path, name)]),
-      ...below(dataDir, shared),
+      ...below(root, shared),
       ...["--chdir", join(path, cwd)],
     ];
   }
 
   /** For a command of ours that looks after a team's warehouse: no network, and of the data folder only what is named. */
   storeWords({ readable, writable }: { readable: readonly string[]; writable: readonly string[] }): string[] {
-    const { bwrap, dataDir, memory } = this.#options;
+    const { bwrap, folders, memory } = this.#options;
+    const { root } = folders;
     const extra = readable.filter((folder) => !isSystem(folder));
-    const outside = extra.filter((folder) => !isBelow(folder, dataDir));
-    const inside = extra.filter((folder) => isBelow(folder, dataDir));
+    const outside = extra.filter((folder) => !isBelow(folder, root));
+    const inside = extra.filter((folder) => isBelow(folder, root));
     return [
       bwrap,
       ...["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net", "--unshare-cgroup-try"],
       ...["--die-with-parent", "--new-session"],
       ...this.#system,
       ...["--proc", "/proc", "--dev", "/dev", ...inMemory("/tmp", memory)],
-      ...laterTemporary([...outside, dataDir], memory),
-      ...parents([...outside, dataDir]),
+      ...laterTemporary([...outside, root], memory),
+      ...parents([...outside, root]),
       ...outside.flatMap((folder) => ["--ro-bind", folder, folder]),
-      ...["--tmpfs", dataDir],
-      ...below(dataDir, inside, "--ro-bind"),
-      ...below(dataDir, writable),
+      ...["--tmpfs", root],
+      ...below(root, inside, "--ro-bind"),
+      ...below(root, writable),
       ...["--chdir", "/"],
     ];
   }
@@ -115,9 +118,9 @@ export class Sandbox {
 }
 
 /** Mounted below the data folder, which shows nothing else; the way there can be passed. */
-const below = (dataDir: string, folders: readonly string[], how = "--bind") => [
+const below = (root: string, folders: readonly string[], how = "--bind") => [
   ...foldersAbove(folders)
-    .filter((folder) => folder.startsWith(`${dataDir}/`))
+    .filter((folder) => folder.startsWith(`${root}/`))
     .flatMap((folder) => ["--dir", folder]),
   ...folders.flatMap((folder) => [how, folder, folder]),
 ];

@@ -25,7 +25,8 @@ interface Row {
 
 export interface JobUsersOptions {
   readonly range: UserRange;
-  readonly dataDir: string;
+  /** The data folder, which the registry knows this server by. */
+  readonly root: string;
   /** Users of attempts that an earlier life of this server left, by their keys. */
   readonly inUse: ReadonlyMap<number, string>;
   /** Which of these are not to be taken from others: something of theirs is still there. */
@@ -46,11 +47,11 @@ export class JobUsers {
   readonly #holders: Map<number, string>;
   #refilling: Promise<void> | undefined;
 
-  constructor({ range, dataDir, inUse, avoid, registry: file = registryFile }: JobUsersOptions) {
+  constructor({ range, root, inUse, avoid, registry: file = registryFile }: JobUsersOptions) {
     this.#avoid = avoid ?? (async () => new Set());
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
     this.#range = range;
-    this.#folder = realpathSync(dataDir);
+    this.#folder = realpathSync(root);
     this.#registry = new DatabaseSync(file, { timeout: 15_000 });
     this.#registry.exec(
       "create table if not exists users (uid integer primary key, folder text not null, pid integer not null, start_time text not null)",

@@ -8,6 +8,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { UsageSample } from "@millrace/contract";
+import type { EngineFolders } from "../engine-folders.ts";
 import {
   type Folders,
   isVersion2,
@@ -23,6 +24,9 @@ export interface CgroupLimits {
   readonly memory: number;
   readonly processes: number;
 }
+
+/** The data folder gives the groups their name; the record lists them. */
+type GroupFolders = Pick<EngineFolders, "root" | "cgroups">;
 
 /** A group while an attempt has it, with what it had counted before. */
 export interface Group {
@@ -51,10 +55,13 @@ export class Cgroups {
    * group makes a process slower. Groups that nobody needs are removed, also where an earlier life of this server had
    * others above them.
    */
-  static open(dataDir: string, limits: CgroupLimits, inUse: ReadonlySet<string>): Cgroups | undefined {
-    const record = join(dataDir, "cgroups");
+  static open(
+    { root, cgroups: record }: GroupFolders,
+    limits: CgroupLimits,
+    inUse: ReadonlySet<string>,
+  ): Cgroups | undefined {
     const before = removeUnused(readRecord(record), inUse);
-    const groups = limits.memory === 0 && limits.processes === 0 ? undefined : Cgroups.#open(dataDir, limits);
+    const groups = limits.memory === 0 && limits.processes === 0 ? undefined : Cgroups.#open(root, limits);
     const folders = [...new Set([...before, ...(groups ? Object.values(groups.#folders) : [])])];
     // Written down before the first group is made: whoever comes after us finds what a kill left here.
     writeFileSync(record, folders.map((folder) => `${folder}\n`).join(""), { mode: 0o600 });
@@ -63,12 +70,12 @@ export class Cgroups {
   }
 
   /** Where this server makes none: those of earlier ones, once their attempts are over. */
-  static removeLeft(dataDir: string, inUse: ReadonlySet<string>): void {
-    removeUnused(readRecord(join(dataDir, "cgroups")), inUse);
+  static removeLeft({ cgroups: record }: GroupFolders, inUse: ReadonlySet<string>): void {
+    removeUnused(readRecord(record), inUse);
   }
 
-  static #open(dataDir: string, limits: CgroupLimits): Cgroups | undefined {
-    const name = `millrace-${createHash("sha256").update(dataDir).digest("hex").slice(0, 12)}`;
+  static #open(root: string, limits: CgroupLimits): Cgroups | undefined {
+    const name = `millrace-${createHash("sha256").update(root).digest("hex").slice(0, 12)}`;
     try {
       return isVersion2()
         ? new Cgroups(2, openVersion2(name, limits.memory > 0), limits)

@@ -4,7 +4,7 @@ import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
-import { eachPart } from "../batches.ts";
+import { eachPart, nextTurn, parts } from "../batches.ts";
 import { heardJob, noteJobs } from "../events/outbox.ts";
 import { addUsage } from "../people/team-usage.ts";
 import { beginning, ifShort } from "../short-texts.ts";
@@ -83,8 +83,8 @@ export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 /** Variables, encrypted, are text of a job's own: no two jobs share them. Where they are long, they count to the texts of its team. */
 export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
 
-/** The same, counted in the store: nobody reads them for that. */
-export const lengthOfVariables = sql<number>`case when length(environment) > ${sql.lit(answerLimits.listed)} then length(environment) else 0 end`;
+/** The same, counted in the store, which reads them not even itself: SQLite knows bytes from a row's head, characters it counts. */
+export const lengthOfVariables = sql<number>`case when octet_length(environment) > ${sql.lit(answerLimits.listed)} then octet_length(environment) else 0 end`;
 
 /** Returns the bytes of texts that the store did not have yet. */
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
@@ -125,15 +125,20 @@ export async function getShortJobs(db: Db, ids: readonly string[]): Promise<Shor
   });
   return ids.flatMap((id) => found.get(id) ?? []);
 }
-/** Characters of what these jobs have of their own: settings and variables, without the long texts that they share. */
-export async function ownTextOf(db: Db, ids: readonly string[]): Promise<number> {
-  const sum = sql<number>`coalesce(sum(length(spec) + length(environment)), 0)`;
-  let characters = 0;
-  await eachPart(ids, async (part) => {
+/**
+ * Whether what these jobs have of their own, settings and variables without the long texts that they share, is longer than
+ * this number of bytes. Stops counting once it is.
+ */
+export async function ownTextExceeds(db: Db, ids: readonly string[], most: number): Promise<boolean> {
+  const sum = sql<number>`coalesce(sum(octet_length(spec) + octet_length(environment)), 0)`;
+  let bytes = 0;
+  for (const part of parts(ids)) {
     const row = await db.selectFrom("jobs").select(sum.as("own")).where("id", "in", part).executeTakeFirst();
-    characters += Number(row?.own ?? 0);
-  });
-  return characters;
+    bytes += Number(row?.own ?? 0);
+    if (bytes > most) return true;
+    await nextTurn();
+  }
+  return false;
 }
 
 export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefined> =>
