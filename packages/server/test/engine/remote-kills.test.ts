@@ -5,11 +5,13 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Client, routes } from "@millrace/contract";
 import { createJob, readJob, readLog, runJob, shell, waitForEnd, waitForStatus } from "../../../../e2e/support/jobs.ts";
 import { TestServer } from "../../../../e2e/support/server.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 import { RemoteService } from "./remote/remote-service.ts";
 
 /** Generous: other tests may have the machine. */
@@ -42,9 +44,20 @@ describe("a server with a remote engine", () => {
   const logOf = (lines: number) => [...Array(lines).keys()].map((index) => `line ${index + 1}\n`).join("");
   const runs = async () => (await readFile(tally, "utf8").catch(() => "")).split("\n").filter(Boolean);
 
+  /** As the server keeps it. */
+  const handleOf = (id: string) => {
+    const db = new DatabaseSync(new DataFolder(server.dataDir).storeFile, { readOnly: true });
+    try {
+      return db.prepare("select handle from attempts where job_id = ?").get(id)?.["handle"];
+    } finally {
+      db.close();
+    }
+  };
+
   it("runs a job there, keeps its handle meanwhile, and shows its log and its exit", async () => {
     const job = await createJob(client, away("echo up; sleep 1; echo over; exit 3"));
     await waitForStatus(client, job.id, ["RUNNING"], patience);
+    assert.equal(handleOf(job.id), `fake-run-of-${job.id}.1`);
     const ended = await waitForEnd(client, job.id, patience);
     assert.deepEqual([ended.status, ended.exit_code], ["FAILED", 3]);
     assert.equal(await readLog(client, job.id), "up\nover\n");

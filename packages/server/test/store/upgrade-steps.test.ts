@@ -188,6 +188,11 @@ const steps: readonly Step[] = [
       team_usage: ({ team_id, texts }) => ({ texts: (texts as number) + (team_id === 1 ? 9000 : 0) }),
     },
   },
+  {
+    version: 19,
+    title: "attempts that their engine answered nothing of: their key is enough",
+    added: { attempts: () => ({ handle: null }) },
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {
