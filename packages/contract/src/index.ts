@@ -160,14 +160,24 @@ export { type Credentials, type CredentialsInput, credentialLimits } from "./cre
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
 export { durationWords, readDuration } from "./durations.ts";
-export type { ErrorBody, ErrorCode } from "./errors.ts";
-export { ApiError, errorCodes, invalid } from "./errors.ts";
+export type { ErrorBody, ErrorCode, ErrorHint } from "./errors.ts";
+export { ApiError, errorCodes, errorHints, invalid } from "./errors.ts";
 export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
 export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";
 export { type FiringOutcome, mostFirings, type ScheduleFiring, type ScheduleHealth } from "./firings.ts";
 export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
-export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
+export type {
+  FinalStatus,
+  Job,
+  JobInput,
+  JobStatus,
+  JobUsage,
+  ListJobsQuery,
+  QueryType,
+  Step,
+  UsageSample,
+} from "./jobs.ts";
 export {
   allows,
   followExitCode,

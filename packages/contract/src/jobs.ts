@@ -58,6 +58,8 @@ export const jobStates = {
   final: ["COMPLETE", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly JobStatus[]>;
 
+export type FinalStatus = (typeof jobStates.final)[number];
+
 export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
   (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 
@@ -86,7 +88,7 @@ export const allows = (action: keyof typeof jobActions, status: JobStatus) =>
 export const followExitCode = (status: JobStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
 
 const Step = Type.Object({
-  name: Type.String({ description: "environment, repository, files or query" }),
+  name: Type.String({ description: "repository, files, environment, datasets or query" }),
   label: Type.String(),
   started_at: Timestamp,
   finished_at: nullable(Timestamp),

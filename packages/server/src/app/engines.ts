@@ -1,16 +1,18 @@
 /** Opens the engines of a server: the one of this machine, and others that it was started with. */
 import type { Logger } from "pino";
-import { keyFilePath } from "../admin/keys/key-file.ts";
+import { keyFilePath, keyLocation } from "../admin/keys/key-file.ts";
 import type { Config } from "../configuration/config.ts";
 import type { Engine } from "../engines/engine.ts";
-import type { EngineFolders } from "../engines/local/engine-folders.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
 import { readBootId } from "../engines/local/processes/processes.ts";
 import { type EngineEvents, Engines, localKind, type OpenEngine } from "../engines/registry.ts";
 import type { WarehousePlaces } from "../engines/warehouse-view.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
+import type { Faults } from "../machine/faults.ts";
 import type { Signals } from "../turns/signals.ts";
+import { opened, type Part } from "./part.ts";
 
-/** Attempts that an engine said something of, by its kind: whoever follows them looks at these at once. */
+/** Attempts that an engine reported a change of, by its kind: the loop that follows them looks at these at once. */
 export class Hints {
   readonly #signals: Signals;
   readonly #keys = new Map<string, Set<string>>();
@@ -32,7 +34,7 @@ export class Hints {
           this.keys(kind).add(key);
           this.#signals.observe.wake();
         };
-        // A beginning can wait a moment: many scripts have ended by then, and their one write says it all.
+        // A beginning can wait a moment: many scripts have ended by then, and one write records both.
         if (what === "end") notice();
         else setTimeout(notice, 25);
       },
@@ -41,43 +43,44 @@ export class Hints {
 }
 
 interface LocalWiring {
-  readonly folders: EngineFolders;
-  readonly claimDelay: string;
-  readonly events: EngineEvents;
+  readonly folder: DataFolder;
+  readonly log: Logger;
+  readonly faults: Faults;
+  readonly hints: Hints;
   readonly warehouses: WarehousePlaces;
 }
 
-export async function openLocalEngine(config: Config, log: Logger, wiring: LocalWiring): Promise<LocalEngine> {
-  const { folders, claimDelay, events, warehouses } = wiring;
+export const localEngine = (config: Config, wiring: LocalWiring): Part<LocalEngine> =>
+  opened(
+    () => openLocal(config, wiring),
+    (engine) => engine.close(),
+  );
+
+async function openLocal(config: Config, wiring: LocalWiring): Promise<LocalEngine> {
+  const { folder, log, faults, hints, warehouses } = wiring;
   const engine = await LocalEngine.open({
-    folders,
-    isolation: config.isolation,
-    uv: config.uv,
-    users: config.jobUsers,
-    jobPaths: config.jobPaths,
-    hidden: [keyFilePath(config)],
-    limits: {
-      seconds: config.jobSeconds,
-      memory: config.jobMemory,
-      processes: config.jobProcesses,
-      openFiles: config.jobOpenFiles,
-      log: config.jobLog,
-      disk: config.jobDisk,
-    },
-    bootId: config.bootId || (await readBootId()),
-    claimDelay,
+    ...config.localEngine,
+    folders: folder.engine,
+    hidden: [keyFilePath(keyLocation(config))],
+    limits: config.limits,
+    bootId: config.testing.bootId || (await readBootId()),
+    claimDelay: faults.claimDelay,
     jobEnvironment: config.jobEnvironment,
     warehouses,
-    onChange: events.onChange,
+    onChange: hints.of(localKind).onChange,
     onEnvironmentRemoved: (environment, error) =>
       error === undefined
         ? log.info({ environment }, "a virtualenv was removed")
         : log.warn({ err: error, environment }, "an old virtualenv could not be removed; it is tried again later"),
   });
-  log.info({ isolation: engine.capabilities.isolation }, "jobs are isolated at this level");
-  for (const warning of engine.warnings) log.warn(warning);
-  for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
+  announce(engine, log);
   return engine;
+}
+
+function announce({ capabilities, warnings, missing }: LocalEngine, log: Logger): void {
+  log.info({ isolation: capabilities.isolation }, "jobs are isolated at this level");
+  for (const warning of warnings) log.warn(warning);
+  for (const reason of missing) log.warn(`a stronger isolation does not work here: ${reason}`);
 }
 
 interface Opening {
@@ -87,12 +90,24 @@ interface Opening {
   readonly log: Logger;
 }
 
-export async function openEngines({ local, others, hints, log }: Opening): Promise<Engines> {
-  const engines: Record<string, Engine> = { [localKind]: local };
-  for (const [kind, open] of Object.entries(others)) engines[kind] = await open(hints.of(kind));
-  return new Engines(engines, {
-    onPause: (kind, error) =>
-      log.warn({ engine: kind, why: error.message }, "the engine cannot be reached: no job of its clusters is started"),
-    onResume: (kind) => log.info({ engine: kind }, "the engine answers again: jobs of its clusters are started"),
-  });
-}
+/** The local engine is a part of its own: it closes after what it confines. */
+export const allEngines = ({ local, others, hints, log }: Opening): Part<Engines> => {
+  const added: Record<string, Engine> = {};
+  return opened(
+    async () => {
+      for (const [kind, open] of Object.entries(others)) added[kind] = await open(hints.of(kind));
+      return new Engines(
+        { [localKind]: local, ...added },
+        {
+          onPause: (kind, error) =>
+            log.warn(
+              { engine: kind, why: error.message },
+              "the engine cannot be reached: no job of its clusters is started",
+            ),
+          onResume: (kind) => log.info({ engine: kind }, "the engine answers again: jobs of its clusters are started"),
+        },
+      );
+    },
+    () => Promise.all(Object.values(added).map((engine) => engine.close())),
+  );
+};

@@ -70,10 +70,6 @@ export class Engines {
     this.#paused.add(kind);
     this.#events.onPause(kind, error);
   }
-
-  async close(): Promise<void> {
-    for (const engine of this.#engines.values()) await engine.close();
-  }
 }
 
 /** The log of an attempt; empty where its engine has none. */

@@ -1,4 +1,5 @@
 /** What helps against an error that a job met, where its words do not say. */
+import { endedBySignal } from "../datachain/messages.ts";
 import { describeExit } from "./exits.ts";
 
 /** Packages that have another name than what is imported. */
@@ -31,7 +32,7 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
   [
     /ModuleNotFoundError: No module named '([A-Za-z_]\w{0,99})(?:\.[\w.]*)?'(?!; )/,
     ([, name = ""]) =>
-      `Require the package that has it: --req ${packages[name] ?? name}, or "${packages[name] ?? name}" in the dependencies of the script's metadata. A module of your own: --files ${name}.py, or --repository.`,
+      `Add ${packages[name] ?? name} to the job's requirements, or to the dependencies of the script's metadata. If it is a module of your own, attach ${name}.py as a file, or use a repository.`,
   ],
   [
     /ImportError: \S{1,200}\.so[\w.]*: cannot open shared object file/,
@@ -48,10 +49,7 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
     () => "A file may be as large as the larger of MILLRACE_JOB_LOG and MILLRACE_JOB_DISK of the server.",
   ],
   [/^MemoryError\b/, () => "There was not enough memory for the script."],
-  [
-    /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/,
-    ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It"),
-  ],
+  [endedBySignal, ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It")],
   [
     /process pool was terminated abruptly/,
     () => "One of its processes was ended, by a signal as a rule: running out of memory is the usual cause.",

@@ -12,18 +12,32 @@ type Floors = Readonly<Record<string, readonly string[]>>;
 /** Engines and domain never meet: execution joins them. */
 const server: Floors = {
   turns: [],
+  datachain: [],
+  runtimes: ["datachain"],
   store: ["turns"],
-  engines: [],
+  engines: ["datachain", "runtimes"],
   logs: [],
-  reasons: [],
+  reasons: ["datachain", "runtimes"],
   metrics: [],
-  configuration: [],
-  domain: ["store", "turns"],
-  warehouses: ["engines"],
+  configuration: ["datachain"],
+  domain: ["datachain", "runtimes", "store", "turns"],
+  warehouses: ["datachain", "engines"],
   senders: ["domain"],
   machine: ["domain", "store"],
   "job-logs": ["domain", "engines", "logs", "store", "turns"],
-  execution: ["domain", "engines", "job-logs", "machine", "metrics", "reasons", "store", "warehouses", "turns"],
+  execution: [
+    "datachain",
+    "domain",
+    "engines",
+    "job-logs",
+    "machine",
+    "metrics",
+    "reasons",
+    "runtimes",
+    "store",
+    "warehouses",
+    "turns",
+  ],
   loops: [
     "domain",
     "engines",
@@ -39,6 +53,7 @@ const server: Floors = {
   ],
   http: [
     "configuration",
+    "datachain",
     "domain",
     "engines",
     "job-logs",
@@ -49,7 +64,7 @@ const server: Floors = {
     "warehouses",
     "turns",
   ],
-  admin: ["configuration", "domain", "engines", "machine", "store", "warehouses"],
+  admin: ["configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
   app: [
     "admin",
     "configuration",
@@ -67,7 +82,7 @@ const server: Floors = {
     "version.ts",
   ],
   "version.ts": [],
-  "main.ts": ["admin", "app", "configuration", "domain", "engines", "machine", "store", "warehouses"],
+  "main.ts": ["admin", "app", "configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
 };
 
 const basics = ["secrets", "time"];
@@ -129,11 +144,10 @@ const localEngine: Floors = {
   processes: ["engine-folders.ts"],
   attempt: ["processes"],
   isolation: ["attempt", "engine-folders.ts", "processes"],
-  library: ["attempt"],
   environments: ["attempt", "isolation", "processes"],
-  "plan.ts": ["attempt", "environments", "library", "processes"],
+  "plan.ts": ["attempt", "environments", "processes"],
   "inspect.ts": ["engine-folders.ts", "environments", "isolation"],
-  "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "library", "plan.ts", "processes"],
+  "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "plan.ts", "processes"],
 };
 
 /** What all kinds of storage stand on. */

@@ -5,14 +5,14 @@ import { existsSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type Client, fieldLimits, type JobInput, processLimits, routes } from "@millrace/contract";
 import { createJob, python, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { openKeys } from "../../src/admin/keys/key-file.ts";
+import { keyLocation, openKeys } from "../../src/admin/keys/key-file.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { encryptEnvironment, encryptPipelineEnvironment } from "../../src/domain/secrets/encryption.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import { writeEnv } from "../../src/engines/local/plan.ts";
 import { variablesRoom, whyNotGiven } from "../../src/engines/local/processes/process-room.ts";
-import { getJob, insertJobs, type JobRow, rewriteJob } from "../../src/store/queries/jobs/jobs.ts";
+import { getJob, insertJobs, type JobRow, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { makeDataset, originalJob, recordMade } from "../support/lineage.ts";
 
@@ -25,7 +25,7 @@ describe("limits of a job", () => {
   before(async () => {
     server = await startInProcess();
     client = await server.client();
-    keys = await openKeys(readConfig({}, { MILLRACE_DATA_DIR: server.dataDir }), server.store, () => {});
+    keys = await openKeys(keyLocation(readConfig({}, { MILLRACE_DATA_DIR: server.dataDir })), server.store, () => {});
   });
   after(() => server.dispose());
 
@@ -220,7 +220,7 @@ describe("limits of a job", () => {
       await server.store.write(async (db) => {
         const spec = JSON.stringify({ ...JSON.parse(row?.spec ?? ""), ...rest });
         const encrypted = await encryptEnvironment(db, keys, id, environment);
-        await rewriteJob(db, id, { spec, environment: encrypted }, ["TASK"]);
+        await rewriteJobs(db, [{ id, spec, environment: encrypted }], ["TASK"]);
       });
       return id;
     }

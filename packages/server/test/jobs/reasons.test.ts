@@ -4,9 +4,10 @@ import { describe, it } from "node:test";
 import { linesOf, plainText } from "../../src/reasons/log-lines.ts";
 import { type Ending, reasonLimits, reasonOf } from "../../src/reasons/reason.ts";
 import { findTracebacks, separateHeaders } from "../../src/reasons/tracebacks.ts";
+import { runtimeOf } from "../../src/runtimes/runtimes.ts";
 
-const python: Ending = { code: 1, phase: "query", isPython: true, diskFull: false };
-const shell: Ending = { ...python, isPython: false };
+const python: Ending = { code: 1, phase: "query", runtime: runtimeOf("PYTHON"), diskFull: false };
+const shell: Ending = { ...python, runtime: runtimeOf("SHELL") };
 
 const reason = (log: string, ending: Ending = python, cut = false) => reasonOf(ending, { plain: plainText(log), cut });
 
@@ -259,10 +260,10 @@ describe("an error says what helps", () => {
   it("a module that is missing: how to require it", () => {
     assert.equal(
       raised("ModuleNotFoundError: No module named 'pandas'"),
-      `ModuleNotFoundError: No module named 'pandas'. Require the package that has it: --req pandas, or "pandas" in the dependencies of the script's metadata. A module of your own: --files pandas.py, or --repository.`,
+      `ModuleNotFoundError: No module named 'pandas'. Add pandas to the job's requirements, or to the dependencies of the script's metadata. If it is a module of your own, attach pandas.py as a file, or use a repository.`,
     );
-    assert.match(raised("ModuleNotFoundError: No module named 'yaml'"), /--req PyYAML, .*"PyYAML".*--files yaml\.py/);
-    assert.match(raised("ModuleNotFoundError: No module named 'sklearn.svm'"), /--req scikit-learn,/);
+    assert.match(raised("ModuleNotFoundError: No module named 'yaml'"), /Add PyYAML to .*attach yaml\.py as a file/);
+    assert.match(raised("ModuleNotFoundError: No module named 'sklearn.svm'"), /Add scikit-learn to/);
     const part = "ModuleNotFoundError: No module named 'json.x'; 'json' is not a package";
     assert.equal(raised(part), part);
     assert.match(

@@ -191,6 +191,7 @@ const steps: readonly Step[] = [
   {
     version: 19,
     title: "attempts that their engine answered nothing of: their key is enough",
+    before: async () => {},
     added: { attempts: () => ({ handle: null }) },
   },
 ];

@@ -1,6 +1,7 @@
 /** Looks for what is wrong on this machine. */
 import { access, constants, stat } from "node:fs/promises";
 import type { Config } from "../../configuration/config.ts";
+import type { DataSettings } from "../../configuration/groups/data.ts";
 import { inspectMachine, type MachineFacts } from "../../engines/local/inspect.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import { checkDisk, checkFileSystem, checkInodes, checkPermissions } from "./file-system.ts";
@@ -13,12 +14,12 @@ export const diagnose = async (config: Config): Promise<Finding[]> =>
   (
     await Promise.all([
       checkRuntime(),
-      checkDataFolder(config),
-      checkFileSystem(config),
-      checkPermissions(config),
-      checkStore(config),
-      checkDisk(config),
-      checkInodes(config),
+      checkDataFolder(config.data),
+      checkFileSystem(config.data),
+      checkPermissions(config.data),
+      checkStore(config.data),
+      checkDisk(config.data),
+      checkInodes(config.data),
       checkJobs(config),
     ])
   ).flat();
@@ -32,7 +33,7 @@ async function checkRuntime(): Promise<Finding> {
 }
 
 /** Only looks: a folder that is not there yet is made by the first start. */
-async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
+async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
   const topic = "data folder";
   const found = await stat(dataDir).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error && found.code === "ENOENT")
@@ -51,11 +52,11 @@ async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
 /** What a start would find on this machine for running jobs. */
 async function checkJobs(config: Config): Promise<Finding[]> {
   const facts = await inspectMachine({
-    ...config,
+    ...config.localEngine,
     foldersIn: (folder) => new DataFolder(folder).engine,
-    wanted: config.isolation,
-    users: config.jobUsers,
-    limits: { memory: config.jobMemory },
+    wanted: config.localEngine.isolation,
+    limits: config.limits,
+    jobEnvironment: config.jobEnvironment,
   });
   return [programs(facts), python(facts), isolation(facts)];
 }

@@ -1,5 +1,6 @@
 /** Datasets: the rules for finding, listing, changing and removing them. */
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
+import { isInternal, isReserved, reservedBeginnings } from "../../datachain/names.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import {
   countVersions,
@@ -38,7 +39,7 @@ import {
   type Version,
   writeVersion,
 } from "./dataset-names.ts";
-import { namesakes } from "./dataset-namesakes.ts";
+import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
 /** As requests name a dataset: in parts, as the client does, or all in `name`, as people type it. */
@@ -67,17 +68,12 @@ function readVersionOf(text: string): Version {
   return version;
 }
 
-/** Listings of storage and what a session leaves behind are the library's own. */
-const isInternal = ({ namespace, name }: Pick<FullName, "namespace" | "name">) =>
-  name.startsWith("session_") || (namespace === "system" && name.startsWith("lst__"));
-
 const isLive = ({ status }: { readonly status: number }) => status === versionStatus.complete;
 
 async function getDataset(db: Db, team: Team, reference: FullName): Promise<DatasetRow> {
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return dataset;
-  const hint = (await namesakes(db, team.id, reference.name)) || "List its datasets with `millrace dataset ls`.";
-  throw new ApiError("not_found", `There is no ${fullName(reference)} in the team ${team.name}. ${hint}`);
+  throw await noSuchDataset(db, team, reference);
 }
 
 const sameNumber = (version: Version) => (row: Version) =>
@@ -222,15 +218,13 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
   return edit;
 }
 
+const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
+
 /** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
 export function checkName(field: string, name: string): string {
-  const isFree = !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name);
+  const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
-  throw invalid(
-    field,
-    "a name without dots, slashes, spaces and @, not beginning with lst__, session_ or ds_query_",
-    name,
-  );
+  throw invalid(field, `a name without dots, slashes, spaces and @, not beginning with ${beginnings}`, name);
 }
 
 async function requireFree(db: Db, team: Team, { reference, name }: Edit): Promise<void> {

@@ -14,20 +14,14 @@ import {
   roleIncludes,
   statusGroups,
 } from "@millrace/contract";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob, insertJobChain } from "../../store/queries/jobs/chains.ts";
 import { findByKey, takeKey } from "../../store/queries/jobs/idempotency-keys.ts";
 import { type JobFilter, listJobs } from "../../store/queries/jobs/job-lists.ts";
+import { moveJob } from "../../store/queries/jobs/job-moves.ts";
 import { insertTags } from "../../store/queries/jobs/job-tags.ts";
-import {
-  findJob,
-  getJob,
-  getJobState,
-  insertJob,
-  type JobRow,
-  moveJob,
-  type ShortJob,
-} from "../../store/queries/jobs/jobs.ts";
+import { findJob, getJob, getJobState, insertJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { enqueue } from "../../store/queries/jobs/queue.ts";
 import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
@@ -54,7 +48,6 @@ import { nextTick, readTime } from "../time/ticks.ts";
 import { findCluster } from "./clusters.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
-import { usesLibrary } from "./library.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 
 /** Jobs read at a time. */
@@ -145,7 +138,7 @@ export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Mo
 }
 
 const noJob = (team: Team, id: string) =>
-  new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+  new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`, { hint: "list_jobs" });
 
 export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
   const text = await jobText(context.store.db, context, team, id);
@@ -258,11 +251,12 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
     if (status) return status;
     if (!allows("cancel", job.status) || tries === 3) {
       const allowed = jobActions.cancel.join(", ");
-      const draft =
-        job.status === "PENDING" ? " A draft is taken out of its paused pipeline with `pipeline remove-job`." : "";
+      const isDraft = job.status === "PENDING";
+      const draft = isDraft ? " Remove a draft from its paused pipeline instead." : "";
       throw new ApiError(
         "wrong_state",
         `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.${draft}`,
+        { hint: isDraft ? "remove_run" : undefined },
       );
     }
   }

@@ -5,7 +5,8 @@
 import { durationWords, type JobAttempts, retryWait, usualRetryDelay } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { endedAttempts, insertEndedAttempt } from "../../store/queries/jobs/ended-attempts.ts";
-import { getJob, type JobRow, moveJob } from "../../store/queries/jobs/jobs.ts";
+import { moveJob } from "../../store/queries/jobs/job-moves.ts";
+import { getJob, type JobRow } from "../../store/queries/jobs/jobs.ts";
 import { dequeue, enqueue, retryTimeOf } from "../../store/queries/jobs/queue.ts";
 import { teamRetriesOf } from "../../store/queries/people/teams.ts";
 import { lockPipeline } from "../../store/queries/pipelines/pipelines.ts";
@@ -30,7 +31,7 @@ export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Pr
 
 /** For the owner of a job that was ended for it. */
 export const overTime = (seconds: number) =>
-  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came; give it more time with \`--timeout\`, or none with 0.`;
+  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came; give it more time with a larger \`timeout\`; 0 is no limit.`;
 
 /** How an attempt failed. */
 export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack" | "finished_at">;

@@ -14,7 +14,7 @@ import {
 } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob } from "../../store/queries/jobs/chains.ts";
-import { getShortJobs, moveJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import {
   deleteRun,
   edgesOf,
@@ -35,8 +35,9 @@ import { type Actor, audit } from "../access/audit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
+import { cancelDrafts, cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
-import { beginDrafts, cancelRuns, isComplete, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
+import { beginDrafts, isComplete, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { iso } from "../time/clock.ts";
 import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
@@ -119,10 +120,9 @@ async function findTeamPipeline(
   if (!name && !id) throw invalid("the pipeline's name or pipeline_id", "one of the two, got neither");
   const row = id ? await getPipeline(db, id.toLowerCase()) : await findPipeline(db, team.id, name ?? "");
   if (!row || row.team_id !== team.id)
-    throw new ApiError(
-      "not_found",
-      `There is no pipeline ${id ?? name} in the team ${team.name}. List them with \`pipeline list\`.`,
-    );
+    throw new ApiError("not_found", `There is no pipeline ${id ?? name} in the team ${team.name}.`, {
+      hint: "list_pipelines",
+    });
   if (name && row.name !== name)
     throw invalid("the pipeline's name and pipeline_id", `the same pipeline; ${id} is called ${row.name}`, name);
   return row;
@@ -242,7 +242,7 @@ export const resumePipeline = (context: JobsContext, call: Call, input: Pipeline
 /** What runs is ended, nothing begins. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "cancel", call, input, now, async (db, { id }) => {
-    await cancelRuns(db, id, now);
+    await cancelPipelineRuns(db, id, now);
     return undefined;
   });
 
@@ -262,10 +262,7 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
   const runs = await runsOf(db, pipeline.id);
   const run = runs.find((one) => one.created_job_id === id) ?? runs.find((one) => one.job_id === id);
   if (run) return run;
-  throw new ApiError(
-    "not_found",
-    `The pipeline ${pipeline.name} has no run of a job ${jobId}. \`pipeline status ${pipeline.name}\` lists its runs.`,
-  );
+  throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
 
 /** Those that waited for it wait for its parents instead. */
@@ -273,7 +270,7 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
   changePipeline(context, "remove-job", call, input, now, async (db, pipeline) => {
     const run = await findRun(db, pipeline, input.job_id);
     const id = run.created_job_id as string;
-    if (!(await moveJob(db, { id, from: ["PENDING"], to: "CANCELED", changes: { finished_at: iso(now) } })))
+    if ((await cancelDrafts(db, [id], now)) === 0)
       throw new ApiError(
         "wrong_state",
         `${run.name} (job ${id}) is ${run.status}; only a run that is PENDING can be removed.`,
@@ -347,7 +344,8 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
     if (open)
       throw new ApiError(
         "wrong_state",
-        `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or all with \`pipeline rerun\`.`,
+        `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or rerun the pipeline, which retries all.`,
+        { hint: "rerun_pipeline" },
       );
     await goOnWith(db, context, call, pipeline, [run], now);
     return what;

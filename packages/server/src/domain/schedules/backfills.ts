@@ -28,7 +28,7 @@ import {
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
-import { cancelRuns } from "../lifecycle/pipeline-progress.ts";
+import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import type { Call } from "../pipelines/pipelines.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
@@ -121,17 +121,15 @@ async function requireRoomForBackfill(db: Db, { id, name }: Team): Promise<void>
   if ((await runningBackfillsOf(db, id)) < backfillLimits.running) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${name} has ${backfillLimits.running} backfills under way, as many as it may. Wait for one to end, or cancel one (\`millrace backfill ls\`).`,
+    `The team ${name} has ${backfillLimits.running} backfills under way, as many as it may. Wait for one to end, or cancel one.`,
+    { hint: "list_backfills" },
   );
 }
 
 async function requireBackfill(db: Db, team: Team, id: number): Promise<BackfillRow> {
   const row = await findBackfill(db, team.id, id);
   if (row) return row;
-  throw new ApiError(
-    "not_found",
-    `There is no backfill ${id} in the team ${team.name}. List them with \`millrace backfill ls\`.`,
-  );
+  throw new ApiError("not_found", `There is no backfill ${id} in the team ${team.name}.`, { hint: "list_backfills" });
 }
 
 /** Nobody else changes it, and nothing of it begins, until the end of the write. */
@@ -191,7 +189,7 @@ async function cancelRun(
   // Looked at again: while it was waited for it may have ended.
   const { name, status } = await lockPipeline(db, pipelineId);
   if (!isUnfinished(status)) return;
-  await cancelRuns(db, pipelineId, now);
+  await cancelPipelineRuns(db, pipelineId, now);
   const detail = `with the backfill ${backfillId}`;
   await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
 }

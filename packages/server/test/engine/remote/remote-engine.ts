@@ -55,7 +55,9 @@ export class RemoteEngine implements Engine {
       files.push({ name, content: Buffer.concat(parts).toString("base64") });
     }
     const { requirements, repository, datasets } = spec;
-    const needs = Object.entries({ requirements, repository, datasets }).flatMap(([name, value]) => (value ? name : []));
+    const needs = Object.entries({ requirements, repository, datasets }).flatMap(([name, value]) =>
+      value ? name : [],
+    );
     const environment = {
       ...spec.environment,
       ...(Object.keys(params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(params) } : {}),

@@ -54,7 +54,11 @@ function submit(job: RemoteJob): string {
     throw new Refused(`Python ${job.pythonVersion} is not there. Versions that are: ${pythonVersion}.`);
   if (job.needs.length > 0) throw new Refused(`The fake engine runs plain scripts: it has no ${job.needs.join(", ")}.`);
   if (!has(job.key, "bundle.json") && !has(job.key, "claim")) {
-    write(job.key, "bundle.json", JSON.stringify({ ...job, environment: { ...job.environment, [markVariable]: job.key } }));
+    write(
+      job.key,
+      "bundle.json",
+      JSON.stringify({ ...job, environment: { ...job.environment, [markVariable]: job.key } }),
+    );
     queue(job.key, job.delay);
   }
   return handleOf(job.key);
@@ -66,7 +70,10 @@ const queue = (key: string, seconds: number) => void setTimeout(() => begin(key)
 function begin(key: string): void {
   if (has(key, "claim")) return;
   write(key, "claim", "runs");
-  if (has(key, "cancel")) return write(key, "exit", JSON.stringify({ code: 143, finishedAt: Date.now() }));
+  if (has(key, "cancel")) {
+    write(key, "exit", JSON.stringify({ code: 143, finishedAt: Date.now() }));
+    return;
+  }
   const { PATH = "" } = process.env;
   const child = spawn("python3", ["-I", runner, join(root, key)], { env: { PATH }, detached: true, stdio: "ignore" });
   write(key, "runner", identityOf(child.pid ?? 0) ?? "gone");

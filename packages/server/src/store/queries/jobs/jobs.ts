@@ -1,6 +1,6 @@
 /** Jobs in the store. */
-import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
-import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { answerLimits, type JobStatus } from "@millrace/contract";
+import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -183,83 +183,6 @@ export async function findJob(db: Db, teamId: number, id: string): Promise<Liste
   return row && wholeSpec(row);
 }
 
-export interface Move {
-  readonly id: string;
-  readonly from: readonly JobStatus[];
-  readonly to: JobStatus;
-  /** Only while this is still the newest attempt. */
-  readonly fence?: number;
-  readonly changes?: Updateable<Tables["jobs"]>;
-}
-
-/** The way in which a job changes its state (markQueued, markBegun and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
-export async function moveJob(db: Db, move: Move): Promise<boolean> {
-  const moved = await moving(db, move).returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved.length === 1;
-}
-
-/** The same, with the job as it is after it and as much of its spec as lists show. Returns undefined if the job was in none of the `from` states. */
-export async function movedJob(db: Db, move: Move): Promise<JobRow | undefined> {
-  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved[0];
-}
-
-function moving(db: Db, { id, from, to, fence, changes }: Move) {
-  for (const state of from) {
-    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
-  }
-  const query = db
-    .updateTable("jobs")
-    .set({ ...changes, status: to })
-    .where("id", "=", id)
-    .where("status", "in", from);
-  return fence === undefined ? query : query.where("attempt", "=", fence);
-}
-
-/** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */
-export async function markQueued(db: Db, ids: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .updateTable("jobs")
-    .set({ status: "QUEUED" })
-    .where("id", "in", ids)
-    .where("status", "in", ["CREATED", "SCHEDULED"])
-    .returning(heardJob)
-    .execute();
-  await noteJobs(db, rows);
-  return rows.map((row) => row.id);
-}
-
-/** PENDING becomes CREATED, for many at once; returns those that changed, with as much of their specs as lists show. */
-export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[]> {
-  const begun: JobRow[] = [];
-  await eachPart(ids, async (part) => {
-    const query = db.updateTable("jobs").set({ status: "CREATED" }).where("id", "in", part);
-    const rows = await query.where("status", "=", "PENDING").returningAll().returning(heardJob).execute();
-    await noteJobs(db, rows);
-    for (const row of rows) begun.push(row);
-  });
-  return begun;
-}
-
-/** PENDING becomes CANCELED, for many at once; returns how many changed. */
-export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
-  let changed = 0;
-  await eachPart(ids, async (part) => {
-    const rows = await db
-      .updateTable("jobs")
-      .set({ status: "CANCELED", finished_at: now })
-      .where("id", "in", part)
-      .where("status", "=", "PENDING")
-      .returning(heardJob)
-      .execute();
-    await noteJobs(db, rows);
-    changed += rows.length;
-  });
-  return changed;
-}
-
 /** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
 export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
   db
@@ -329,35 +252,76 @@ export const oldestLogs = (db: Db, teamId: number, limit: number) =>
     .limit(limit)
     .execute();
 
-/** Every state from which `to` can be reached in one move. */
-export const statesBefore = (to: JobStatus) =>
-  (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
-
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
 
-/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun, perhaps before a retry. */
-export async function rewriteJob(
+export type Rewritten = Pick<NewJob, "id" | "spec" | "environment" | "texts">;
+
+/**
+ * Writes anew what jobs are, as long as they are drafts or wait, a hundred in a statement: on SQLite each statement of a
+ * write costs as much as the write has changed before it. Returns the bytes of new texts; jobs that have begun, perhaps
+ * before a retry, stay as they are.
+ */
+export async function rewriteJobs(
   db: Db,
-  id: string,
-  { spec, environment, texts }: Pick<NewJob, "spec" | "environment" | "texts">,
+  jobs: readonly Rewritten[],
   states: readonly JobStatus[],
-): Promise<number | undefined> {
-  const split = splitSpec(spec, texts);
-  const before = await bytesBefore(db, id);
-  const changes = { environment, ...split.listed };
-  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
-  if (!job) return undefined;
-  const added = bytesOfVariables(environment) - before;
-  await addUsage(db, job.team_id, "texts", added);
-  await removeJobTexts(db, [id]);
-  return Math.max(0, added) + (await putJobTexts(db, [{ job, split }]));
+): Promise<{ readonly rewritten: number; readonly added: number }> {
+  let rewritten = 0;
+  let added = 0;
+  const rewrite = async (part: readonly Rewritten[]) => {
+    const fresh = part.map(({ id, spec, environment, texts }) => ({ id, environment, split: splitSpec(spec, texts) }));
+    const before = await bytesBefore(db, part);
+    const teams = await setContents(db, fresh, states);
+    const changed = fresh.flatMap((one) => {
+      const team_id = teams.get(one.id);
+      return team_id === undefined ? [] : { ...one, job: { id: one.id, team_id } };
+    });
+    const growth = changed.map(({ id, environment }) => bytesOfVariables(environment) - (before.get(id) ?? 0));
+    for (const [teamId, own] of Map.groupBy(changed.keys(), (index) => changed[index]?.job.team_id ?? 0))
+      await addUsage(db, teamId, "texts", sumOf(own.map((index) => growth[index] ?? 0)));
+    await removeJobTexts(db, [...teams.keys()]);
+    rewritten += changed.length;
+    added += sumOf(growth.map((bytes) => Math.max(0, bytes))) + (await putJobTexts(db, changed));
+  };
+  await eachPart(jobs, rewrite, rewrittenAtOnce);
+  return { rewritten, added };
 }
 
-async function bytesBefore(db: Db, id: string): Promise<number> {
-  const query = db.selectFrom("jobs").select(lengthOfVariables.as("bytes")).where("id", "=", id);
-  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.bytes ?? 0;
+const rewrittenAtOnce = 100;
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+
+interface FreshContent {
+  readonly id: string;
+  readonly environment: string;
+  readonly split: ReturnType<typeof splitSpec>;
+}
+
+/** Returns the teams of those that were in one of the states. */
+async function setContents(
+  db: Db,
+  jobs: readonly FreshContent[],
+  states: readonly JobStatus[],
+): Promise<Map<string, number>> {
+  const rows = jobs.map(
+    ({ id, environment, split: { listed } }) => sql`(${id}, ${listed.spec}, ${listed.cut}, ${environment})`,
+  );
+  const { rows: changed } = await sql<{ id: string; team_id: number }>`
+    with fresh (job, new_spec, new_cut, new_environment) as (values ${sql.join(rows)})
+    update jobs set spec = new_spec, cut = new_cut, environment = new_environment from fresh
+    where id = job and status in (${sql.join(states)}) and retried = 0
+    returning id, team_id`.execute(db);
+  return new Map(changed.map(({ id, team_id }) => [id, team_id]));
+}
+
+async function bytesBefore(db: Db, jobs: readonly Rewritten[]): Promise<Map<string, number>> {
+  const ids = jobs.map(({ id }) => id);
+  const query = db
+    .selectFrom("jobs")
+    .select(["id", lengthOfVariables.as("bytes")])
+    .where("id", "in", ids);
+  const rows = await (isPostgres(db) ? query.forUpdate() : query).execute();
+  return new Map(rows.map(({ id, bytes }) => [id, bytes]));
 }
 
 /** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */

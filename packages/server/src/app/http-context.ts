@@ -1,0 +1,27 @@
+/** What the routes are given. */
+import { Callers } from "../http/connections/callers.ts";
+import type { HttpContext } from "../http/requests/context.ts";
+import { version } from "../version.ts";
+import { openConnections } from "./http-server.ts";
+import { signInLimits } from "./sign-in-limits.ts";
+import type { Wiring } from "./wiring.ts";
+
+export function httpContext({ config, machinery, folder, exports, publicUrl, readiness }: Wiring): HttpContext {
+  const { execution, warehouses, measures } = machinery;
+  const { store, keys, engines, signals, clock, log, faults, metrics, disk } = execution;
+  const { listening, requests, localEngine, quotas } = config;
+  const callers = new Callers(localEngine.users);
+  return {
+    ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
+    ...{ listening, requests, quotas, callers, exports, publicUrl, version },
+    filePath: (blob) => folder.upload(blob),
+    sendsMail: config.mail.smtpUrl !== "",
+    tidyHours: config.warehouses.tidyHours,
+    timezone: config.jobs.timezone,
+    jobPaths: localEngine.jobPaths.map(({ path }) => path),
+    ready: readiness.isReady,
+    stopping: readiness.stopping,
+    connections: openConnections(config, callers),
+    limits: signInLimits(requests, clock),
+  };
+}

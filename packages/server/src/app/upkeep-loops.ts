@@ -1,0 +1,50 @@
+/** The loops that look after what lies on disk: warehouses, exports, virtualenvs, and what is old enough to go. */
+import type { QuotaSettings } from "../configuration/groups/quotas.ts";
+import type { RetentionSettings } from "../configuration/groups/retention.ts";
+import type { WarehouseSettings } from "../configuration/groups/warehouses.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import type { WarehouseMeasures } from "../execution/measure-warehouses.ts";
+import { countUsage } from "../loops/count-usage.ts";
+import { exportDatasets } from "../loops/export-datasets.ts";
+import { keepEnvironments } from "../loops/keep-environments.ts";
+import { copyWarehouses, tidyWarehouses } from "../loops/keep-warehouses.ts";
+import type { Loop } from "../loops/loop.ts";
+import { sweep } from "../loops/sweep.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
+import type { Warehouses } from "../warehouses/warehouses.ts";
+import type { ExportPlace } from "./export-place.ts";
+
+interface UpkeepLoops {
+  readonly execution: Pick<ExecutionContext, "store" | "engines" | "signals" | "clock" | "log" | "disk" | "serverId">;
+  readonly warehouses: Warehouses;
+  readonly measures: WarehouseMeasures;
+  readonly folder: DataFolder;
+  readonly exports: ExportPlace;
+  readonly keeping: WarehouseSettings;
+  readonly retention: RetentionSettings;
+  readonly quotas: QuotaSettings;
+}
+
+export function upkeepLoops({ execution, warehouses, measures, folder, exports, ...settings }: UpkeepLoops): Loop[] {
+  const { store, engines, signals, clock, log, disk, serverId } = execution;
+  const { keeping, retention, quotas } = settings;
+  const kept = {
+    ...{ store, signals, clock, log, disk, warehouses, measures },
+    warehouseCopies: keeping.copies,
+    warehouseTidyHours: keeping.tidyHours,
+    warehousePauseDays: keeping.pauseDays,
+  };
+  return [
+    countUsage({ store, engines, clock, log, measures, quotas, ...retention }),
+    keepEnvironments({ store, engines, clock, disk, serverId, quotas }),
+    copyWarehouses(kept),
+    tidyWarehouses(kept),
+    exportDatasets({ store, signals, disk, log, warehouses, exports, quotas }),
+    sweep({
+      ...{ store, engines, clock, log, serverId, warehouses, exports },
+      filesDir: folder.uploads,
+      filePath: (blob) => folder.upload(blob),
+      ...retention,
+    }),
+  ];
+}
