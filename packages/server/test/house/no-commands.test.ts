@@ -11,7 +11,7 @@ const packages = join(import.meta.dirname, "../../..");
 const exceptions: Readonly<Record<string, string>> = {
   "server/src/admin/": "what an operator runs on the machine of the server",
   "server/src/main.ts": "what the command line calls",
-  "server/src/app/server.ts": "the log that the operator reads when the server starts",
+  "server/src/app/": "the log that the operator reads when the server starts",
   "server/src/configuration/": "what an operator sets, with the commands that they run",
   "server/src/datachain/client-commands.ts": "commands of the library's client, which main.ts and the pages print",
   "server/src/http/pages/": "a client itself: it tells the first user how the operator makes a sign-in link",
