@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly logFile?: string;
   /** Words of `ulimit` that the server is started under, such as `-n 300`. */
   readonly ulimit?: string;
+  /** Words that start it, in the place of `millrace serve`. */
+  readonly serve?: readonly string[];
   /** More settings, such as MILLRACE_MAX_WORKERS. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -98,7 +100,7 @@ export class TestServer {
 
   /** Resolves when the server says that it is ready. Extra settings hold for this life only. */
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    const [program = "", ...words] = this.#command("serve");
+    const [program = "", ...words] = this.#options.serve ?? this.#command("serve");
     const { logFile } = this.#options;
     const log = logFile ? openSync(logFile, "a") : "pipe";
     const child = spawn(program, words, { env: { ...this.settings, ...env }, stdio: ["ignore", "pipe", log] });
@@ -153,7 +155,7 @@ export class TestServer {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, "127.0.0.1");
   await once(probe, "listening");
   const address = probe.address();

@@ -8,11 +8,11 @@ import type { Wiring } from "./wiring.ts";
 
 export function httpContext({ config, machinery, folder, exports, publicUrl, readiness }: Wiring): HttpContext {
   const { execution, warehouses, measures } = machinery;
-  const { store, keys, engine, signals, clock, log, faults, metrics, disk } = execution;
+  const { store, keys, engines, signals, clock, log, faults, metrics, disk } = execution;
   const { listening, requests, localEngine, quotas } = config;
   const callers = new Callers(localEngine.users);
   return {
-    ...{ store, keys, engine, signals, clock, log, faults, metrics, disk, warehouses, measures },
+    ...{ store, keys, engines, signals, clock, log, faults, metrics, disk, warehouses, measures },
     ...{ listening, requests, quotas, callers, exports, publicUrl, version },
     filePath: (blob) => folder.upload(blob),
     sendsMail: config.mail.smtpUrl !== "",

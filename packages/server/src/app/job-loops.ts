@@ -17,23 +17,20 @@ interface JobLoops {
 }
 
 export function jobLoops({ machinery, jobs, quotas, filePath, publicUrl }: JobLoops): Loop[] {
-  const { execution, warehouses, measures, hints, bootId } = machinery;
+  const { execution, warehouses, measures, hints } = machinery;
   const { cancelGrace, libraryVersion } = jobs;
   const collecting = new Map<string, Promise<void>>();
-  const following = followAttempts({
-    ...execution,
-    warehouses,
-    measures,
-    cancelGrace,
-    hints: hints.keys,
-    collecting,
-  });
+  const dispatching = { ...execution, quotas, filePath, publicUrl, libraryVersion };
+  const following = { ...execution, warehouses, measures, cancelGrace, collecting };
+  const ofEngine = (kind: string) => [
+    { ...followAttempts({ ...following, hints: hints.keys(kind) }, kind), settled },
+    dispatchJobs(dispatching, kind),
+  ];
   const settled = async () => {
     await Promise.all(collecting.values());
   };
   return [
-    { ...following, settled },
-    dispatchJobs({ ...execution, bootId, quotas, filePath, publicUrl, warehouses, libraryVersion }),
+    ...execution.engines.kinds().flatMap(ofEngine),
     enforceLimits({ ...execution, measures }),
     beginRetries(execution),
   ];

@@ -1,6 +1,8 @@
 /** What runs jobs: the engine, the teams' warehouses, and what both are used with. */
 import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
 import type { LocalEngine } from "../engines/local/local-engine.ts";
+import type { OpenEngine } from "../engines/registry.ts";
+import type { WarehousePlaces } from "../engines/warehouse-view.ts";
 import type { ExecutionContext } from "../execution/execution-context.ts";
 import { WarehouseMeasures } from "../execution/measure-warehouses.ts";
 import type { DataFolder } from "../machine/data-folder.ts";
@@ -8,7 +10,7 @@ import { Disk } from "../machine/disk.ts";
 import { readFaults } from "../machine/faults.ts";
 import { Signals } from "../turns/signals.ts";
 import { Warehouses } from "../warehouses/warehouses.ts";
-import { bootIdOf, Hints, localEngine } from "./engines.ts";
+import { allEngines, Hints, localEngine } from "./engines.ts";
 import { opened, type Part, type StartedParts } from "./part.ts";
 import type { PreparedStore } from "./prepared-store.ts";
 import type { Surroundings } from "./surroundings.ts";
@@ -18,25 +20,30 @@ export interface Machinery {
   readonly warehouses: Warehouses;
   readonly measures: WarehouseMeasures;
   readonly hints: Hints;
-  readonly bootId: string;
 }
 
 export async function startMachinery(
   parts: StartedParts,
   { config, folder, log, clock, metrics }: Surroundings,
   { store, keys, serverId }: PreparedStore,
+  others: Readonly<Record<string, OpenEngine>>,
 ): Promise<Machinery> {
   const signals = new Signals();
   const faults = readFaults(config.testing.fault);
   const disk = new Disk(folder.path, config.data.diskFloor, clock);
   const hints = new Hints(signals);
-  const bootId = await bootIdOf(config);
-  const engine = await parts.start(localEngine(config, { folder, log, faults, hints, bootId }));
-  const warehouses = await parts.start(teamWarehouses(folder, engine));
-  const measures = new WarehouseMeasures({ store, engine, warehouses, serverId, quotas: config.quotas });
+  // The engine asks for the warehouses when it runs jobs, and they for the engine's views: both are there by then.
+  const places: WarehousePlaces = {
+    use: (team) => warehouses.use(team),
+    remember: (team, python) => warehouses.remember(team, python),
+  };
+  const engine = await parts.start(localEngine(config, { folder, log, faults, hints, warehouses: places }));
+  const warehouses: Warehouses = await parts.start(teamWarehouses(folder, engine));
+  const engines = await parts.start(allEngines({ local: engine, others, hints, log }));
+  const measures = new WarehouseMeasures({ store, engines, warehouses, serverId, quotas: config.quotas });
   await prepareLocalCluster(store, config.jobs.maxWorkers, engine.capabilities.isolation);
-  const execution = { store, keys, serverId, engine, signals, clock, log, faults, metrics, disk };
-  return { execution, warehouses, measures, hints, bootId };
+  const execution = { store, keys, serverId, engines, signals, clock, log, faults, metrics, disk };
+  return { execution, warehouses, measures, hints };
 }
 
 const teamWarehouses = (folder: DataFolder, engine: LocalEngine): Part<Warehouses> =>

@@ -2,6 +2,7 @@
 import type { Logger } from "pino";
 import type { Config } from "../configuration/config.ts";
 import { type Clock, systemClock } from "../domain/time/clock.ts";
+import type { Engines, OpenEngine } from "../engines/registry.ts";
 import { DataFolder } from "../machine/data-folder.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
 import type { Store } from "../store/drivers/store.ts";
@@ -21,19 +22,30 @@ import type { Surroundings } from "./surroundings.ts";
 export interface RunningServer {
   readonly url: string;
   readonly store: Store;
+  readonly engines: Engines;
   /** Finishes requests and loops; jobs go on. */
   stop(): Promise<void>;
 }
 
-export async function startServer(config: Config, log: Logger, clock: Clock = systemClock): Promise<RunningServer> {
+export interface ServerOptions {
+  readonly clock?: Clock;
+  /** Engines beside the local one, by their kind: clusters of that kind run their jobs there. */
+  readonly engines?: Readonly<Record<string, OpenEngine>>;
+}
+
+export async function startServer(
+  config: Config,
+  log: Logger,
+  { clock = systemClock, engines = {} }: ServerOptions = {},
+): Promise<RunningServer> {
   const parts = new StartedParts();
   try {
     const metrics = await parts.start(serverMetrics());
     const surroundings = { config, folder: new DataFolder(config.data.dataDir), log, clock, metrics };
     const prepared = await startStore(parts, surroundings);
-    const machinery = await startMachinery(parts, surroundings, prepared);
+    const machinery = await startMachinery(parts, surroundings, prepared, engines);
     const url = await startServing(parts, surroundings, machinery);
-    return { url, store: prepared.store, stop: () => parts.stop() };
+    return { url, store: prepared.store, engines: machinery.execution.engines, stop: () => parts.stop() };
   } catch (error) {
     await parts.stop();
     throw error;

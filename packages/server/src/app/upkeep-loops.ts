@@ -15,7 +15,7 @@ import type { Warehouses } from "../warehouses/warehouses.ts";
 import type { ExportPlace } from "./export-place.ts";
 
 interface UpkeepLoops {
-  readonly execution: Pick<ExecutionContext, "store" | "engine" | "signals" | "clock" | "log" | "disk" | "serverId">;
+  readonly execution: Pick<ExecutionContext, "store" | "engines" | "signals" | "clock" | "log" | "disk" | "serverId">;
   readonly warehouses: Warehouses;
   readonly measures: WarehouseMeasures;
   readonly folder: DataFolder;
@@ -26,9 +26,8 @@ interface UpkeepLoops {
 }
 
 export function upkeepLoops({ execution, warehouses, measures, folder, exports, ...settings }: UpkeepLoops): Loop[] {
-  const { store, engine, signals, clock, log, disk, serverId } = execution;
+  const { store, engines, signals, clock, log, disk, serverId } = execution;
   const { keeping, retention, quotas } = settings;
-  const { jobs: jobsDir, environments: envsDir, uploads: filesDir } = folder;
   const kept = {
     ...{ store, signals, clock, log, disk, warehouses, measures },
     warehouseCopies: keeping.copies,
@@ -36,14 +35,14 @@ export function upkeepLoops({ execution, warehouses, measures, folder, exports, 
     warehousePauseDays: keeping.pauseDays,
   };
   return [
-    countUsage({ store, clock, log, jobsDir, measures, quotas, ...retention }),
-    keepEnvironments({ store, clock, log, disk, serverId, jobsDir, envsDir, quotas, envDays: retention.envDays }),
+    countUsage({ store, engines, clock, log, measures, quotas, ...retention }),
+    keepEnvironments({ store, engines, clock, disk, serverId, quotas }),
     copyWarehouses(kept),
     tidyWarehouses(kept),
     exportDatasets({ store, signals, disk, log, warehouses, exports, quotas }),
     sweep({
-      ...{ store, engine, clock, log, serverId, warehouses },
-      ...{ jobsDir, envsDir, filesDir, exports },
+      ...{ store, engines, clock, log, serverId, warehouses, exports },
+      filesDir: folder.uploads,
       filePath: (blob) => folder.upload(blob),
       ...retention,
     }),

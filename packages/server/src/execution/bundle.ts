@@ -16,16 +16,15 @@ import type { Db } from "../store/drivers/store.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
 import { usernameOf } from "../store/queries/people/users.ts";
-import type { Warehouses } from "../warehouses/warehouses.ts";
 import type { Claimed } from "./claim.ts";
 import type { ExecutionContext } from "./execution-context.ts";
+import { fileAt } from "./job-file.ts";
 
 export interface BundleContext extends ExecutionContext {
   /** Where the bytes of an uploaded file lie. */
   readonly filePath: (blob: string) => string;
   /** Where jobs reach this server. */
   readonly publicUrl: () => string;
-  readonly warehouses: Warehouses;
   /** Of the dataset library, for teams that have not chosen one. */
   readonly libraryVersion: string;
 }
@@ -57,8 +56,8 @@ export async function bundleOf(context: BundleContext, claimed: Claimed, key: st
     repository: spec.repository,
     ...(spec.script ? { script: spec.script } : {}),
     reset: spec.reset,
-    files: files.map(({ blob, filename }) => ({ path: context.filePath(blob), name: filename })),
-    store: uses ? datasetAccess(context, job, spec, username) : null,
+    files: files.map(({ blob, filename }) => fileAt(context.filePath(blob), filename)),
+    datasets: uses ? datasetAccess(job, spec, username) : null,
   };
 }
 
@@ -68,13 +67,7 @@ const whoseWarehouse = async (db: Db, { team_id, user_id }: JobRow, uses: boolea
     ? { library_version: await libraryVersionOf(db, team_id), username: await usernameOf(db, user_id) }
     : { library_version: null, username: "" };
 
-const datasetAccess = (
-  { warehouses }: BundleContext,
-  job: JobRow,
-  spec: JobSpecFields,
-  username: string,
-): DatasetAccess => ({
-  ...warehouses.use(job.team_id),
+const datasetAccess = (job: JobRow, spec: JobSpecFields, username: string): DatasetAccess => ({
   home: homeOf(spec.home ?? username),
   createdAt: spec.created_at,
   workers: spec.workers,

@@ -16,8 +16,7 @@ import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
 import type { ExecutionContext } from "./execution-context.ts";
 
-export interface ClaimContext extends Pick<ExecutionContext, "clock" | "keys" | "serverId" | "signals"> {
-  readonly bootId: string;
+export interface ClaimContext extends Pick<ExecutionContext, "clock" | "engines" | "keys" | "serverId" | "signals"> {
   readonly quotas: DefaultQuotas;
 }
 
@@ -56,7 +55,7 @@ export async function claimJobs(db: Db, context: ClaimContext, cluster: ClusterR
       continue;
     }
     if (!room.take(waiting.team_id)) continue;
-    const job = await claimJob(db, context, waiting.job_id, waiting.slots);
+    const job = await claimJob(db, context, cluster, waiting);
     if (!job) continue;
     claimed.push(job);
     free -= waiting.slots;
@@ -90,7 +89,12 @@ const failWaiting = (db: Db, id: string, why: string, now: number) =>
   );
 
 /** A run of a pipeline may begin long after it was asked for, and by somebody else: its creator must still be there. */
-async function claimJob(db: Db, context: ClaimContext, id: string, slots: number): Promise<Claimed | undefined> {
+async function claimJob(
+  db: Db,
+  context: ClaimContext,
+  cluster: ClusterRow,
+  { job_id: id, slots }: { job_id: string; slots: number },
+): Promise<Claimed | undefined> {
   if (!(await dequeue(db, id))) return undefined;
   const job = await getJob(db, id);
   if (!job) return undefined;
@@ -121,7 +125,7 @@ async function claimJob(db: Db, context: ClaimContext, id: string, slots: number
     cluster_id: job.cluster_id,
     slots,
     server_id: context.serverId,
-    boot_id: context.bootId,
+    boot_id: context.engines.of(cluster).epoch ?? "",
     created_at: now,
     signalled_at: null,
     timeout: (await rulesOf(db, job)).timeout || null,

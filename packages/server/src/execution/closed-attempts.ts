@@ -2,21 +2,26 @@
  * Cleans up after attempts whose row is gone. What counts is the row, not the answer to the write that removed it: that
  * answer may be lost although the commit was made.
  */
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import { attemptKey } from "../engines/engine.ts";
+import type { Engines, OnCluster } from "../engines/registry.ts";
 import type { OpenAttempt } from "../store/queries/jobs/attempts.ts";
+import { attemptOf } from "./attempt-of.ts";
 import { announceFound, type EndContext, type Fence, fenceOf } from "./end-attempt.ts";
 
-type ClosedContext = EndContext & { readonly engine: Engine };
+type ClosedContext = EndContext & { readonly engines: Engines };
 
 export class ClosedAttempts {
   readonly #context: ClosedContext;
+  readonly #on: OnCluster;
   /** Seen open, and not cleaned since. */
   readonly #seen = new Map<string, OpenAttempt>();
   /** Their results were handed to the store, which has not said yet that it took them. */
   readonly #ending = new Set<string>();
 
-  constructor(context: ClosedContext) {
+  /** `kind`: of their engine. */
+  constructor(context: ClosedContext, kind: string) {
     this.#context = context;
+    this.#on = { engine: kind };
   }
 
   /** Takes the rows that are open; attempts that somebody is just ending are left to them. */
@@ -42,15 +47,17 @@ export class ClosedAttempts {
     const key = attemptKey(id, attempt);
     this.#seen.delete(key);
     this.#ending.delete(key);
-    this.#context.engine
+    this.#context.engines
+      .of(this.#on)
       .cleanup(key)
       .catch((error) => this.#context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));
   }
 
   /** A database that went back in time may have lost the row of a job that runs: its folder is left alone. */
-  async #isOver(key: string, { boot_id }: OpenAttempt): Promise<boolean> {
+  async #isOver(key: string, row: OpenAttempt): Promise<boolean> {
     try {
-      const { state } = await this.#context.engine.observe(key, boot_id);
+      const seen = await this.#context.engines.of(this.#on).observe([attemptOf(row)]);
+      const { state } = seen.get(key) ?? { state: "UNKNOWN" };
       return state !== "RUNNING" && state !== "UNKNOWN";
     } catch (error) {
       this.#context.log.debug({ err: error, attempt: key }, "the closed attempt could not be looked at");

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { jobEnds } from "../datachain/statuses.ts";
 import { libraryTime } from "../datachain/times.ts";
 import { type Collected, readCollected, TooMuch } from "../domain/datasets/parse-collected.ts";
-import type { Python } from "../engines/engine.ts";
 import { maskMetrics } from "../job-logs/job-log.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { WarehouseBusy, type Warehouses, WarehouseUnusable } from "../warehouses/warehouses.ts";
@@ -28,8 +27,6 @@ export interface CollectedJob {
   readonly jobId: string;
   readonly startedAt: string;
   readonly canceled: boolean;
-  /** Which worked with them. */
-  readonly python: Python | null;
   readonly result: Result;
 }
 
@@ -76,7 +73,7 @@ async function collect({ warehouses, log }: CollectContext, job: CollectedJob): 
   };
   for (let attempt = 1; ; attempt++) {
     try {
-      return await readCollected(await warehouses.collect(teamId, request, job.python));
+      return await readCollected(await warehouses.collect(teamId, request));
     } catch (error) {
       const settled =
         error instanceof TooMuch || (error instanceof WarehouseUnusable && !(error instanceof WarehouseBusy));

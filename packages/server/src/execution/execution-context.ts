@@ -2,7 +2,7 @@
 import type { Logger } from "pino";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import type { Clock } from "../domain/time/clock.ts";
-import type { Engine } from "../engines/engine.ts";
+import type { Engines } from "../engines/registry.ts";
 import type { Disk } from "../machine/disk.ts";
 import type { Faults } from "../machine/faults.ts";
 import type { ServerMetrics } from "../metrics/server-metrics.ts";
@@ -11,7 +11,7 @@ import type { Signals } from "../turns/signals.ts";
 
 export interface ExecutionContext {
   readonly store: Store;
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly keys: KeyRing;
   readonly signals: Signals;
   readonly clock: Clock;

@@ -3,16 +3,17 @@
  * so that the warehouse is no way around a job's limit of disk; over the team's quota, the job with the largest share is ended.
  */
 import { type DiskQuotas, diskQuota, overDatasets } from "../domain/access/quotas.ts";
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import type { Engines } from "../engines/registry.ts";
 import type { Store } from "../store/drivers/store.ts";
 import { type OpenAttempt, openAttempts, shareGrowth } from "../store/queries/jobs/attempts.ts";
 import { setDatasetBytes } from "../store/queries/people/team-usage.ts";
 import { quotasOf } from "../store/queries/people/teams.ts";
 import type { Warehouses } from "../warehouses/warehouses.ts";
+import { attemptOf } from "./attempt-of.ts";
 
 export interface MeasureContext {
   readonly store: Store;
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly warehouses: Warehouses;
   readonly serverId: string;
   readonly quotas: DiskQuotas;
@@ -22,7 +23,7 @@ export interface MeasureContext {
 export const worksWithWarehouse = ({ steps }: OpenAttempt) => steps?.includes('"datasets"') ?? false;
 
 async function measureWarehouse(context: MeasureContext, teamId: number): Promise<void> {
-  const { store, engine, warehouses, serverId, quotas } = context;
+  const { store, engines, warehouses, serverId, quotas } = context;
   const bytes = await warehouses.bytes(teamId);
   const hasGrown = await store.write(async (db) => {
     const from = await setDatasetBytes(db, teamId, bytes);
@@ -36,7 +37,7 @@ async function measureWarehouse(context: MeasureContext, teamId: number): Promis
     (found, one) => (found && found.store_bytes > one.store_bytes ? found : one),
     undefined,
   );
-  if (most) await engine.end(attemptKey(most.job_id, most.attempt), overDatasets(quota));
+  if (most) await engines.of(most).end(attemptOf(most), overDatasets(quota));
 }
 
 const workingWith = async (db: Store["db"], serverId: string, teamId: number) =>

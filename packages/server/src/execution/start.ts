@@ -1,7 +1,9 @@
-/** Hands a claimed job to the engine. What the engine cannot take now waits again; what it never could ends. */
+/** Hands a claimed job to its engine. What the engine cannot take now waits again; what it never could ends. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { attemptKey, CannotStart } from "../engines/engine.ts";
+import { type Attempt, attemptKey, CannotStart, EngineUnreachable } from "../engines/engine.ts";
 import { isPassing } from "../machine/passing.ts";
+import { setHandle } from "../store/queries/jobs/attempts.ts";
+import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { endedAttempts } from "../store/queries/jobs/ended-attempts.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { type BundleContext, bundleOf } from "./bundle.ts";
@@ -11,23 +13,39 @@ import { failAttempt, requeueAttempt } from "./end-attempt.ts";
 /** An engine that cannot take a job is asked this often. */
 const maxStarts = 5;
 
-export async function startJob(context: BundleContext, claimed: Claimed): Promise<void> {
-  const { engine, log } = context;
+/** Returns whether the engine took it. */
+export async function startJob(context: BundleContext, cluster: ClusterRow, claimed: Claimed): Promise<boolean> {
+  const { store, engines, log } = context;
   const { job } = claimed;
   const key = attemptKey(job.id, job.attempt);
+  let handle: string | null;
   try {
-    await engine.submit(await bundleOf(context, claimed, key));
+    const bundle = await bundleOf(context, claimed, key);
+    handle = await engines.ask(cluster, (engine) => engine.submit(bundle));
   } catch (error) {
-    if (error instanceof CannotStart) return failAttempt(context, job, error.message, true);
-    log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not take the job");
-    if (!(await engine.withdraw(key))) return;
-    await engine.cleanup(key).catch(() => {});
-    // What is wrong may pass: too many open files, a full disk.
-    const starts = await startsOf(context, job);
-    await sleep(100 * 2 ** Math.min(starts, maxStarts));
-    if (starts < maxStarts || isPassing(error)) return requeueAttempt(context, job);
-    await failAttempt(context, job, `The job could not be started: ${(error as Error).message}`);
+    if (error instanceof CannotStart) await failAttempt(context, job, error.message, true);
+    // It may have arrived: when the engine answers again, it says whether it did.
+    else if (error instanceof EngineUnreachable) log.debug({ err: error, job: job.id }, "the engine cannot be reached");
+    else await takeBack(context, cluster, job, error as Error);
+    return false;
   }
+  const given = handle;
+  if (given !== null) await store.write((db) => setHandle(db, job.id, job.attempt, given));
+  return true;
+}
+
+async function takeBack(context: BundleContext, cluster: ClusterRow, job: JobRow, error: Error): Promise<void> {
+  const { engines, log } = context;
+  const engine = engines.of(cluster);
+  const attempt: Attempt = { key: attemptKey(job.id, job.attempt), handle: null, epoch: engine.epoch ?? "" };
+  log[isPassing(error) ? "debug" : "error"]({ err: error, job: job.id }, "the engine did not take the job");
+  if (!(await engine.withdraw(attempt))) return;
+  await engine.cleanup(attempt.key).catch(() => {});
+  // What is wrong may pass: too many open files, a full disk.
+  const starts = await startsOf(context, job);
+  await sleep(100 * 2 ** Math.min(starts, maxStarts));
+  if (starts < maxStarts || isPassing(error)) return requeueAttempt(context, job);
+  await failAttempt(context, job, `The job could not be started: ${error.message}`);
 }
 
 /** How often it was handed over since its last attempt that ran. */

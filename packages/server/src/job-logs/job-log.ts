@@ -1,7 +1,8 @@
 /** A job's log as everybody gets it. Whatever leaves the server of a log goes through here, and is masked. */
 import { ApiError, isSettled } from "@millrace/contract";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import { attemptKey } from "../engines/engine.ts";
+import { type Engines, emptyLog, openLog } from "../engines/registry.ts";
 import { type GrowingLog, JoinedLog, type Part, textPart } from "../logs/joined-log.ts";
 import { MaskedLog } from "../logs/masked-log.ts";
 import { searchFor } from "../logs/secret-search.ts";
@@ -12,7 +13,7 @@ import { searchOf } from "./log-searches.ts";
 
 export interface JobLogContext {
   readonly store: Store;
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly keys: KeyRing;
 }
 
@@ -27,12 +28,12 @@ interface Opened<Log> {
  */
 export async function openJobLog(context: JobLogContext, id: string): Promise<Opened<GrowingLog>> {
   const job = await presentJob(context, id);
-  if (job === undefined || job.retried === 0) return openNewest(context, id, job);
+  if (job === undefined || job.retried === 0) return openNewest(context, job);
   const before = await endedAttempts(context.store.db, id);
   const parts = [];
   for (const [index, row] of before.entries()) parts.push(...(await endedParts(context, job, row, index + 1)));
   const hasBegun = before.at(-1)?.attempt !== job.attempt;
-  const newest = hasBegun ? await openNewest(context, id, job) : undefined;
+  const newest = hasBegun ? await openNewest(context, job) : undefined;
   return { log: await JoinedLog.of(parts, newest?.log), ended: isSettled(job.status) };
 }
 
@@ -68,13 +69,13 @@ export async function openAttemptLog(context: JobLogContext, id: string, number:
   const ended = before[number - 1];
   if (job && ended) return { log: await openAttempt(context, { ...job, attempt: ended.attempt }, true), ended: true };
   if (job && number === before.length + 1 && job.attempt > (before.at(-1)?.attempt ?? 0))
-    return openNewest(context, id, job);
+    return openNewest(context, job);
   throw new ApiError("not_found", `Job ${id} has no attempt ${number}.`, { hint: "list_attempts" });
 }
 
 /** Of the newest attempt only. */
 export const openNewestLog = async (context: JobLogContext, id: string): Promise<Opened<MaskedLog>> =>
-  openNewest(context, id, await presentJob(context, id));
+  openNewest(context, await presentJob(context, id));
 
 async function presentJob({ store }: JobLogContext, id: string): Promise<JobSecretsRow | undefined> {
   const job = await getJobSecrets(store.db, id);
@@ -82,16 +83,16 @@ async function presentJob({ store }: JobLogContext, id: string): Promise<JobSecr
   return job;
 }
 
-async function openNewest(context: JobLogContext, id: string, job: JobSecretsRow | undefined) {
+async function openNewest(context: JobLogContext, job: JobSecretsRow | undefined) {
   const ended = job !== undefined && isSettled(job.status);
   if (job) return { log: await openAttempt(context, job, ended), ended };
-  return { log: new MaskedLog(await context.engine.openLog(attemptKey(id, 0)), [], ended), ended };
+  return { log: new MaskedLog(emptyLog, [], ended), ended };
 }
 
-async function openAttempt({ engine, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
+async function openAttempt({ engines, keys }: JobLogContext, job: JobSecretsRow, ended: boolean): Promise<MaskedLog> {
   // Before the file is opened: whoever waits for it may go.
   const search = await searchOf(keys, job);
-  return new MaskedLog(await engine.openLog(attemptKey(job.id, job.attempt)), search, ended);
+  return new MaskedLog(await openLog(engines.of(job), attemptKey(job.id, job.attempt)), search, ended);
 }
 
 /** Follows from what is in the store and in the log, so that it has the same length whenever it is asked for. */

@@ -2,11 +2,9 @@
  * Counts what teams keep on disk: the logs of jobs that have ended, each once, and the warehouses. Where a team's
  * logs go over its quota the oldest are removed; the last one stays, whatever its size.
  */
-import { lstat } from "node:fs/promises";
-import { join } from "node:path";
 import { type DiskQuotas, diskQuota } from "../domain/access/quotas.ts";
 import { iso } from "../domain/time/clock.ts";
-import { attemptKey } from "../engines/engine.ts";
+import { attemptKey, type Engine } from "../engines/engine.ts";
 import type { WarehouseMeasures } from "../execution/measure-warehouses.ts";
 import { allWarehouses } from "../store/queries/datasets/warehouses.ts";
 import { countLog, jobsWithUncountedLogs, markLogsRemoved, oldestLogs } from "../store/queries/jobs/jobs.ts";
@@ -14,7 +12,7 @@ import { allUsage } from "../store/queries/people/team-usage.ts";
 import { allQuotas } from "../store/queries/people/teams.ts";
 import { Signal } from "../turns/signals.ts";
 import type { Loop } from "./loop.ts";
-import { type RetentionContext, removeFolders } from "./retention.ts";
+import { type RetentionContext, removeLogs } from "./retention.ts";
 
 export interface CountContext extends RetentionContext {
   readonly quotas: DiskQuotas;
@@ -42,24 +40,21 @@ export function countUsage(context: CountContext): Loop {
   };
 }
 
-async function countLogs({ store, jobsDir }: CountContext): Promise<void> {
+async function countLogs({ store, engines }: CountContext): Promise<void> {
   for (;;) {
     const jobs = await jobsWithUncountedLogs(store.db, batch);
     if (jobs.length === 0) return;
-    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(jobsDir, job)));
+    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(engines.of(job), job)));
     await store.write(async (db) => {
       for (const [index, { id }] of jobs.entries()) await countLog(db, id, sizes[index] ?? 0);
     });
   }
 }
 
-/** On disk, of every attempt. */
-async function sizeOfLogs(jobsDir: string, { id, attempt }: { id: string; attempt: number }): Promise<number> {
+/** On the server's disk, of every attempt. */
+async function sizeOfLogs(engine: Engine, { id, attempt }: { id: string; attempt: number }): Promise<number> {
   let bytes = 0;
-  for (let number = 1; number <= attempt; number++) {
-    const log = await lstat(join(jobsDir, attemptKey(id, number), "log")).catch(() => undefined);
-    bytes += (log?.blocks ?? 0) * 512;
-  }
+  for (let number = 1; number <= attempt; number++) bytes += (await engine.logBytes?.(attemptKey(id, number))) ?? 0;
   return bytes;
 }
 
@@ -80,7 +75,7 @@ async function removeOldest(context: CountContext, teamId: number, over: number)
   let left = over;
   for (const job of oldest) {
     if (left <= 0) break;
-    if (!(await removeFolders(context, job))) continue;
+    if (!(await removeLogs(context, job))) continue;
     removed.push(job.id);
     left -= job.log_bytes;
   }

@@ -1,26 +1,30 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 
+import { attemptKey } from "../engines/engine.ts";
+import { localKind } from "../engines/registry.ts";
 import type { BundleContext } from "../execution/bundle.ts";
-import { type ClaimContext, claimJobs } from "../execution/claim.ts";
+import { type ClaimContext, type Claimed, claimJobs } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
 import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { moveJobs } from "../store/queries/jobs/job-moves.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { headOfQueue, waitingSince } from "../store/queries/jobs/queue.ts";
-import type { Loop } from "./loop.ts";
+import { type Loop, loopName } from "./loop.ts";
 
 export type DispatchContext = ClaimContext & BundleContext;
 
-export function dispatchJobs(context: DispatchContext): Loop {
+/** For the clusters of one kind of engine: one that is slow to answer holds up no other. */
+export function dispatchJobs(context: DispatchContext, kind = localKind): Loop {
   const announce = waitingAnnouncer(context);
   const hasRoom = diskWatcher(context);
   return {
-    name: "dispatch-jobs",
+    name: loopName("dispatch-jobs", kind),
     signal: context.signals.dispatch,
     interval: 250,
     async runOnce() {
-      for (const cluster of await activeClusters(context.store.db)) {
-        while ((await hasRoom()) && (await dispatchCluster(context, cluster))) {
+      const clusters = (await activeClusters(context.store.db)).filter(({ engine }) => engine === kind);
+      for (const cluster of clusters) {
+        while ((await hasRoom()) && !context.engines.isPaused(cluster) && (await dispatchCluster(context, cluster))) {
           // As long as it started something: the queue may be longer than one look.
         }
         await announce(cluster);
@@ -45,19 +49,44 @@ function diskWatcher({ disk, log }: DispatchContext) {
 async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
   const { store, signals } = context;
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
-  const started = await store.write((db) => claimJobs(db, context, cluster));
-  await Promise.all(
-    started.map(async (claimed) => {
-      const { job } = claimed;
-      context.faults.pass("attempt-committed");
-      context.signals.jobChanged(job.id);
-      noteDispatch(context, cluster, job);
-      await startJob(context, claimed);
-      context.log.info({ job: job.id, attempt: job.attempt }, "job started");
-      context.faults.pass("attempt-submitted");
-    }),
-  );
+  const started = await claimAll(context, cluster);
+  await Promise.all(started.map((claimed) => begin(context, cluster, claimed)));
   return started.length > 0;
+}
+
+/** Noted before anybody can see the attempts: until they are handed over, their engine does not know them. */
+async function claimAll(context: DispatchContext, cluster: ClusterRow): Promise<Claimed[]> {
+  const { store, signals } = context;
+  const keys = new Set<string>();
+  try {
+    return await store.write(async (db) => {
+      const claimed = await claimJobs(db, context, cluster);
+      for (const { job } of claimed) {
+        keys.add(keyOf(job));
+        signals.starting.add(keyOf(job));
+      }
+      return claimed;
+    });
+  } catch (error) {
+    for (const key of keys) signals.starting.delete(key);
+    throw error;
+  }
+}
+
+const keyOf = ({ id, attempt }: JobRow) => attemptKey(id, attempt);
+
+async function begin(context: DispatchContext, cluster: ClusterRow, claimed: Claimed): Promise<void> {
+  const { job } = claimed;
+  try {
+    context.faults.pass("attempt-committed");
+    context.signals.jobChanged(job.id);
+    noteDispatch(context, cluster, job);
+    if (await startJob(context, cluster, claimed))
+      context.log.info({ job: job.id, attempt: job.attempt }, "job started");
+    context.faults.pass("attempt-submitted");
+  } finally {
+    context.signals.starting.delete(keyOf(job));
+  }
 }
 
 /** A job that begins again has waited for something else than us, and so has a run of a pipeline. */

@@ -3,8 +3,10 @@
 import { withNamesakes } from "../domain/datasets/dataset-namesakes.ts";
 import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import { overTime } from "../domain/lifecycle/retries.ts";
-import { hasPassed, iso } from "../domain/time/clock.ts";
-import { attemptKey, type Observation } from "../engines/engine.ts";
+import { iso } from "../domain/time/clock.ts";
+import { type Engine, EngineUnreachable, type Observation } from "../engines/engine.ts";
+import { localKind, type OnCluster } from "../engines/registry.ts";
+import { attemptOf } from "../execution/attempt-of.ts";
 import { ClosedAttempts } from "../execution/closed-attempts.ts";
 import { type CollectContext, collectDatasets, withoutDatasets } from "../execution/collect-datasets.ts";
 import { describeFailure } from "../execution/describe-failure.ts";
@@ -18,7 +20,7 @@ import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
 import { moveJob } from "../store/queries/jobs/job-moves.ts";
 import { getJob, setSteps } from "../store/queries/jobs/jobs.ts";
-import type { Loop } from "./loop.ts";
+import { type Loop, loopName } from "./loop.ts";
 
 export interface FollowContext extends CollectContext {
   /** Seconds between TERM and KILL. */
@@ -29,23 +31,27 @@ export interface FollowContext extends CollectContext {
   readonly collecting: Map<string, Promise<void>>;
 }
 
-/** After this long without a claim, a start has gone astray. */
-const claimPatience = 30_000;
 const fullPassEvery = 1000;
 
 interface Observing extends FollowContext {
   readonly closed: ClosedAttempts;
   readonly grace: Grace;
+  /** The kind of the engine whose attempts these are. */
+  readonly on: OnCluster;
+  readonly engine: Engine;
 }
 
-export function followAttempts(given: FollowContext): Loop {
+/** The attempts of one kind of engine: one that is slow to answer holds up no other. */
+export function followAttempts(given: FollowContext, kind = localKind): Loop {
   const grace = new Grace(given.clock, given.cancelGrace);
-  const context: Observing = { ...given, closed: new ClosedAttempts(given), grace };
-  const begun = iso(context.clock.now());
-  context.signals.endsSeen = false;
+  const on = { engine: kind };
+  const closed = new ClosedAttempts(given, kind);
+  const context: Observing = { ...given, closed, grace, on, engine: given.engines.of(on) };
+  context.signals.endsUnseen++;
+  let hasLooked = false;
   let lastFullPass = Number.NEGATIVE_INFINITY;
   return {
-    name: "follow-attempts",
+    name: loopName("follow-attempts", kind),
     signal: context.signals.observe,
     interval: 250,
     async runOnce() {
@@ -57,19 +63,18 @@ export function followAttempts(given: FollowContext): Loop {
       // Asked before the rows are: one that is accepted in between would look open still.
       const collected = new Set(context.collecting.keys());
       const isEnding = (key: string) => collected.has(key) || context.collecting.has(key);
-      const open = await openAttempts(context.store.db, context.serverId);
+      const open = (await openAttempts(context.store.db, context.serverId)).filter(({ engine }) => engine === kind);
       await context.closed.compare(open, isEnding);
       grace.keep(new Set(open.map(keyOf)));
       const due = open
         .filter((attempt) => full || hinted.has(keyOf(attempt)) || attempt.status === "CANCELING")
         .filter((attempt) => !isEnding(keyOf(attempt)));
       const ended: Ended[] = [];
-      for (const attempt of due) {
-        const end = await look(context, attempt, begun);
-        if (end) ended.push(end);
-      }
+      // Asked also about none: that tells whether an engine can be reached again.
+      if (due.length > 0 || full) ended.push(...(await look(context, due)));
       if (ended.length > 0) await finish(context, ended);
-      if (full && !context.signals.endsSeen) tellEndsSeen(context);
+      if (full && !hasLooked) tellEndsSeen(context);
+      hasLooked ||= full;
     },
   };
 }
@@ -77,17 +82,45 @@ export function followAttempts(given: FollowContext): Loop {
 /** The datasets of ends that were found are read back first: only then are they written down. */
 function tellEndsSeen({ signals, collecting }: Observing): void {
   void Promise.all(collecting.values()).then(() => {
-    signals.endsSeen = true;
+    signals.endsUnseen--;
     signals.schedules.wake();
   });
 }
 
-/** What has become of an attempt. One that cannot be looked at holds up no other. */
-async function look(context: Observing, attempt: OpenAttempt, begun: string): Promise<Ended | undefined> {
+/** What has become of these attempts; those that ended are returned. */
+async function look(context: Observing, attempts: readonly OpenAttempt[]): Promise<Ended[]> {
+  // Asked after the rows and before the engine: whoever is not in it by now has been handed over.
+  const starting = new Set(context.signals.starting);
+  const seen = await observe(context, attempts);
+  const ended: Ended[] = [];
+  for (const attempt of attempts) {
+    const observation = seen.get(keyOf(attempt));
+    if (observation?.state === "EXITED" || observation?.state === "LOST") ended.push({ attempt, observation });
+    else if (observation) await tryProgress(context, attempt, observation, starting.has(keyOf(attempt)));
+  }
+  return ended;
+}
+
+/** Nothing is known while the engine cannot be reached: that is told by whoever pauses its cluster. */
+async function observe({ engines, on }: Observing, attempts: readonly OpenAttempt[]) {
   try {
-    const observation = await context.engine.observe(keyOf(attempt), attempt.boot_id);
-    if (observation.state === "EXITED" || observation.state === "LOST") return { attempt, observation };
-    await progress(context, attempt, observation, begun);
+    return await engines.ask(on, (engine) => engine.observe(attempts.map(attemptOf)));
+  } catch (error) {
+    if (error instanceof EngineUnreachable) return new Map<string, Observation>();
+    throw error;
+  }
+}
+
+/** An attempt that cannot be looked at holds up no other. */
+async function tryProgress(
+  context: Observing,
+  attempt: OpenAttempt,
+  observation: Observation,
+  isStarting: boolean,
+): Promise<void> {
+  try {
+    if (observation.state === "UNKNOWN") throw observation.error;
+    await progress(context, attempt, observation, isStarting);
   } catch (error) {
     if (isUnavailable(error)) throw error;
     // A full disk is told by the loop that starts jobs, once.
@@ -97,25 +130,33 @@ async function look(context: Observing, attempt: OpenAttempt, begun: string): Pr
       "the attempt could not be looked at; it is tried again",
     );
   }
-  return undefined;
 }
 
-const keyOf = ({ job_id, attempt }: OpenAttempt) => attemptKey(job_id, attempt);
+const keyOf = (attempt: OpenAttempt) => attemptOf(attempt).key;
 
 async function progress(
   context: Observing,
   attempt: OpenAttempt,
   observation: Observation,
-  begun: string,
+  isStarting: boolean,
 ): Promise<void> {
-  if (observation.state === "PENDING") return retryStart(context, attempt, begun);
-  if (observation.state !== "RUNNING") return;
-  if (attempt.status === "CANCELING") return cancel(context, attempt);
+  const isCanceling = attempt.status === "CANCELING";
+  if (observation.state === "RUNNING")
+    return isCanceling ? cancel(context, attempt) : noteSteps(context, attempt, observation);
+  // It has not begun. Whoever hands it over knows what to do with it.
+  if (isCanceling || (observation.state === "ABSENT" && !isStarting)) await takeBack(context, attempt);
+}
+
+async function noteSteps(
+  context: Observing,
+  attempt: OpenAttempt,
+  { querying, steps: seen }: Observation & { state: "RUNNING" },
+): Promise<void> {
   if (attempt.status !== "INIT") return;
-  const steps = JSON.stringify(observation.steps);
-  if (!observation.querying && steps === attempt.steps) return;
+  const steps = JSON.stringify(seen);
+  if (!querying && steps === attempt.steps) return;
   await context.store.write(async (db) => {
-    if (!observation.querying) return setSteps(db, attempt.job_id, attempt.attempt, steps);
+    if (!querying) return setSteps(db, attempt.job_id, attempt.attempt, steps);
     return moveJob(db, {
       id: attempt.job_id,
       from: ["INIT"],
@@ -127,22 +168,24 @@ async function progress(
   context.signals.jobChanged(attempt.job_id);
 }
 
-/** A start that was handed over by a server before this one, or too long ago, is taken back and tried again. */
-async function retryStart(context: Observing, attempt: OpenAttempt, begun: string): Promise<void> {
-  const ours = attempt.created_at >= begun;
-  const patient = ours && !hasPassed(context.clock, attempt.created_at, claimPatience);
-  if (patient && attempt.status !== "CANCELING") return;
-  if (!(await context.engine.withdraw(keyOf(attempt)))) return;
+/** A start that went astray, or that is not wanted any more: the job waits again, or is canceled. */
+async function takeBack(context: Observing, attempt: OpenAttempt): Promise<void> {
+  if (!(await context.engine.withdraw(attemptOf(attempt)))) return;
   await requeueAttempt(context, fenceOf(attempt));
   context.closed.clean(fenceOf(attempt));
 }
 
-/** An exit that was recorded before the first signal keeps its own result: that is looked at before this is called. */
-async function cancel({ store, engine, clock, grace }: Observing, attempt: OpenAttempt): Promise<void> {
+async function cancel(context: Observing, attempt: OpenAttempt): Promise<void> {
+  const { store, engine, clock, grace } = context;
   const { job_id, signalled_at } = attempt;
   const force = grace.isOver(keyOf(attempt)) && signalled_at !== null;
-  if (signalled_at === null) await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
-  await engine.cancel(keyOf(attempt), force);
+  if (signalled_at === null) {
+    // An exit before the first signal keeps its own result; others were canceled since this one was looked at.
+    const seen = (await observe(context, [attempt])).get(keyOf(attempt));
+    if (seen?.state !== "RUNNING") return;
+    await store.write((db) => markSignalled(db, job_id, attempt.attempt, iso(clock.now())));
+  }
+  await engine.cancel(attemptOf(attempt), force);
 }
 
 interface Ended {
@@ -152,7 +195,7 @@ interface Ended {
 
 /** Nothing outlives its job: what is left is ended before the result is accepted, or the result waits. */
 async function finish(context: Observing, all: readonly Ended[]): Promise<void> {
-  const alive = await context.engine.sweep(all.map(({ attempt }) => keyOf(attempt)));
+  const alive = (await context.engine.sweep?.(all.map(({ attempt }) => keyOf(attempt)))) ?? [];
   for (const attempt of alive) context.log.warn({ attempt }, "a process of an ended job cannot be killed yet");
   const ended = all.filter(({ attempt }) => !alive.includes(keyOf(attempt)));
   context.faults.pass("exit-observed");
@@ -178,9 +221,8 @@ function collectLater(context: Observing, end: Ended): void {
   const key = keyOf(end.attempt);
   const { job_id: jobId, team_id: teamId, created_at: startedAt } = end.attempt;
   const canceled = end.attempt.status === "CANCELING" && end.attempt.signalled_at !== null;
-  const python = end.observation.state === "EXITED" ? end.observation.python : null;
   const collecting = resultOf(context, end)
-    .then((result) => collectDatasets(context, { teamId, jobId, startedAt, canceled, python, result }))
+    .then((result) => collectDatasets(context, { teamId, jobId, startedAt, canceled, result }))
     .then((result) => acceptCollected(context, end, result))
     .then(() => context.signals.stores.wake())
     .catch((error) =>

@@ -1,9 +1,13 @@
 /** A loop: rereads state, does what is due, sleeps until woken or until its interval has passed. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import { localKind } from "../engines/registry.ts";
 import { isPassing } from "../machine/passing.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import type { Signal } from "../turns/signals.ts";
+
+/** Names a loop that there is one of for each kind of engine. */
+export const loopName = (name: string, kind: string) => (kind === localKind ? name : `${name} (${kind})`);
 
 export interface Loop {
   readonly name: string;

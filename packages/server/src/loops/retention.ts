@@ -1,10 +1,9 @@
 /** Removes what is older than its time: logs, long texts, idempotency keys, audit rows, invitations, deliveries. A little at a time. */
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { Logger } from "pino";
 import { jobIdAt } from "../domain/lifecycle/job-ids.ts";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
+import type { Engines } from "../engines/registry.ts";
 import type { Db, Store } from "../store/drivers/store.ts";
 import { deleteDeliveriesBefore } from "../store/queries/events/deliveries.ts";
 import { deleteFailingBefore } from "../store/queries/events/outbox.ts";
@@ -19,8 +18,7 @@ export interface RetentionContext {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Folders of attempts, by their keys. */
-  readonly jobsDir: string;
+  readonly engines: Engines;
   /** Days; 0 keeps for ever. */
   readonly logDays: number;
   readonly auditDays: number;
@@ -51,8 +49,8 @@ export async function removeOldRows({ store, clock, auditDays, deliveryDays }: R
 }
 
 /**
- * The folder first, the mark after it: a server that dies in between leaves a job whose log is empty, which the next
- * pass marks; the other way round it would leave folders that nobody looks for any more.
+ * The log first, the mark after it: a server that dies in between leaves a job whose log is empty, which the next
+ * pass marks; the other way round it would leave logs that nobody looks for any more.
  */
 export async function removeOldLogs(context: RetentionContext): Promise<void> {
   const { store, clock, logDays } = context;
@@ -62,7 +60,7 @@ export async function removeOldLogs(context: RetentionContext): Promise<void> {
   for (;;) {
     const jobs = await jobsWithOldLogs(store.db, before, last, batch);
     const removed: string[] = [];
-    for (const job of jobs) if (await removeFolders(context, job)) removed.push(job.id);
+    for (const job of jobs) if (await removeLogs(context, job)) removed.push(job.id);
     if (removed.length > 0) await store.write((db) => markLogsRemoved(db, removed, iso(clock.now())));
     const end = jobs.at(-1);
     if (!end || jobs.length < batch) return;
@@ -91,16 +89,17 @@ export async function removeOldTexts({ store, clock, logDays }: RetentionContext
   }
 }
 
-export async function removeFolders(
-  { jobsDir, log }: RetentionContext,
-  { id, attempt }: { id: string; attempt: number },
+/** Everything that the engine has of a job that ended. */
+export async function removeLogs(
+  { engines, log }: RetentionContext,
+  job: { id: string; attempt: number; engine: string },
 ): Promise<boolean> {
+  const engine = engines.of(job);
   try {
-    for (let number = 1; number <= attempt; number++)
-      await rm(join(jobsDir, attemptKey(id, number)), { recursive: true, force: true });
+    for (let number = 1; number <= job.attempt; number++) await engine.forget?.(attemptKey(job.id, number));
     return true;
   } catch (error) {
-    log.warn({ err: error, job: id }, "an old log could not be removed; it is tried again later");
+    log.warn({ err: error, job: job.id }, "an old log could not be removed; it is tried again later");
     return false;
   }
 }

@@ -5,7 +5,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { day, iso } from "../domain/time/clock.ts";
-import { attemptKey, type Engine } from "../engines/engine.ts";
+import { attemptKey } from "../engines/engine.ts";
 import { openAttempts } from "../store/queries/jobs/attempts.ts";
 import { deleteUnusedFiles, hasFile } from "../store/queries/jobs/files.ts";
 import { deleteExpiredSignIns } from "../store/queries/people/sessions.ts";
@@ -22,7 +22,6 @@ export interface SweepContext
     EnvironmentsContext,
     OldExportsContext,
     ReplacedWarehousesContext {
-  readonly engine: Engine;
   readonly serverId: string;
   readonly unusedFileDays: number;
   readonly filesDir: string;
@@ -43,7 +42,7 @@ export function sweep(context: SweepContext): Loop {
     interval: 3_600_000,
     async runOnce() {
       const { store, clock } = context;
-      if (!cleaned) await sweepFolders(context);
+      if (!cleaned) await sweepAttempts(context);
       cleaned = true;
       if (!(await isBelieved())) {
         context.log.warn(
@@ -86,13 +85,19 @@ async function sweepUploads({ store, filesDir }: SweepContext, begun: number): P
   }
 }
 
-async function sweepFolders({ store, engine, serverId, log }: SweepContext): Promise<void> {
-  // The folders first: an attempt that begins in between is then in the second list.
-  const keys = await engine.find();
-  const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
-  for (const key of keys.filter((candidate) => !open.has(candidate))) {
-    await engine
-      .cleanup(key)
-      .catch((error) => log.warn({ err: error, attempt: key }, "a job's folder was not cleaned"));
+/** What engines still have of attempts that are over. */
+async function sweepAttempts({ store, engines, serverId, log }: SweepContext): Promise<void> {
+  for (const engine of engines.all()) {
+    // The engine first: an attempt that begins in between is then in the second list.
+    const keys = await engine.find().catch((error: unknown) => {
+      log.warn({ err: error }, "an engine did not say what it still has; it is asked at the next start");
+      return [];
+    });
+    const open = new Set((await openAttempts(store.db, serverId)).map((a) => attemptKey(a.job_id, a.attempt)));
+    for (const key of keys.filter((candidate) => !open.has(candidate))) {
+      await engine
+        .cleanup(key)
+        .catch((error) => log.warn({ err: error, attempt: key }, "a job's folder was not cleaned"));
+    }
   }
 }

@@ -39,11 +39,10 @@ export class Signals {
    * one who takes part in the commit does.
    */
   enqueuing = 0;
-  /**
-   * Whether ends that came while no server ran are written down: until then a run that is over looks as if it went on.
-   * False from when somebody observes jobs until it has looked at all of them once.
-   */
-  endsSeen = true;
+  /** Keys of attempts that are open and that this server is about to hand over. */
+  readonly starting = new Set<string>();
+  /** How many loops that observe jobs have not yet looked at all of theirs once. */
+  endsUnseen = 0;
   /** An attempt changed, or a cancellation is wanted. */
   readonly observe = new Signal();
   /** A job waits for a retry. */
@@ -63,6 +62,11 @@ export class Signals {
   /** Something is to be told at once: a test, a redelivery, a receiver that is enabled again. */
   readonly deliveries = new Signal();
   readonly #jobs = new Map<string, Set<() => void>>();
+
+  /** Whether ends that came while no server ran are written down: until then a run that is over looks as if it went on. */
+  get endsSeen(): boolean {
+    return this.endsUnseen === 0;
+  }
 
   jobChanged(id: string): void {
     for (const listener of this.#jobs.get(id) ?? []) listener();

@@ -8,7 +8,7 @@ import { chmod, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
-import type { StrangersPlace, WarehouseView } from "../engines/engine.ts";
+import type { StrangersPlace, WarehouseView } from "../engines/warehouse-view.ts";
 import { busyExit, unusableExit } from "./exit-codes.ts";
 import { type WarehouseFolder, warehouseFiles } from "./warehouse-folder.ts";
 

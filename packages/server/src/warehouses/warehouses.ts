@@ -4,7 +4,7 @@ import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { collectGarbage } from "../datachain/garbage-collection.ts";
 import { diskUsage } from "../engines/disk-usage.ts";
-import type { Python } from "../engines/engine.ts";
+import type { Python, WarehousePlace, WarehousePlaces } from "../engines/warehouse-view.ts";
 import { Changes } from "./changes.ts";
 import { makeRoomFor } from "./copy-names.ts";
 import { lengthWithLog, slack } from "./file-length.ts";
@@ -34,7 +34,7 @@ export interface Confinement {
   readonly confineStrangers: ConfineStrangers;
 }
 
-export class Warehouses {
+export class Warehouses implements WarehousePlaces {
   readonly #warehousesDir: string;
   readonly #processes: WarehouseProcesses;
   readonly #confineStrangers: ConfineStrangers;
@@ -53,7 +53,7 @@ export class Warehouses {
   }
 
   /** The warehouse as a job of this team finds it; made where there is none. */
-  use(teamId: number) {
+  use(teamId: number): WarehousePlace {
     const folder = this.#folder(teamId);
     folder.make();
     // Done when the job is.
@@ -62,15 +62,16 @@ export class Warehouses {
     return { folder: data, group: folder.group(), metadata, rows, made: folder.isMade() };
   }
 
-  /**
-   * How a job ended goes in, what it did comes out: as the team's warehouse says it, so nothing of it is to be believed.
-   * Its interpreter is remembered, for tidying.
-   */
-  async collect(teamId: number, request: CollectRequest, python: Python | null): Promise<Buffer[]> {
+  /** For tidying: the interpreter that last worked with the warehouse has the library that suits it. */
+  remember(teamId: number, python: Python): void {
+    writeFileSync(this.#folder(teamId).file("python"), JSON.stringify(python), { mode: 0o600 });
+  }
+
+  /** How a job ended goes in, what it did comes out: as the team's warehouse says it, so nothing of it is to be believed. */
+  async collect(teamId: number, request: CollectRequest): Promise<Buffer[]> {
     const folder = this.#folder(teamId);
     const found = await this.#processes.askLines(folder, { program: "collect", request, seconds: patience.collect });
     folder.markMade();
-    if (python) writeFileSync(folder.file("python"), JSON.stringify(python), { mode: 0o600 });
     return found;
   }
 

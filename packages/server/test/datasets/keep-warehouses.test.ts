@@ -14,7 +14,7 @@ import { createJob, python, readLog, runJob, shell, waitForEnd, waitForStatus } 
 import { readConfig } from "../../src/configuration/config.ts";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { systemClock } from "../../src/domain/time/clock.ts";
-import type { Engine } from "../../src/engines/engine.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
 import { copyWarehouses, tidyWarehouses } from "../../src/loops/keep-warehouses.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
@@ -62,7 +62,13 @@ describe("the warehouse of a team", { skip }, () => {
     ...{ store: server.store, signals: new Signals(), clock, log: pino({ level: "silent" }), warehouses },
     ...{ warehouseCopies: 2, warehouseTidyHours: 24, warehousePauseDays: 7 },
     disk: new Disk(server.dataDir, 0, clock),
-    measures: new WarehouseMeasures({ store: server.store, warehouses, serverId: "", quotas, engine: {} as Engine }),
+    measures: new WarehouseMeasures({
+      store: server.store,
+      warehouses,
+      serverId: "",
+      quotas,
+      engines: new Engines({}),
+    }),
   });
   const row = () => server.store.db.selectFrom("team_stores").selectAll().executeTakeFirstOrThrow();
   const use = () => server.store.write((db) => touchWarehouse(db, 1, new Date(clock.now()).toISOString()));
@@ -300,7 +306,7 @@ describe("the space of removed versions", () => {
     } as unknown as Warehouses;
     const disk = { isLow: async (more = 0) => free - more < gibibyte } as Disk;
     const quotas = noQuotas;
-    const measures = new WarehouseMeasures({ store: own, warehouses, serverId: "", quotas, engine: {} as Engine });
+    const measures = new WarehouseMeasures({ store: own, warehouses, serverId: "", quotas, engines: new Engines({}) });
     const log = pino({ level: "warn" }, { write: (line: string) => void lines.push(JSON.parse(line).msg) });
     await prepareStore(own, systemClock.now());
     for (const ago of [48 * hour, 0])

@@ -5,7 +5,8 @@ import { after, before, beforeEach, describe, it } from "node:test";
 import { promisify } from "node:util";
 import type { Client } from "@millrace/contract";
 import { runJob, shell } from "../../../../e2e/support/jobs.ts";
-import type { Engine } from "../../src/engines/engine.ts";
+import type { Attempt, Engine } from "../../src/engines/engine.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
 import { openAttempt } from "../../src/store/queries/jobs/attempts.ts";
 import { usageOf } from "../../src/store/queries/people/team-usage.ts";
@@ -32,10 +33,11 @@ describe("the measured size of a team's warehouse", () => {
 
   const serverId = "a data folder of its own: the server's own loops measure nothing here";
   const open = (quota: number) => {
-    const engine = { end: async (key: string) => void ended.push(key) } as unknown as Engine;
+    const engine = { end: async ({ key }: Attempt) => void ended.push(key) } as unknown as Engine;
+    const engines = new Engines({ local: engine });
     const warehouses = { bytes: () => bytes() } as unknown as Warehouses;
     const quotas = { ...noQuotas, datasets: quota };
-    measures = new WarehouseMeasures({ store: server.store, engine, warehouses, serverId, quotas });
+    measures = new WarehouseMeasures({ store: server.store, engines, warehouses, serverId, quotas });
   };
 
   /** A job that works with the team's warehouse, as its rows tell: no process is needed for that. */

@@ -2,16 +2,18 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { attemptKey, CannotStart, type Engine, type JobSpec, type Observation } from "../../src/engines/engine.ts";
+import { openLog } from "../../src/engines/registry.ts";
+import { fileAt } from "../../src/execution/job-file.ts";
+import { attemptNamed, observeOne } from "../support/attempts.ts";
 
 export interface EngineFixture {
   /** A server's engine on the fixture's folder; a second one stands for a server that was started again. */
   open(options?: { claimDelay?: string }): Promise<Engine>;
-  readonly bootId: string;
   /** Pids that still belong to an attempt. */
   processes(key: string): number[];
   /** With a job's end, the kernel ends what it started: nothing is ever left to sweep. */
   readonly leavesNothing: boolean;
-  /** Ends the supervisor of an attempt with -9. */
+  /** Ends whatever the engine has beside an attempt to wait for its end, with -9. */
   killSupervisor(key: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -31,7 +33,7 @@ const spec = (query: string, rest: Partial<JobSpec> = {}): JobSpec => {
     params: {},
     pythonVersion: null,
     requirements: null,
-    store: null,
+    datasets: null,
     repository: null,
     reset: false,
     files: [],
@@ -59,17 +61,21 @@ export function engineConformance(
 
     const until = async <S extends Observation["state"]>(key: string, state: S, on = engine) => {
       for (const deadline = Date.now() + 30_000; ; ) {
-        const seen = await on.observe(key, fixture.bootId);
+        const seen = await observeOne(on, key);
         if (seen.state === state) return seen as Observation & { state: S };
         if (Date.now() > deadline) throw new Error(`${key} is ${seen.state}, not ${state}`);
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     };
     const log = async (key: string, on = engine) => {
-      const source = await on.openLog(key);
+      const source = await openLog(on, key);
       const bytes = await source.read(0, await source.size());
       await source.close();
       return bytes.toString("latin1");
+    };
+    /** The script has begun, and has said so. */
+    const untilUp = async (key: string) => {
+      while ((await log(key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
     };
     const run = async (job: JobSpec) => {
       await engine.submit(job);
@@ -111,21 +117,32 @@ export function engineConformance(
       assert.equal((await run(spec(`echo '[1' > "$MILLRACE_METRICS_FILE"`))).metrics, null);
     });
 
-    it("tells how old an attempt is while it runs, also to a server that was started again, and nothing else", async () => {
+    it("tells how old an attempt is while it runs, also to a server that was started again, and nothing else", async (t) => {
+      if (!engine.age) return t.skip("this engine does not tell ages");
       const job = spec("sleep 100");
       assert.equal(await engine.age(job.key), undefined, "not handed over");
       await engine.submit(job);
       await until(job.key, "RUNNING");
       const first = (await engine.age(job.key)) ?? Number.NaN;
       const again = await fixture.open();
-      const other = (await again.age(job.key)) ?? Number.NaN;
+      const other = (await again.age?.(job.key)) ?? Number.NaN;
       // Process starts are counted in hundredths of a second.
       assert.ok(first >= 0 && other >= first - 20 && ((await engine.age(job.key)) ?? 0) >= first, `${first}, ${other}`);
       await again.close();
-      await engine.end(job.key, "enough");
+      await engine.end(attemptNamed(job.key), "enough");
+      await until(job.key, "EXITED");
+      assert.equal(await engine.age(job.key), undefined, "it is over");
+      await engine.sweep?.([job.key]);
+    });
+
+    it("ends an attempt for a reason, and says it with the end", async () => {
+      const job = spec("echo up; sleep 100");
+      await engine.submit(job);
+      await untilUp(job.key);
+      await engine.end(attemptNamed(job.key), "enough");
       const { exit, overLimit } = await until(job.key, "EXITED");
-      assert.deepEqual([exit.code, overLimit, await engine.age(job.key)], [137, "enough", undefined]);
-      await engine.sweep([job.key]);
+      assert.deepEqual([exit.code, overLimit], [137, "enough"]);
+      await engine.sweep?.([job.key]);
     });
 
     it("runs an attempt once, however often it is submitted", async () => {
@@ -144,12 +161,12 @@ export function engineConformance(
       const slow = await fixture.open({ claimDelay: "0.3" });
       const job = spec("echo ran");
       await slow.submit(job);
-      assert.equal((await slow.observe(job.key, fixture.bootId)).state, "PENDING");
-      assert.equal(await engine.withdraw(job.key), true);
+      assert.match((await observeOne(slow, job.key)).state, /^(SUBMITTED|WAITING)$/);
+      assert.equal(await engine.withdraw(attemptNamed(job.key)), true);
       await new Promise((resolve) => setTimeout(resolve, 600));
       assert.equal(await log(job.key), "");
-      assert.equal((await slow.observe(job.key, fixture.bootId)).state, "PENDING");
-      assert.equal(await slow.withdraw(job.key), true, "withdrawn again after a server died in between");
+      assert.equal((await observeOne(slow, job.key)).state, "ABSENT");
+      assert.equal(await slow.withdraw(attemptNamed(job.key)), true, "withdrawn again after a server died in between");
       await slow.close();
     });
 
@@ -157,7 +174,7 @@ export function engineConformance(
       const job = spec("sleep 0.2; echo ran");
       await engine.submit(job);
       await until(job.key, "RUNNING");
-      assert.equal(await engine.withdraw(job.key), false);
+      assert.equal(await engine.withdraw(attemptNamed(job.key)), false);
       await until(job.key, "EXITED");
       assert.equal(await log(job.key), "ran\n");
     });
@@ -178,8 +195,8 @@ export function engineConformance(
     it("asks a cancelled job to end, and lets it end by itself", async () => {
       const job = spec("trap 'echo bye; exit 5' TERM; echo up; while :; do sleep 0.05; done");
       await engine.submit(job);
-      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
-      await engine.cancel(job.key, false);
+      await untilUp(job.key);
+      await engine.cancel(attemptNamed(job.key), false);
       assert.equal((await until(job.key, "EXITED")).exit.code, 5);
       assert.match(await log(job.key), /bye/);
     });
@@ -189,11 +206,11 @@ export function engineConformance(
         `trap '' TERM; setsid sh -c 'trap "" TERM; while :; do sleep 1; done' & (setsid sleep 1000 &) ; echo up; while :; do sleep 0.05; done`,
       );
       await engine.submit(job);
-      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
-      await engine.cancel(job.key, false);
-      await engine.cancel(job.key, true);
+      await untilUp(job.key);
+      await engine.cancel(attemptNamed(job.key), false);
+      await engine.cancel(attemptNamed(job.key), true);
       await until(job.key, "EXITED");
-      await engine.sweep([job.key]);
+      await engine.sweep?.([job.key]);
       assert.deepEqual(fixture.processes(job.key), []);
     });
 
@@ -202,10 +219,11 @@ export function engineConformance(
         "trap 'echo asked; sleep 0.2 && echo tidied; exit 5' TERM; echo up; while :; do sleep 0.01; done",
       );
       await engine.submit(job);
-      while ((await log(job.key)) === "") await new Promise((resolve) => setTimeout(resolve, 5));
+      await untilUp(job.key);
       let ended = false;
       const asking = (async () => {
-        for (; !ended; await new Promise((resolve) => setTimeout(resolve, 5))) await engine.cancel(job.key, false);
+        for (; !ended; await new Promise((resolve) => setTimeout(resolve, 5)))
+          await engine.cancel(attemptNamed(job.key), false);
       })();
       assert.equal((await until(job.key, "EXITED")).exit.code, 5);
       ended = true;
@@ -220,7 +238,7 @@ export function engineConformance(
       for (const job of jobs) {
         await engine.submit(job);
         await until(job.key, "EXITED");
-        assert.deepEqual(await engine.sweep([job.key]), []);
+        assert.deepEqual((await engine.sweep?.([job.key])) ?? [], []);
         assert.deepEqual(fixture.processes(job.key), []);
       }
     });
@@ -230,15 +248,15 @@ export function engineConformance(
       await engine.submit(job);
       await until(job.key, "EXITED");
       if (!fixture.leavesNothing) assert.ok(fixture.processes(job.key).length > 0);
-      await engine.sweep([job.key]);
+      await engine.sweep?.([job.key]);
       assert.deepEqual(fixture.processes(job.key), []);
     });
 
     it("starts no further phase of a job that is cancelled between two", async () => {
-      const job = spec("echo ran", { files: [{ path: import.meta.filename, name: "file" }] });
+      const job = spec("echo ran", { files: [fileAt(import.meta.filename, "file")] });
       const slow = await fixture.open({ claimDelay: "0.2" });
       await slow.submit(job);
-      await slow.cancel(job.key, false);
+      await slow.cancel(attemptNamed(job.key), false);
       assert.equal((await until(job.key, "EXITED", slow)).exit.code, 143);
       assert.equal(await log(job.key), "");
       await slow.close();
@@ -250,19 +268,35 @@ export function engineConformance(
         const job = spec("sleep 1000");
         await engine.submit(job);
         await until(job.key, "RUNNING");
-        await engine.sweep([attemptKey("somebody-else", i)]);
+        await engine.sweep?.([attemptKey("somebody-else", i)]);
         await fixture.killSupervisor(job.key);
-        assert.match((await until(job.key, "LOST")).why, /the machine restarted or the supervisor was killed/);
-        await engine.sweep([job.key]);
+        assert.match((await until(job.key, "LOST")).why, /./);
+        await engine.sweep?.([job.key]);
         assert.deepEqual(fixture.processes(job.key), []);
       }
     });
 
-    it("calls a job of another boot lost, unless it had ended", async () => {
-      const ended = spec("exit 4");
+    it("says of many at once what became of them, also of one that it was never given", async () => {
+      const [ended, running] = [spec("exit 4"), spec("echo up; sleep 100")];
+      await engine.submit(running);
       await run(ended);
-      assert.equal((await engine.observe(ended.key, "another boot")).state, "EXITED");
-      assert.equal((await engine.observe(attemptKey("never-begun", 1), "another boot")).state, "LOST");
+      await untilUp(running.key);
+      const keys = [ended.key, running.key, attemptKey("never-given", 1)];
+      const seen = await engine.observe(keys.map((key) => attemptNamed(key, engine.epoch)));
+      assert.deepEqual(
+        keys.map((key) => seen.get(key)?.state),
+        ["EXITED", "RUNNING", "ABSENT"],
+      );
+      await engine.end(attemptNamed(running.key), "enough");
+      await until(running.key, "EXITED");
+    });
+
+    it("never begins what was withdrawn before it was given", async () => {
+      const job = spec("echo ran");
+      assert.equal(await engine.withdraw(attemptNamed(job.key)), true);
+      await engine.submit(job);
+      assert.equal((await observeOne(engine, job.key)).state, "ABSENT");
+      assert.equal(await log(job.key), "");
     });
 
     it("refuses a Python version that is not there, and names those that are", async () => {
@@ -278,7 +312,7 @@ export function engineConformance(
       await run(job);
       await engine.cleanup(job.key);
       assert.equal(await log(job.key), "kept\n");
-      assert.equal((await engine.observe(job.key, fixture.bootId)).state, "EXITED");
+      assert.equal((await observeOne(engine, job.key)).state, "EXITED");
     });
   });
 }

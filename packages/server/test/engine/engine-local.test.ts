@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JobSpec } from "../../src/engines/engine.ts";
 import { JobUsers } from "../../src/engines/local/isolation/users.ts";
 import { byFolder, isAlive, ProcessSearch } from "../../src/engines/local/processes/processes.ts";
+import { attemptNamed, observeOne } from "../support/attempts.ts";
 import { localFixture, whyNot } from "../support/local-engine.ts";
 import { engineConformance } from "./engine-conformance.ts";
 
@@ -27,7 +28,7 @@ const job = (query: string): JobSpec => ({
   reset: false,
   pythonVersion: null,
   requirements: null,
-  store: null,
+  datasets: null,
   repository: null,
 });
 
@@ -49,6 +50,30 @@ engineConformance("local, isolation none", () => localFixture("none"));
 engineConformance("local, isolation uid", () => localFixture("uid"), await whyNot("uid"));
 engineConformance("local, isolation bwrap", () => localFixture("bwrap"), await whyNot("bwrap"));
 
+it("a job of another boot is lost, unless it had ended", async () => {
+  const fixture = await localFixture("none");
+  const engine = await fixture.open();
+  await engine.submit(job("exit 4"));
+  while ((await observeOne(engine, "job.1")).state !== "EXITED") await sleep(5);
+  assert.equal((await observeOne(engine, "job.1", "another boot")).state, "EXITED");
+  assert.equal((await observeOne(engine, "never-begun.1", "another boot")).state, "LOST");
+  await engine.close();
+  await fixture.stop();
+});
+
+it("a start that another server handed over, and that nobody has claimed, has gone astray", async () => {
+  const fixture = await localFixture("none");
+  const before = await fixture.open({ claimDelay: "100" });
+  await before.submit(job("echo ran"));
+  assert.equal((await observeOne(before, "job.1")).state, "SUBMITTED");
+  const after = await fixture.open();
+  assert.equal((await observeOne(after, "job.1")).state, "ABSENT");
+  assert.equal(await after.withdraw(attemptNamed("job.1")), true);
+  await before.close();
+  await after.close();
+  await fixture.stop();
+});
+
 it("a job that was started without isolation is found by a server that isolates", async () => {
   const fixture = await localFixture("none");
   const before = await fixture.open();
@@ -56,7 +81,7 @@ it("a job that was started without isolation is found by a server that isolates"
   while (fixture.processes("job.1").length === 0) await sleep(5);
   await before.close();
   const after = await fixture.open({ isolation: "auto" });
-  await after.cancel("job.1", true);
+  await after.cancel(attemptNamed("job.1"), true);
   for (const deadline = Date.now() + 10_000; fixture.folder("job.1").exit() === undefined; await sleep(10)) {
     assert.ok(Date.now() < deadline, "it goes on");
   }
@@ -159,10 +184,10 @@ it("a cancellation does not reach the namespace that got the number of one that 
   const waiting = fixture.folder("waiting.1");
   waiting.make();
   waiting.write("sandbox", `{ "child-pid": 4194303, "pid-namespace": ${namespace} }`);
-  await engine.cancel("waiting.1", false);
+  await engine.cancel(attemptNamed("waiting.1"), false);
   await sleep(200);
-  assert.equal((await engine.observe("other.1", fixture.bootId)).state, "RUNNING");
-  await engine.cancel("other.1", true);
+  assert.equal((await observeOne(engine, "other.1")).state, "RUNNING");
+  await engine.cancel(attemptNamed("other.1"), true);
   while (fixture.folder("other.1").exit() === undefined) await sleep(5);
   await engine.close();
   await fixture.stop();
@@ -230,7 +255,7 @@ it("whoever looks beyond the end of a log changes nothing of it", async () => {
   await engine.watch("job.1", 0);
   await writeFile(join(fixture.folder("job.1").work, "go"), "");
   while (fixture.folder("job.1").exit() === undefined) await sleep(10);
-  await engine.observe("job.1", fixture.bootId);
+  await observeOne(engine, "job.1");
   assert.equal((await log.read(0, 100)).toString(), "shown\n");
   assert.equal(await log.size(), 6);
   await log.close();
@@ -260,7 +285,7 @@ time.sleep(0.1)"`;
       assert.equal((await log.read(0, 4000)).length, 2500);
       await writeFile(join(fixture.folder("job.1").work, "go"), "");
       while (fixture.folder("job.1").exit() === undefined) await sleep(10);
-      await engine.observe("job.1", fixture.bootId);
+      await observeOne(engine, "job.1");
       const text = (await log.read(0, 100_000)).toString();
       assert.ok(text.length >= 2500, `${text.length} bytes`);
       assert.match(
@@ -268,7 +293,7 @@ time.sleep(0.1)"`;
         /The job changed its own log: of the first 2500 bytes, which were shown before, some are gone\./,
       );
       assert.equal(await log.size(), text.length);
-      await engine.observe("job.1", fixture.bootId);
+      await observeOne(engine, "job.1");
       assert.equal(await log.size(), text.length, "said once");
       await log.close();
       await engine.close();

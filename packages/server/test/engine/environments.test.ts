@@ -15,6 +15,8 @@ import type { IsolationLevel, JobSpec } from "../../src/engines/engine.ts";
 import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts";
 import { DiskWatch } from "../../src/engines/local/attempt/limits.ts";
 import type { LocalEngine } from "../../src/engines/local/local-engine.ts";
+import { fileAt } from "../../src/execution/job-file.ts";
+import { observeOne } from "../support/attempts.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
 import { makeWheel } from "../support/wheels.ts";
 
@@ -118,7 +120,7 @@ function environments(level: IsolationLevel): void {
     params: {},
     pythonVersion: null,
     requirements: null,
-    store: null,
+    datasets: null,
     repository: null,
     reset: false,
     files: [],
@@ -128,7 +130,7 @@ function environments(level: IsolationLevel): void {
     const job = spec(rest);
     await engine.submit(job);
     for (const deadline = Date.now() + 120_000; ; await sleep(20)) {
-      const seen = await engine.observe(job.key, fixture.bootId);
+      const seen = await observeOne(engine, job.key);
       if (seen.state === "EXITED") break;
       assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
     }
@@ -143,12 +145,13 @@ function environments(level: IsolationLevel): void {
   const file = async (name: string, text: string) => {
     const path = join(folder, `${++count}-${name}`);
     await writeFile(path, text);
-    return { path, name };
+    return { path, ...fileAt(path, name) };
   };
   const wheel = async (name: string, text: string) => {
     const place = join(folder, `wheel-${++count}`);
     await mkdir(place);
-    return makeWheel(place, name, "1.0", text);
+    const made = await makeWheel(place, name, "1.0", text);
+    return { ...made, ...fileAt(made.path, made.name) };
   };
 
   const repository = async (files: Record<string, string>) => {
@@ -276,7 +279,7 @@ while time.time() < end:
     const job = spec({ requirements: "# too large", teamId: 6 });
     await small.submit(job);
     for (const deadline = Date.now() + 120_000; ; await sleep(20)) {
-      const seen = await small.observe(job.key, fixture.bootId);
+      const seen = await observeOne(small, job.key);
       assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
       if (seen.state !== "EXITED") continue;
       assert.match(seen.overLimit ?? "", /over its limit of 1 MiB in its folders \(MILLRACE_JOB_DISK/);
@@ -364,7 +367,7 @@ def build_wheel(folder, *_):
     const job = {
       requirements: "./linked-1.0.tar.gz",
       query: "import linked",
-      files: [{ path, name: "linked-1.0.tar.gz" }],
+      files: [fileAt(path, "linked-1.0.tar.gz")],
     };
     const log = await start(job);
     if (level === "bwrap") assert.match(log, /installed\n$/);

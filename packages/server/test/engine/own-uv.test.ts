@@ -10,6 +10,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import type { IsolationLevel, JobSpec } from "../../src/engines/engine.ts";
 import type { LocalEngine } from "../../src/engines/local/local-engine.ts";
+import { observeOne } from "../support/attempts.ts";
 import { type LocalFixture, localFixture, whyNot } from "../support/local-engine.ts";
 import { serveWheel } from "../support/wheels.ts";
 
@@ -59,12 +60,12 @@ function ownUv(level: IsolationLevel): void {
   async function run(requirements: string, query: string): Promise<string> {
     const job: JobSpec = {
       ...{ key: `own-uv-${++count}.1`, jobId: `own-uv-${count}`, teamId: 1, person: null, name: "job.py", query },
-      ...{ queryType: "PYTHON", environment: {}, params: {}, pythonVersion: null, requirements, store: null },
+      ...{ queryType: "PYTHON", environment: {}, params: {}, pythonVersion: null, requirements, datasets: null },
       ...{ repository: null, reset: false, files: [] },
     };
     await engine.submit(job);
     for (const deadline = Date.now() + 180_000; ; await sleep(50)) {
-      const seen = await engine.observe(job.key, fixture.bootId);
+      const seen = await observeOne(engine, job.key);
       if (seen.state === "EXITED") break;
       assert.ok(Date.now() < deadline, `${job.key} is ${seen.state}`);
     }

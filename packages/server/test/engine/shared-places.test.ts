@@ -253,7 +253,7 @@ it("a job that could not be cleaned is cleaned when another can be", { skip }, a
     reset: false,
     pythonVersion: null,
     requirements: null,
-    store: null,
+    datasets: null,
     repository: null,
   };
   for (const key of ["one.1", "two.1"]) {

@@ -146,6 +146,7 @@ const localEngine: Floors = {
   isolation: ["attempt", "engine-folders.ts", "processes"],
   environments: ["attempt", "isolation", "processes"],
   "plan.ts": ["attempt", "environments", "processes"],
+  "inspect.ts": ["engine-folders.ts", "environments", "isolation"],
   "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "plan.ts", "processes"],
 };
 
@@ -289,6 +290,15 @@ describe("imports", () => {
         [],
         `a circle in ${name}`,
       );
+    }
+  });
+
+  it("of the local engine are of those who open it: everybody else asks for the engine of a cluster", async () => {
+    const src = join(root, "packages/server/src");
+    for (const file of await sources(src)) {
+      if (/^(engines|app|admin|main\.ts)/.test(relative(src, file))) continue;
+      for (const target of await importsOf(file))
+        assert.ok(!target.includes("engines/local/"), `${relative(root, file)} must not import ${target}`);
     }
   });
 

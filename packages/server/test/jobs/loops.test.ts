@@ -12,6 +12,7 @@ import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jo
 import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
 import type { Engine, JobSpec } from "../../src/engines/engine.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import { acceptResults, type Result } from "../../src/execution/end-attempt.ts";
 import { dispatchJobs } from "../../src/loops/dispatch-jobs.ts";
 import { exportDatasets } from "../../src/loops/export-datasets.ts";
@@ -155,14 +156,16 @@ describe("loops", () => {
       submit: async ({ key }: JobSpec) => {
         submitted.push(key);
         if (submitted.length === 1) throw new Error("too many open files");
+        return null;
       },
       withdraw: async () => true,
       cleanup: async () => {},
     } as unknown as Engine;
-    const place = { filePath: () => "", publicUrl: () => "", warehouses: {} as Warehouses, libraryVersion: "" };
+    const place = { filePath: () => "", publicUrl: () => "", libraryVersion: "" };
+    const engines = new Engines({ local: engine });
     const loop = dispatchJobs({
-      ...{ store, engine, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
-      ...{ serverId: "s", bootId: "b", ...place },
+      ...{ store, engines, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
+      ...{ serverId: "s", ...place },
     });
     await loop.runOnce();
     assert.deepEqual(submitted, [`${id}.8`, `${id}.9`]);
@@ -271,10 +274,9 @@ describe("loops", () => {
     ]);
     for (const blob of ["used", "unused"]) await writeFile(filePath(blob), "x");
     await create({ files: [String(used)] });
-    const engine = { find: async () => [] } as unknown as Engine;
     const loop = sweep({
       store,
-      engine,
+      engines: new Engines({}),
       clock,
       log,
       serverId: "s",
@@ -285,8 +287,6 @@ describe("loops", () => {
       deliveryDays: 30,
       warehouseReplacedDays: 0,
       warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
-      jobsDir: join(dataDir, "jobs"),
-      envsDir: join(dataDir, "envs"),
       filesDir: join(dataDir, "files"),
       filePath,
       exports: { folder: join(dataDir, "exports"), life: day },

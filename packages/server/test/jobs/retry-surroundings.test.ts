@@ -146,7 +146,7 @@ describe("around a job that is tried again", () => {
     const now = Date.now() + 91 * day;
     await removeOldLogs({
       ...{ store: server.store, clock: { now: () => now, monotonic: () => now }, log: pino({ level: "silent" }) },
-      ...{ jobsDir: join(server.dataDir, "jobs"), logDays: 90, deliveryDays: 0, auditDays: 0 },
+      ...{ engines: server.engines, logDays: 90, deliveryDays: 0, auditDays: 0 },
     });
     for (const path of paths) await assert.rejects(access(path), /ENOENT/);
     const { attempts } = await client.call(routes.getJobAttempts, { params: { job_id: job.id }, query: {} });

@@ -4,6 +4,7 @@ import { continueJobIds, prepareLocalCluster, prepareStore } from "../../src/dom
 import { endForeignAttempts } from "../../src/domain/lifecycle/lost-attempts.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import type { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
 import { beginRetries } from "../../src/loops/begin-retries.ts";
 import { type DeliverEvents, deliverEvents } from "../../src/loops/deliver-events.ts";
@@ -71,13 +72,14 @@ export class MonthServer {
     };
     const shared = {
       ...ground,
+      engines: new Engines({ local: engine }),
       store: this.#mortal(ground.store, "others"),
       signals: this.#signals(),
       log: pino({ level: process.env["MONTH_LOG"] ?? "silent" }),
       faults: { claimDelay: "", pass: () => this.#maybeDie() },
       disk: new Disk(dataDir, diskFloor, clock),
       quotas: noQuotas,
-      ...{ serverId: "month", bootId: "month", libraryVersion: "", cancelGrace: 10 },
+      ...{ serverId: "month", libraryVersion: "", cancelGrace: 10 },
       filePath: () => "",
       publicUrl: () => "https://millrace.example.com",
       warehouses: engine.warehouses(),

@@ -1,12 +1,12 @@
 /**
  * An engine that is played: real jobs would take a month. It begins what it is handed, and ends it when and how the plan
- * says. It outlives servers, as processes do; attempts that it was never handed are PENDING, and can be withdrawn.
+ * says. It outlives servers, as processes do; attempts that it was never handed are ABSENT, and can be withdrawn.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import type { Engine, JobSpec, Observation } from "../../src/engines/engine.ts";
+import type { Attempt, Engine, JobSpec, Observation } from "../../src/engines/engine.ts";
 import type { Warehouses } from "../../src/warehouses/warehouses.ts";
-import { type Attempt, at, type Month, minute } from "./plan.ts";
+import { at, type Month, minute, type Attempt as PlannedAttempt } from "./plan.ts";
 
 /** An attempt that began. */
 export interface Begun {
@@ -60,8 +60,12 @@ export class PlayedEngine implements Engine {
     this.onChange(run.key);
   }
 
-  async submit(spec: JobSpec): Promise<void> {
-    if (this.#withdrawn.has(spec.key) || this.#runs.has(spec.key)) return;
+  async submit(spec: JobSpec): Promise<null> {
+    if (!this.#withdrawn.has(spec.key) && !this.#runs.has(spec.key)) this.#begin(spec);
+    return null;
+  }
+
+  #begin(spec: JobSpec): void {
     const moment = spec.params["scheduled_at"] as string | undefined;
     const script = spec.query;
     const before = this.all.filter(({ jobId }) => jobId === spec.jobId).length;
@@ -77,7 +81,7 @@ export class PlayedEngine implements Engine {
     this.all.push(run);
   }
 
-  #attempt(script: string, moment: string | undefined, before: number): Attempt {
+  #attempt(script: string, moment: string | undefined, before: number): PlannedAttempt {
     const [name] = script.split(" ");
     const runs = [...this.#month.schedules, ...this.#month.tasks].find((one) => one.name === name);
     if (moment === undefined || !runs) return { well: 1 };
@@ -86,22 +90,26 @@ export class PlayedEngine implements Engine {
     return spell?.attempts[before] ?? { well: runs.usual };
   }
 
-  async observe(key: string): Promise<Observation> {
+  async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
+    return new Map(attempts.map(({ key }) => [key, this.#observe(key)]));
+  }
+
+  #observe(key: string): Observation {
     const run = this.#runs.get(key);
-    if (!run) return { state: "PENDING" };
+    if (!run) return { state: "ABSENT" };
     if (!run.ended) return { state: "RUNNING", steps, querying: true };
     const { at: finishedAt, code, overLimit } = run.ended;
-    const told = { metrics: null, python: null, overLimit };
+    const told = { metrics: null, overLimit };
     return { state: "EXITED", steps, exit: { code, phase: "query", finishedAt }, ...told };
   }
 
-  async withdraw(key: string): Promise<boolean> {
+  async withdraw({ key }: Attempt): Promise<boolean> {
     if (this.#runs.has(key)) return false;
     this.#withdrawn.add(key);
     return true;
   }
 
-  async cancel(key: string): Promise<void> {
+  async cancel({ key }: Attempt): Promise<void> {
     const run = this.#runs.get(key);
     if (run) this.#end(run, { at: this.#now(), code: 143, overLimit: null });
   }
@@ -111,7 +119,7 @@ export class PlayedEngine implements Engine {
     return run && !run.ended ? this.#now() - run.begun : undefined;
   }
 
-  async end(key: string, why: string): Promise<void> {
+  async end({ key }: Attempt, why: string): Promise<void> {
     const run = this.#runs.get(key);
     if (run) this.#end(run, { at: this.#now(), code: 137, overLimit: why });
   }
@@ -125,9 +133,6 @@ export class PlayedEngine implements Engine {
     };
   }
 
-  watch = async () => {};
-  usage = async () => [];
-  sweep = async () => [];
   find = async () => [...this.#runs.keys()];
   cleanup = async () => {};
   close = async () => {};

@@ -13,8 +13,9 @@ import { prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/fi
 import { newJobId, timeOfJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { mendedRun, type ScheduleTimes } from "../../src/domain/schedules/schedule-times.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
-import type { Engine } from "../../src/engines/engine.ts";
+import type { Attempt, Engine } from "../../src/engines/engine.ts";
 import { Ages } from "../../src/engines/local/attempt/ages.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import { ClockAdvice } from "../../src/loops/clock-advice.ts";
 import { fireTasks } from "../../src/loops/fire-tasks.ts";
 import { type FollowContext, followAttempts } from "../../src/loops/follow-attempts.ts";
@@ -318,20 +319,18 @@ describe("a clock that was wrong", () => {
     const sweeper = () =>
       sweep({
         store,
-        engine: { find: async () => [] } as unknown as Engine,
+        engines: new Engines({}),
         clock,
         log,
         serverId: "",
         filesDir: join(dataDir, "files"),
         filePath: (blob: string) => join(dataDir, "files", blob),
         unusedFileDays: 7,
-        jobsDir: join(dataDir, "jobs"),
         logDays: 90,
         auditDays: 365,
         deliveryDays: 30,
         warehouseReplacedDays: 7,
         warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
-        envsDir: join(dataDir, "envs"),
         envDays: 30,
         exports: { folder: join(dataDir, "exports"), life: day },
       });
@@ -499,8 +498,9 @@ describe("a clock that was wrong", () => {
     const forced: boolean[] = [];
     // A job that does not end: no process is needed for that.
     const engine = {
-      observe: async () => ({ state: "RUNNING", steps: [], querying: true }),
-      cancel: async (_key: string, force: boolean) => void forced.push(force),
+      observe: async (attempts: readonly Attempt[]) =>
+        new Map(attempts.map(({ key }) => [key, { state: "RUNNING", steps: [], querying: true }])),
+      cancel: async (_attempt: Attempt, force: boolean) => void forced.push(force),
     } as unknown as Engine;
     await store.write(async (db) => {
       await db.updateTable("jobs").set({ status: "CANCELING" }).where("id", "=", id).execute();
@@ -517,7 +517,7 @@ describe("a clock that was wrong", () => {
           clock,
           log,
           metrics,
-          engine,
+          engines: new Engines({ local: engine }),
           faults: readFaults(""),
           disk: new Disk(dataDir, 0, clock),
         },

@@ -16,6 +16,9 @@ import { readConfig } from "../../src/configuration/config.ts";
 import { jobIdAt } from "../../src/domain/lifecycle/job-ids.ts";
 import { createAdminToken } from "../../src/domain/people/tokens.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
+import type { Engine } from "../../src/engines/engine.ts";
+import { KeptEnvironments } from "../../src/engines/local/environments/kept-environments.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import { keepEnvironments } from "../../src/loops/keep-environments.ts";
 import { removeOldEnvironments } from "../../src/loops/old-environments.ts";
 import { type RetentionContext, removeOldLogs, removeOldRows } from "../../src/loops/retention.ts";
@@ -47,7 +50,7 @@ describe("retention", () => {
     store: server.store,
     clock: { now: () => now, monotonic: () => now },
     log,
-    jobsDir: join(server.dataDir, "jobs"),
+    engines: server.engines,
     logDays: 90,
     auditDays: 365,
     deliveryDays: 30,
@@ -150,6 +153,12 @@ describe("retention", () => {
   }
 });
 
+/** Engines of which one keeps the virtualenvs of this folder. */
+const keeping = (envsDir: string, environmentOf: (key: string) => string = () => "") => {
+  const environments = new KeptEnvironments({ envsDir, environmentOf, onRemoved: () => {} });
+  return new Engines({ local: { environments } as unknown as Engine });
+};
+
 describe("old virtualenvs", () => {
   let server: InProcessServer;
   let envsDir: string;
@@ -173,8 +182,7 @@ describe("old virtualenvs", () => {
     removeOldEnvironments({
       store: server.store,
       clock: { now: () => Date.now(), monotonic: () => 0 },
-      log,
-      envsDir,
+      engines: keeping(envsDir),
       envDays,
     });
   const left = async () => (await readdir(envsDir)).filter((name) => !/\.(lock|ready)$/.test(name)).sort();
@@ -201,7 +209,6 @@ describe("old virtualenvs", () => {
 
   const mebibyte = 1024 ** 2;
   it("of a team go beyond its quota, those first that no job used for longest; not what a running job uses", async () => {
-    const jobsDir = join(envsDir, "jobs");
     const team = async (name: string) =>
       (await server.store.write((db) => insertTeam(db, { name, created_at: iso(Date.now()) }))) ?? 0;
     const [mine, others] = [await team("mine"), await team("others")];
@@ -215,28 +222,23 @@ describe("old virtualenvs", () => {
     const job = await createJob(client, shell("sleep 60"));
     await waitForStatus(client, job.id, ["RUNNING"]);
     const [attempt] = await server.store.db.selectFrom("attempts").selectAll().where("job_id", "=", job.id).execute();
-    const folder = join(jobsDir, `${job.id}.${attempt?.attempt}`);
-    await mkdir(folder, { recursive: true });
-    await writeFile(join(folder, "venv"), `${join(envsDir, `${mine}/a`)}\n`);
-    const keeping = (quota: number, isLow = false) =>
+    const used = new Map([[`${job.id}.${attempt?.attempt}`, join(envsDir, `${mine}/a`)]]);
+    const keep = (quota: number, isLow = false) =>
       keepEnvironments({
         store: server.store,
         clock: { now: () => Date.now(), monotonic: () => 0 },
-        log,
-        envsDir,
-        jobsDir,
-        envDays: 30,
+        engines: keeping(envsDir, (key) => used.get(key) ?? ""),
         serverId: attempt?.server_id ?? "",
         disk: { isLow: async (more = 0) => isLow && more > -1.5 * mebibyte } as unknown as Disk,
         quotas: { ...noQuotas, environments: quota },
       }).runOnce();
     const kept = async () =>
       (await readdir(join(envsDir, String(mine)))).filter((name) => /^[a-d]$/.test(name)).join("");
-    await keeping(0);
+    await keep(0);
     assert.equal(await kept(), "abcd");
     await mkdir(join(envsDir, `${mine}/cache`));
     await writeFile(join(envsDir, `${mine}/cache/package`), Buffer.alloc(mebibyte, 1));
-    await keeping(2.5 * mebibyte);
+    await keep(2.5 * mebibyte);
     assert.equal(await kept(), "ad", "a is in use; b and c were used before d");
     assert.deepEqual(
       (await readdir(join(envsDir, String(mine)))).filter((name) => name.startsWith("cache")),
@@ -245,7 +247,7 @@ describe("old virtualenvs", () => {
     );
     const { environments } = await usageOf(server.store.db, mine);
     assert.ok(environments >= 2 * mebibyte && environments < 2.2 * mebibyte, String(environments));
-    await keeping(0, true);
+    await keep(0, true);
     assert.equal(await kept(), "a", "on a full disk whatever nobody uses goes");
     assert.ok(!(await readdir(join(envsDir, String(others)))).includes("old"), "whosever it is");
     const cache = join(envsDir, `${mine}/cache`);
@@ -259,13 +261,13 @@ describe("old virtualenvs", () => {
     ] as const) {
       await mkdir(cache);
       await writeFile(join(cache, "package"), Buffer.alloc(mebibyte, 1));
-      await keeping(quota, isLow);
+      await keep(quota, isLow);
       assert.ok(!(await exists(cache)), "a build that goes on does not keep the cache");
     }
     process.kill(-(building.pid ?? 0), "SIGKILL");
     await once(building, "close");
     await client.call(routes.cancelJob, { params: { job_id: job.id }, body: {} });
-    for (const name of [mine, others, "jobs"]) await rm(join(envsDir, String(name)), { recursive: true });
+    for (const name of [mine, others]) await rm(join(envsDir, String(name)), { recursive: true });
   });
 
   it("stay while a job runs that began before their last use", async () => {

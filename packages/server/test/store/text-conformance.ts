@@ -15,6 +15,7 @@ import { advanceBackfill } from "../../src/domain/schedules/backfill-progress.ts
 import { createTeamBackfill } from "../../src/domain/schedules/backfills.ts";
 import { fireTaskTick } from "../../src/domain/schedules/task-firings.ts";
 import { day, iso } from "../../src/domain/time/clock.ts";
+import { Engines } from "../../src/engines/registry.ts";
 import { removeOldTexts } from "../../src/loops/retention.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { textBytesOf } from "../../src/store/queries/datasets/dataset-versions.ts";
@@ -116,7 +117,7 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
   const sweep = (time: number, logDays = 90) =>
     removeOldTexts({
       ...{ store: storeOf(), clock: { now: () => time, monotonic: () => time }, log: pino({ level: "silent" }) },
-      ...{ jobsDir: "", logDays, auditDays: 0, deliveryDays: 30 },
+      ...{ engines: new Engines({}), logDays, auditDays: 0, deliveryDays: 30 },
     });
   const endOf = (id: string, time: number) =>
     storeOf().write((db) =>

@@ -188,6 +188,12 @@ const steps: readonly Step[] = [
       team_usage: ({ team_id, texts }) => ({ texts: (texts as number) + (team_id === 1 ? 9000 : 0) }),
     },
   },
+  {
+    version: 19,
+    title: "attempts that their engine answered nothing of: their key is enough",
+    before: async () => {},
+    added: { attempts: () => ({ handle: null }) },
+  },
 ];
 
 async function dumpOf({ db }: Store): Promise<Dump> {

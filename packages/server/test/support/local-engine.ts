@@ -6,12 +6,22 @@ import type { IsolationLevel } from "../../src/engines/engine.ts";
 import { AttemptFolder } from "../../src/engines/local/attempt/attempt-folder.ts";
 import { LocalEngine, type LocalEngineOptions } from "../../src/engines/local/local-engine.ts";
 import { byMark, ProcessSearch, readBootId } from "../../src/engines/local/processes/processes.ts";
+import type { WarehousePlaces } from "../../src/engines/warehouse-view.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 import type { EngineFixture } from "../engine/engine-conformance.ts";
 
 const noLimits = { seconds: 0, memory: 0, processes: 0, openFiles: 0, log: 0, disk: 0 };
 
+/** For jobs that use no datasets. */
+const noWarehouses: WarehousePlaces = {
+  use() {
+    throw new Error("no job here uses datasets");
+  },
+  remember() {},
+};
+
 export interface LocalFixture extends EngineFixture {
+  readonly bootId: string;
   readonly dataDir: string;
   open(options?: Partial<LocalEngineOptions>): Promise<LocalEngine>;
   folder(key: string): AttemptFolder;
@@ -38,7 +48,9 @@ export async function localFixture(isolation: IsolationLevel): Promise<LocalFixt
         limits: noLimits,
         claimDelay: "",
         jobEnvironment: { PATH: process.env["PATH"] ?? "" },
+        warehouses: noWarehouses,
         onChange: () => {},
+        onEnvironmentRemoved: () => {},
         ...options,
       }),
     // What carries the mark: the jobs of this suite do not hide it.

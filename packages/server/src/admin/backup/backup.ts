@@ -7,12 +7,14 @@ import { lstat, mkdir, open, rename, rm, stat, statfs, writeFile } from "node:fs
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { iso } from "../../domain/time/clock.ts";
+import { attemptKey } from "../../engines/engine.ts";
+import { recordNames } from "../../engines/local/attempt/records.ts";
 import { keptTables, openSnapshot, type Row, type Snapshot } from "../../store/opening/snapshot.ts";
 import type { BackupWarehouses } from "../../warehouses/backup-warehouses.ts";
 import { copyPlain, readLines, writeLines } from "./archive-files.ts";
 import { copyWarehouses } from "./copy-warehouses.ts";
 import type { DataPlace } from "./data-place.ts";
-import { attemptFiles, type Manifest, names, newManifest } from "./format.ts";
+import { type Manifest, names, newManifest } from "./format.ts";
 import { readRegistered } from "./registered.ts";
 
 export interface BackupOptions {
@@ -118,8 +120,8 @@ async function* filesOf({ folder }: DataPlace, part: string): AsyncGenerator<Wan
     }
     if (table !== "jobs" || row["log_removed_at"]) continue;
     for (let attempt = 1; attempt <= Number(row["attempt"]); attempt++)
-      for (const name of attemptFiles) {
-        const key = `${row["id"]}.${attempt}`;
+      for (const name of recordNames) {
+        const key = attemptKey(String(row["id"]), attempt);
         yield { from: folder.attemptFile(key, name), path: join("jobs", key, name) };
       }
   }

@@ -4,6 +4,7 @@
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { recordNames } from "../../engines/local/attempt/records.ts";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
 import { copyNames } from "../../warehouses/warehouse-folder.ts";
 
@@ -91,16 +92,13 @@ function parse(text: string): Manifest | undefined {
 const uuid = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 export const uuidPattern = new RegExp(`^${uuid}$`);
 
-/** What attempts leave that is worth keeping. */
-export const attemptFiles = ["log", "exit", "usage"] as const;
-
 /** Of a team's warehouse a copy under the name of its moment, and the mark that there is one. */
 export const warehousesFolder = "team-stores";
 const moment = "\\d{4}-\\d\\d-\\d\\dT[\\d:.]{8,12}Z";
 const team = `${warehousesFolder}/\\d{1,10}/(?:made|copies/${moment}/(?:${copyNames.join("|")}))`;
 
 const known = new RegExp(
-  `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${attemptFiles.join("|")})|${team}|secret\\.key)$`,
+  `^(?:files/[0-9a-f]{2}/${uuid}|jobs/${uuid}\\.\\d{1,9}/(?:${recordNames.join("|")})|${team}|secret\\.key)$`,
 );
 
 /** Throws for a name that could lead anywhere else: a backup may come from a stranger. */

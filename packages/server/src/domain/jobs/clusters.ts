@@ -41,14 +41,14 @@ export async function findCluster(db: Db, text: string): Promise<ClusterRow> {
   throw invalid("cluster", `one of ${clusters.map(({ id, name }) => `${name} (${id})`).join(", ")}`, text);
 }
 
-/** `paused`: nothing is started now, for want of free disk. */
-export async function listClusters(db: Db, paused: boolean): Promise<Cluster[]> {
+/** `isPaused`: nothing is started there now, for want of free disk, or because its engine cannot be reached. */
+export async function listClusters(db: Db, isPaused: (cluster: ClusterRow) => boolean): Promise<Cluster[]> {
   const clusters = await activeClusters(db);
   return Promise.all(
     clusters.map(async (row) => ({
       id: row.id,
       name: row.name,
-      status: paused ? ("INACTIVE" as const) : ("ACTIVE" as const),
+      status: isPaused(row) ? ("INACTIVE" as const) : ("ACTIVE" as const),
       cloud_provider: row.engine,
       cloud_credentials: null,
       cloud_region: null,
@@ -59,7 +59,7 @@ export async function listClusters(db: Db, paused: boolean): Promise<Cluster[]> 
       default: row.is_default === 1,
       max_workers: row.max_workers,
       busy_workers: await busySlots(db, row.id),
-      active_workers: paused ? 0 : row.max_workers,
+      active_workers: isPaused(row) ? 0 : row.max_workers,
       isolation: row.isolation,
     })),
   );

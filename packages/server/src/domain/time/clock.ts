@@ -8,12 +8,6 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now(), monotonic: () => performance.now() };
 
-/** Whether so many milliseconds have passed since a stored time. A clock that was set back counts as passed. */
-export const hasPassed = (clock: Clock, since: string, milliseconds: number) => {
-  const age = clock.now() - Date.parse(since);
-  return age < 0 || age >= milliseconds;
-};
-
 /** Times as the store and the API write them. */
 export const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 

@@ -10,19 +10,20 @@ import { isOnlyLibrary } from "../../datachain/requirements.ts";
 import { jobVariables, noAnalytics, requestVariables, warehouseVariables } from "../../datachain/variables.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
 import {
+  type Attempt,
   CannotStart,
-  type DatasetAccess,
   type Engine,
+  type Exit,
   type JobSpec,
   type LogSource,
   type Observation,
-  type StrangersPlace,
-  type WarehouseView,
 } from "../engine.ts";
+import type { LocalDatasets, StrangersPlace, WarehousePlaces, WarehouseView } from "../warehouse-view.ts";
 import { Ages } from "./attempt/ages.ts";
 import { AttemptFolder, metricsFile } from "./attempt/attempt-folder.ts";
 import { AttemptProcesses } from "./attempt/attempt-processes.ts";
 import { DiskWatch, type JobLimits, overLimit, overLog, overMemory } from "./attempt/limits.ts";
+import { type LocalSpec, onThisMachine } from "./attempt/local-spec.ts";
 import { LogFile } from "./attempt/log-file.ts";
 import { LogMarks } from "./attempt/log-marks.ts";
 import { appendSample, isDue, readSamples } from "./attempt/usage.ts";
@@ -30,6 +31,7 @@ import type { EngineFolders } from "./engine-folders.ts";
 import { CompileEnvironments, compileMark } from "./environments/compile-environments.ts";
 import { buildSettings } from "./environments/environments.ts";
 import { type Interpreter, Interpreters } from "./environments/interpreters.ts";
+import { KeptEnvironments } from "./environments/kept-environments.ts";
 import type { Toolbox } from "./environments/plan-input.ts";
 import { TeamEnvironments } from "./environments/team-environments.ts";
 import type { Isolation } from "./isolation/isolation.ts";
@@ -50,9 +52,16 @@ export interface LocalEngineOptions extends Omit<IsolationOptions, "wanted" | "c
   readonly limits: JobLimits;
   readonly bootId: string;
   readonly claimDelay: string;
+  /** Where the warehouses of teams lie. */
+  readonly warehouses: WarehousePlaces;
   /** A phase of this attempt began, or with `end` the attempt ended. */
   readonly onChange: (key: string, what: string) => void;
+  /** A virtualenv is gone, or, with an error, could not be removed. */
+  readonly onEnvironmentRemoved: (environment: string, error?: unknown) => void;
 }
+
+/** After this long without a claim, a start has gone astray. */
+const claimPatienceMs = 30_000;
 
 /** An attempt is first looked at when it is this old. */
 const youngMs = 500;
@@ -64,6 +73,9 @@ const groupsInUse = (jobsDir: string): ReadonlySet<string> =>
 
 export class LocalEngine implements Engine {
   readonly capabilities: Engine["capabilities"];
+  /** The boot of the machine: of another one nothing runs any more. */
+  readonly epoch: string;
+  readonly environments: KeptEnvironments;
   readonly interpreters: Interpreters;
   /** Why each stronger level of isolation does not work here. */
   readonly missing: readonly string[];
@@ -85,7 +97,9 @@ export class LocalEngine implements Engine {
   readonly #ages = new Ages();
   readonly #logs = new LogMarks();
   readonly #uncleaned = new Set<string>();
-  readonly #submitting = new Map<string, Promise<void>>();
+  readonly #submitting = new Map<string, Promise<null>>();
+  /** When each was handed to the starter; those of servers before this one are not among them. */
+  readonly #started = new Map<string, number>();
   readonly #scripts = new Map<string, string>();
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
@@ -123,6 +137,12 @@ export class LocalEngine implements Engine {
     this.missing = missing;
     this.warnings = isolation.warnings;
     this.capabilities = { isolation: isolation.level };
+    this.epoch = options.bootId;
+    this.environments = new KeptEnvironments({
+      envsDir: tools.envsDir,
+      environmentOf: (key) => this.#folder(key).venv(),
+      onRemoved: options.onEnvironmentRemoved,
+    });
     this.#cgroups = cgroups;
     this.interpreters = new Interpreters(options.jobEnvironment["PATH"] ?? "", isolation.asJob);
     this.#compiling = new CompileEnvironments({
@@ -151,15 +171,17 @@ export class LocalEngine implements Engine {
   }
 
   /** Once at a time: two that prepare a folder would give it to two users. */
-  async submit(spec: JobSpec): Promise<void> {
+  async submit(spec: JobSpec): Promise<null> {
     const underWay = this.#submitting.get(spec.key);
     if (underWay) return underWay;
-    const submitting = this.#submit(spec).finally(() => this.#submitting.delete(spec.key));
+    const submitting = this.#submit(onThisMachine(spec, this.#options.warehouses)).finally(() =>
+      this.#submitting.delete(spec.key),
+    );
     this.#submitting.set(spec.key, submitting);
     return submitting;
   }
 
-  async #submit(spec: JobSpec): Promise<void> {
+  async #submit(spec: LocalSpec): Promise<null> {
     const folder = this.#folder(spec.key);
     const wanted = spec.requirements?.trim() || undefined;
     const interpreter = await this.#interpreter(spec, folder, wanted !== undefined);
@@ -169,26 +191,30 @@ export class LocalEngine implements Engine {
     const requirements = wanted && isOnlyLibrary(wanted, interpreter?.library ?? "") ? undefined : wanted;
     folder.make();
     const isNew = folder.owner() === -1;
+    // Before anything is decided: they may come from far.
+    if (isNew) for (const [index, file] of spec.files.entries()) await file.placeAt(folder.staged(index));
     const uid = isNew ? await this.#isolation.takeUser(folder) : undefined;
     // All that took a moment: the attempt may have been withdrawn meanwhile.
     if (folder.claim() !== "none") {
       if (uid !== undefined) this.#isolation.freeUser(uid, folder);
-      return;
+      return null;
     }
     if (isNew) this.#prepare(spec, folder, uid, interpreter, requirements);
+    this.#started.set(spec.key, performance.now());
     this.#starter.start(folder.path);
+    return null;
   }
 
   /** Everything that the supervisor and the job find. */
   #prepare(
-    spec: JobSpec,
+    spec: LocalSpec,
     folder: AttemptFolder,
     uid: number | undefined,
     interpreter: Interpreter | undefined,
     requirements: string | undefined,
   ): void {
     this.#makeInside(folder, uid);
-    if (spec.store && interpreter) folder.writePython(interpreter);
+    if (spec.store && interpreter) folder.writePython(interpreter, spec.teamId);
     this.#writeInput(spec, folder, uid, requirements);
     folder.writeInput("env", writeEnv(this.#environment(spec, folder, interpreter)), uid);
     const settings = buildSettings(this.#options.jobEnvironment, spec);
@@ -235,12 +261,12 @@ export class LocalEngine implements Engine {
     }
   }
 
-  #writeInput(spec: JobSpec, folder: AttemptFolder, uid: number | undefined, requirements: string | undefined): void {
+  #writeInput(spec: LocalSpec, folder: AttemptFolder, uid: number | undefined, requirements: string | undefined): void {
     const scriptName = scriptFilename(spec);
     const comesLast = scriptComesLast(spec, scriptName);
     if (comesLast) folder.writeInput(queryFile, spec.query, uid);
     else if (spec.script === undefined) folder.writeScript(scriptName, spec.query, uid);
-    for (const [index, { path }] of spec.files.entries()) folder.place(path, String(index));
+    for (const index of spec.files.keys()) folder.takeStaged(index);
     if (requirements !== undefined) folder.writeInput("requirements.txt", `${requirements}\n`, uid);
     const needed = {
       "repository.sh": spec.repository !== null,
@@ -266,7 +292,7 @@ export class LocalEngine implements Engine {
   }
 
   async #interpreter(
-    { pythonVersion, queryType }: JobSpec,
+    { pythonVersion, queryType }: LocalSpec,
     folder: AttemptFolder,
     builds: boolean,
   ): Promise<Interpreter | undefined> {
@@ -283,7 +309,7 @@ export class LocalEngine implements Engine {
   }
 
   /** Ours last: they hold whatever the job's own settings say. */
-  #environment(spec: JobSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
+  #environment(spec: LocalSpec, folder: AttemptFolder, interpreter: Interpreter | undefined): Record<string, string> {
     const { jobEnvironment, folders } = this.#options;
     const temporary = this.#isolation.temporary(folder);
     // A cache that strangers share could be filled with what was never published.
@@ -310,7 +336,7 @@ export class LocalEngine implements Engine {
   }
 
   /** How the library finds the team's warehouse, the job in it, and our plug-ins. */
-  #libraryEnvironment({ jobId, environment }: JobSpec, access: DatasetAccess, folder: AttemptFolder, root: string) {
+  #libraryEnvironment({ jobId, environment }: LocalSpec, access: LocalDatasets, folder: AttemptFolder, root: string) {
     const path = environment["PYTHONPATH"] ?? this.#options.jobEnvironment["PYTHONPATH"];
     return {
       ...warehouseVariables(access, root),
@@ -320,7 +346,7 @@ export class LocalEngine implements Engine {
   }
 
   /** Of an environment that others may use: nothing that the job sets but its index. The mark is for finding processes. */
-  #buildEnvironment(spec: JobSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
+  #buildEnvironment(spec: LocalSpec, folder: AttemptFolder, settings: Record<string, string>): Record<string, string> {
     const temporary = this.#isolation.buildTemporary(folder);
     // A cache that strangers share could be filled with what was never published.
     const cache = this.#isolation.level === "none" ? this.#options.folders.cache : join(temporary, "cache");
@@ -338,23 +364,51 @@ export class LocalEngine implements Engine {
     };
   }
 
-  async observe(key: string, bootId: string): Promise<Observation> {
+  async observe(attempts: readonly Attempt[]): Promise<Map<string, Observation>> {
+    return new Map(attempts.map((attempt) => [attempt.key, this.#look(attempt)]));
+  }
+
+  /** A folder that cannot be read holds up no other. */
+  #look(attempt: Attempt): Observation {
+    try {
+      return this.#observe(attempt);
+    } catch (error) {
+      return { state: "UNKNOWN", error };
+    }
+  }
+
+  #observe({ key, epoch }: Attempt): Observation {
     const folder = this.#folder(key);
-    const sameBoot = bootId === this.#options.bootId;
-    // Claimed by a server: withdrawn, and never to begin. A server that died right then has not yet said so. After a
-    // restart of the machine nobody can tell any more whether it began, so it never begins again.
-    if (sameBoot && folder.claim() !== "supervisor") return { state: "PENDING" };
+    const sameBoot = epoch === this.epoch;
+    // After a restart of the machine nobody can tell any more whether it began, so it never begins again.
+    if (sameBoot && folder.claim() !== "supervisor") return { state: this.#mayBegin(folder) ? "SUBMITTED" : "ABSENT" };
     const supervisor = folder.supervisor();
     // Asked before the exit record is read: one who ends in between has written it.
     const alive = sameBoot && supervisor !== undefined && isAlive(supervisor);
     const exit = folder.exit();
+    if (exit) return this.#exited(folder, exit);
     const steps = folder.steps(exit);
-    if (exit) {
-      const told = { metrics: folder.metrics(), python: folder.python() };
-      return { state: "EXITED", steps, exit, ...told, overLimit: this.#whyEnded(folder, exit.code) };
-    }
     if (alive) return { state: "RUNNING", steps, querying: steps.at(-1)?.name === "query" };
     return { state: "LOST", steps, why: "the machine restarted or the supervisor was killed" };
+  }
+
+  /**
+   * Claimed by a server: withdrawn, and never to begin. Handed over by a server before this one, or too long ago: its
+   * starter is gone.
+   */
+  #mayBegin(folder: AttemptFolder): boolean {
+    if (folder.claim() === "server") return false;
+    const started = this.#started.get(folder.key);
+    const isStarting = started !== undefined && performance.now() - started < claimPatienceMs;
+    return isStarting || this.#submitting.has(folder.key);
+  }
+
+  #exited(folder: AttemptFolder, exit: Exit): Observation {
+    const steps = folder.steps(exit);
+    const worked = steps.some(({ name }) => name === "datasets") ? folder.python() : null;
+    if (worked) this.#options.warehouses.remember(worked.teamId, worked.python);
+    const overLimit = this.#whyEnded(folder, exit.code);
+    return { state: "EXITED", steps, exit, metrics: folder.metrics(), overLimit };
   }
 
   #whyEnded(folder: AttemptFolder, code: number): string | null {
@@ -410,15 +464,22 @@ export class LocalEngine implements Engine {
     this.#cgroups?.give(group);
   }
 
-  async withdraw(key: string): Promise<boolean> {
+  async withdraw({ key }: Attempt): Promise<boolean> {
     return this.#folder(key).claimForServer();
   }
 
-  async cancel(key: string, force: boolean): Promise<void> {
+  async cancel({ key }: Attempt, force: boolean): Promise<void> {
+    this.#cancel(key, force);
+  }
+
+  #cancel(key: string, force: boolean): void {
     const folder = this.#folder(key);
     // Between two phases there is no process to signal: the supervisor looks for this before it begins one.
     folder.mark("cancel");
-    if (force) return signalAll(this.#processes.left([folder], false).pids, "SIGKILL");
+    if (force) {
+      signalAll(this.#processes.left([folder], false).pids, "SIGKILL");
+      return;
+    }
     // Those who are there at the first asking, and nobody later: what a script starts to tidy up is left alone until
     // the grace is over. A script that is only just beginning shows no process yet, and is asked when it does.
     if (this.#asked.has(key)) return;
@@ -489,7 +550,7 @@ export class LocalEngine implements Engine {
       overLimit(folder, limits, now) ??
       (tooMuch ? overMemory(limits) : undefined) ??
       (await this.#disk.over(folder, limits, elsewhere));
-    if (why !== undefined) await this.end(key, why);
+    if (why !== undefined) this.#end(key, why);
   }
 
   async age(key: string): Promise<number | undefined> {
@@ -510,11 +571,15 @@ export class LocalEngine implements Engine {
     return supervisor?.bootId === this.#options.bootId ? ageOf(supervisor) : Date.now() - begun;
   }
 
-  async end(key: string, why: string): Promise<void> {
+  async end({ key }: Attempt, why: string): Promise<void> {
+    this.#end(key, why);
+  }
+
+  #end(key: string, why: string): void {
     const folder = this.#folder(key);
     if (folder.exit()) return;
     if (folder.limit() === "") folder.write("limit", why);
-    await this.cancel(key, true);
+    this.#cancel(key, true);
   }
 
   #sample(folder: AttemptFolder, now: number): Usage {
@@ -550,6 +615,14 @@ export class LocalEngine implements Engine {
     };
   }
 
+  async logBytes(key: string): Promise<number> {
+    return this.#folder(key).logBytes();
+  }
+
+  forget(key: string): Promise<void> {
+    return this.#folder(key).remove();
+  }
+
   find(): Promise<string[]> {
     return readdir(this.#jobsDir);
   }
@@ -579,6 +652,7 @@ export class LocalEngine implements Engine {
     const group = folder.group();
     this.#asked.delete(key);
     this.#sampled.delete(key);
+    this.#started.delete(key);
     this.#ages.forget(key);
     this.#disk.forget(key);
     this.#logs.forget(key);
@@ -604,7 +678,7 @@ function openFolders({ root, jobs, environments }: EngineFolders): void {
 }
 
 /** The script lies in the working directory under its own name, so that tracebacks and `__file__` say what people know. */
-function scriptFilename({ name, queryType }: JobSpec): string {
+function scriptFilename({ name, queryType }: Pick<JobSpec, "name" | "queryType">): string {
   const safe =
     (name ?? "")
       .split("/")

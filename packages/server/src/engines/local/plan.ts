@@ -2,8 +2,8 @@
 import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
 import { jobPython } from "../../runtimes/runtime.ts";
 import { runtimeOf } from "../../runtimes/runtimes.ts";
-import type { JobSpec } from "../engine.ts";
 import { type Phase, phases } from "./attempt/attempt-folder.ts";
+import type { LocalSpec } from "./attempt/local-spec.ts";
 import { environmentFunctions, environmentPhase } from "./environments/environments.ts";
 import type { PlanInput } from "./environments/plan-input.ts";
 import { quote, words } from "./processes/shell.ts";
@@ -73,7 +73,7 @@ function repositoryPhase(input: PlanInput): string {
 }
 
 /** After a clone, which wants an empty folder, and after a file of its own name: what was submitted is what runs. */
-export const scriptComesLast = ({ repository, script, files }: JobSpec, scriptName: string) =>
+export const scriptComesLast = ({ repository, script, files }: LocalSpec, scriptName: string) =>
   script === undefined && (repository !== null || files.some(({ name }) => name === scriptName));
 
 /** The script under its own name there, so that no file that the job takes along can be in its place. */

@@ -6,5 +6,8 @@ import type { JobContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
 export function clusterRoutes(app: FastifyInstance, context: JobContext): void {
-  register(app, context, routes.listClusters, async () => listClusters(context.store.db, await context.disk.isLow()));
+  register(app, context, routes.listClusters, async () => {
+    const isLow = await context.disk.isLow();
+    return listClusters(context.store.db, (cluster) => isLow || context.engines.isPaused(cluster));
+  });
 }

@@ -13,7 +13,7 @@ const pollMs = 100;
 /** Between two looks at a store that is away. */
 const outageMs = 500;
 
-type FeedContext = Pick<JobContext, "store" | "engine" | "keys" | "signals" | "metrics">;
+type FeedContext = Pick<JobContext, "store" | "engines" | "keys" | "signals" | "metrics">;
 
 /** How it was at one look. */
 interface Look {

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify";
 import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../../domain/jobs/jobs.ts";
 import { readAttempts } from "../../domain/lifecycle/retries.ts";
 import { attemptKey } from "../../engines/engine.ts";
+import { engineKindOf } from "../../store/queries/jobs/clusters.ts";
 import { getJobState } from "../../store/queries/jobs/jobs.ts";
 import type { JobContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
@@ -30,7 +31,8 @@ export function jobRoutes(app: FastifyInstance, context: JobContext): void {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);
     const job = await getJobState(context.store.db, id);
-    const samples = await context.engine.usage(attemptKey(id, job?.attempt ?? 0));
+    const engine = context.engines.of({ engine: (await engineKindOf(context.store.db, id)) ?? "" });
+    const samples = (await engine.usage?.(attemptKey(id, job?.attempt ?? 0))) ?? [];
     const memory = samples.map((sample) => sample.memory_bytes);
     return {
       samples,

@@ -7,7 +7,7 @@ import type { NotificationsContext } from "../../domain/events/notifications.ts"
 import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { KeyRing } from "../../domain/secrets/key-ring.ts";
 import type { Clock } from "../../domain/time/clock.ts";
-import type { Engine } from "../../engines/engine.ts";
+import type { Engines } from "../../engines/registry.ts";
 import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
@@ -40,7 +40,7 @@ export interface WorkContext extends RequestContext, JobsContext {
 
 /** For routes of jobs, their files and their logs. */
 export interface JobContext extends WorkContext {
-  readonly engine: Engine;
+  readonly engines: Engines;
   readonly faults: Faults;
   readonly filePath: (blob: string) => string;
   readonly listening: ListeningSettings;

@@ -3,6 +3,7 @@ import { type Kysely, sql } from "kysely";
 import type { Dialect } from "../drivers/prepare.ts";
 import { shareSpecs } from "../queries/jobs/job-texts.ts";
 import type { Tables } from "../schema/tables.ts";
+import { attemptHandles } from "./attempt-handles.ts";
 import { countedVariables } from "./counted-variables.ts";
 import { momentsAndTriggers } from "./moments-and-triggers.ts";
 import { scheduleHealth } from "./schedule-health.ts";
@@ -31,6 +32,7 @@ const migrations: readonly Migration[] = [
   webhooks,
   toldSkips,
   countedVariables,
+  attemptHandles,
 ];
 
 /** The version of the schema that this program writes. */

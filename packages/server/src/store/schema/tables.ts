@@ -318,7 +318,10 @@ interface AttemptsTable {
   slots: number;
   /** The data folder whose server runs it. */
   server_id: string;
+  /** What the engine wanted kept with it before it was handed over: of the local engine, the boot of the machine. */
   boot_id: string;
+  /** What the engine answered when it took the attempt; null: nothing, its key is enough. */
+  handle: Generated<string | null>;
   created_at: string;
   /** When the first signal of a cancellation was sent. */
   signalled_at: string | null;

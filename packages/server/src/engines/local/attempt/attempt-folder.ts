@@ -9,7 +9,6 @@ import {
   chownSync,
   closeSync,
   constants,
-  copyFileSync,
   existsSync,
   fstatSync,
   linkSync,
@@ -18,6 +17,7 @@ import {
   openSync,
   readFileSync,
   readSync,
+  renameSync,
   statSync,
   truncateSync,
   unlinkSync,
@@ -27,7 +27,8 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
-import type { Exit, Python } from "../../engine.ts";
+import type { Exit } from "../../engine.ts";
+import type { Python } from "../../warehouse-view.ts";
 import type { Group } from "../processes/cgroups.ts";
 import type { Identity } from "../processes/processes.ts";
 
@@ -105,17 +106,14 @@ export class AttemptFolder {
     return lstatSync(this.work, { throwIfNoEntry: false })?.uid ?? -1;
   }
 
-  /** Puts a file of the server's where the job can read it: as a second name for it, where that is enough. */
-  place(path: string, name: string): void {
-    const input = this.file(join("input", name));
-    const { mode } = statSync(path);
-    try {
-      if ((mode & 0o444) !== 0o444) throw new Error("not for everybody to read");
-      linkSync(path, input);
-    } catch {
-      copyFileSync(path, input);
-      chmodSync(input, 0o444);
-    }
+  /** Where a file that the job takes along lies until there is a folder for it. */
+  staged(index: number): string {
+    return this.file(`file.${index}`);
+  }
+
+  /** Puts that file where the job can read it. */
+  takeStaged(index: number): void {
+    renameSync(this.staged(index), this.file(join("input", String(index))));
   }
 
   /** For the server alone. */
@@ -196,17 +194,20 @@ export class AttemptFolder {
   }
 
   /** Which interpreter works with the team's datasets, unless the environment has one. */
-  writePython(python: Python): void {
-    this.write("python", JSON.stringify(python));
+  writePython({ path, folders }: Python, teamId: number): void {
+    this.write("python", JSON.stringify({ path, folders, teamId }));
   }
 
-  /** The interpreter that works with the team's datasets; null: none does, or the environment is not there yet. */
-  python(): Python | null {
+  /** The interpreter that works with its team's datasets; null: none does, or the environment is not there yet. */
+  python(): { readonly python: Python; readonly teamId: number } | null {
     const text = this.#text("python");
     const venv = this.venv();
     if (text === "") return null;
-    const { path, folders } = JSON.parse(text) as Python;
-    return venv === "" ? { path, folders } : { path: join(venv, "bin/python"), folders: [venv, ...folders] };
+    const { path, folders, teamId } = JSON.parse(text) as Python & { readonly teamId?: number };
+    // A job of a version before this one did not say whose.
+    if (teamId === undefined) return null;
+    const python = venv === "" ? { path, folders } : { path: join(venv, "bin/python"), folders: [venv, ...folders] };
+    return { python, teamId };
   }
 
   /** Why the attempt was made to end; empty: it was not. */
@@ -221,6 +222,11 @@ export class AttemptFolder {
 
   logSize(): number {
     return statSync(this.log, { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  /** What the log takes on disk. */
+  logBytes(): number {
+    return (lstatSync(this.log, { throwIfNoEntry: false })?.blocks ?? 0) * 512;
   }
 
   cutLog(size: number): void {

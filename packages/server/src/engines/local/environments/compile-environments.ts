@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { WarehouseView } from "../../engine.ts";
+import type { WarehouseView } from "../../warehouse-view.ts";
 
 /** Beside an environment that is still to be compiled: its interpreter, and the folders of that, one a line. */
 export const compileMark = ".compile";

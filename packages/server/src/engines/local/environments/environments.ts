@@ -13,7 +13,10 @@ import { TeamEnvironments } from "./team-environments.ts";
 const indexVariable = /^(PIP|UV)_(DEFAULT_INDEX|INDEX|INDEX_URL|EXTRA_INDEX_URL|NO_INDEX|TRUSTED_HOST|INSECURE_HOST)$/;
 
 /** The operator's variables, and the job's choice of an index. */
-export const buildSettings = (operator: Readonly<Record<string, string>>, { environment }: JobSpec) => ({
+export const buildSettings = (
+  operator: Readonly<Record<string, string>>,
+  { environment }: Pick<JobSpec, "environment">,
+) => ({
   ...operator,
   ...Object.fromEntries(Object.entries(environment).filter(([name]) => indexVariable.test(name))),
 });

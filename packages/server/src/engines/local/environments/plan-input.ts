@@ -1,7 +1,7 @@
 /** What the plan of an attempt is written from. */
 import type { PlugIns } from "../../../datachain/plug-ins/plug-ins.ts";
-import type { JobSpec } from "../../engine.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
+import type { LocalSpec } from "../attempt/local-spec.ts";
 import type { Isolation } from "../isolation/isolation.ts";
 import type { Interpreter } from "./interpreters.ts";
 
@@ -25,7 +25,7 @@ interface OwnUv {
 }
 
 export interface PlanInput {
-  readonly spec: JobSpec;
+  readonly spec: LocalSpec;
   readonly folder: AttemptFolder;
   readonly isolation: Isolation;
   readonly tools: Toolbox;

@@ -3,7 +3,8 @@
  */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import type { IsolationLevel, WarehouseView } from "../../engine.ts";
+import type { IsolationLevel } from "../../engine.ts";
+import type { WarehouseView } from "../../warehouse-view.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 import { quote, words } from "../processes/shell.ts";
 import { reveal } from "./reveal.ts";

@@ -5,7 +5,8 @@
 import { execFile } from "node:child_process";
 import { chmodSync, mkdirSync, realpathSync } from "node:fs";
 import { promisify } from "node:util";
-import type { IsolationLevel, WarehouseView } from "../../engine.ts";
+import type { IsolationLevel } from "../../engine.ts";
+import type { WarehouseView } from "../../warehouse-view.ts";
 import type { EngineFolders } from "../engine-folders.ts";
 import { confineToSandbox, confineToUser } from "./isolation.ts";
 import { findProgram } from "./programs.ts";

@@ -20,11 +20,12 @@ const open = prepared<{ serverId: string }>()((db, value) =>
   db
     .selectFrom("attempts")
     .innerJoin("jobs", "jobs.id", "attempts.job_id")
+    .innerJoin("clusters", "clusters.id", "attempts.cluster_id")
     .selectAll("attempts")
-    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id"])
+    .select(["jobs.status", "jobs.steps", "jobs.pipeline_id", "clusters.engine"])
     .where("server_id", "=", value("serverId")),
 );
-/** With the state of their jobs. */
+/** With the state of their jobs, and the kind of their engine. */
 export const openAttempts = async (db: Db, serverId: string) => (await open(db, { serverId })).rows;
 /** Of every data folder. */
 export const allAttempts = (db: Db) =>
@@ -103,6 +104,9 @@ export const slotsByTeam = (db: Db) =>
 /** Undefined: nothing runs. */
 export const oldestAttempt = async (db: Db): Promise<string | undefined> =>
   (await db.selectFrom("attempts").select("created_at").orderBy("created_at").limit(1).executeTakeFirst())?.created_at;
+
+export const setHandle = (db: Db, jobId: string, attempt: number, handle: string) =>
+  db.updateTable("attempts").set({ handle }).where("job_id", "=", jobId).where("attempt", "=", attempt).execute();
 
 export const markSignalled = (db: Db, jobId: string, attempt: number, at: string) =>
   db

@@ -1,5 +1,5 @@
 /** Clusters in the store. */
-import type { Selectable } from "kysely";
+import { type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import type { Db } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
@@ -19,6 +19,13 @@ const nameOf = prepared<{ id: number }>()((db, value) =>
 );
 export const clusterNameOf = async (db: Db, id: number): Promise<string> =>
   (await nameOf(db, { id })).rows[0]?.name ?? "";
+
+/** The kind of engine of a job's cluster, for a query of jobs. */
+export const engineOfJob = sql<string>`(select engine from clusters where clusters.id = jobs.cluster_id)`.as("engine");
+
+/** The same of one job; undefined: there is no such job. */
+export const engineKindOf = async (db: Db, jobId: string): Promise<string | undefined> =>
+  (await db.selectFrom("jobs").select(engineOfJob).where("id", "=", jobId).executeTakeFirst())?.engine;
 
 /** The machine of the server: made at the first start, brought up to date at every other. */
 export async function upsertLocalCluster(

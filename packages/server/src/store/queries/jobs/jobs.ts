@@ -8,6 +8,7 @@ import { eachPart, nextTurn, parts } from "../batches.ts";
 import { heardJob, noteJobs } from "../events/outbox.ts";
 import { addUsage } from "../people/team-usage.ts";
 import { beginning, ifShort } from "../short-texts.ts";
+import { engineOfJob } from "./clusters.ts";
 import {
   type LongField,
   longTexts,
@@ -166,7 +167,7 @@ export async function getJobStates(db: Db, ids: readonly string[]): Promise<Map<
 const secretsById = prepared<{ id: string }>()((db, value) =>
   db
     .selectFrom("jobs")
-    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at"])
+    .select(["id", "status", "attempt", "retried", "environment", "secrets", "log_removed_at", engineOfJob])
     .where("id", "=", value("id")),
 );
 /** What a job was given that its log must not show, encrypted. */
@@ -186,7 +187,7 @@ export async function findJob(db: Db, teamId: number, id: string): Promise<Liste
 export const jobsWithOldLogs = (db: Db, before: string, after: { finished_at: string; id: string }, limit: number) =>
   db
     .selectFrom("jobs")
-    .select((eb) => ["id", "attempt", eb.ref("finished_at").$castTo<string>().as("finished_at")])
+    .select((eb) => ["id", "attempt", engineOfJob, eb.ref("finished_at").$castTo<string>().as("finished_at")])
     .where("finished_at", "is not", null)
     .where("log_removed_at", "is", null)
     .where("finished_at", "<", before)
@@ -217,7 +218,7 @@ export async function markLogsRemoved(db: Db, ids: readonly string[], now: strin
 export const jobsWithUncountedLogs = (db: Db, limit: number) =>
   db
     .selectFrom("jobs")
-    .select(["id", "attempt"])
+    .select(["id", "attempt", engineOfJob])
     .where("log_bytes", "is", null)
     .where("log_removed_at", "is", null)
     .where("finished_at", "is not", null)
@@ -242,7 +243,7 @@ export async function countLog(db: Db, id: string, bytes: number): Promise<void>
 export const oldestLogs = (db: Db, teamId: number, limit: number) =>
   db
     .selectFrom("jobs")
-    .select((eb) => ["id", "attempt", eb.ref("log_bytes").$castTo<number>().as("log_bytes")])
+    .select((eb) => ["id", "attempt", engineOfJob, eb.ref("log_bytes").$castTo<number>().as("log_bytes")])
     .where("team_id", "=", teamId)
     .where("log_bytes", ">", 0)
     .where("log_removed_at", "is", null)

@@ -1,0 +1,7 @@
+/** Migration: what an engine answers when it takes an attempt is kept with it. */
+import { type Kysely, sql } from "kysely";
+import type { Tables } from "../schema/tables.ts";
+
+export async function attemptHandles(db: Kysely<Tables>): Promise<void> {
+  await sql.raw(`alter table attempts add column handle text`).execute(db);
+}
