@@ -132,20 +132,23 @@ export async function backup(
 ): Promise<Manifest> {
   await requireStore(config);
   const keyFile = withKey ? keyFilePath(config) : undefined;
-  const stores = await openStores(config, dataPlace(config).folder);
-  return takeBackup(dataPlace(config), resolve(folder), { keyFile, stores, onProgress, now: systemClock.now });
+  const place = await dataPlace(config);
+  const stores = await openStores(config, place.folder);
+  return takeBackup(place, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now }).finally(() =>
+    place.blobs.close(),
+  );
 }
 
-export const restore = (
+export async function restore(
   config: Config,
   folder: string,
   options: { cancelQueued: boolean; onProgress: Progress },
-): Promise<Restored> =>
-  restoreBackup(dataPlace(config), resolve(folder), {
-    ...options,
-    openStores: () => openStores(config, dataPlace(config).folder),
-    now: systemClock.now,
-  });
+): Promise<Restored> {
+  const place = await dataPlace(config);
+  const openHere = () => openStores(config, place.folder);
+  const restoring = restoreBackup(place, resolve(folder), { ...options, openStores: openHere, now: systemClock.now });
+  return restoring.finally(() => place.blobs.close());
+}
 
 /** Needs no server and no data folder. */
 export const verify = (
@@ -163,7 +166,7 @@ export const verify = (
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
-  const store = await openStore(dataPlace(config).store);
+  const store = await openStore(new DataFolder(config.dataDir).storeLocation(config));
   try {
     await prepareStore(store, systemClock.now());
     return await work(store);
@@ -173,7 +176,7 @@ async function withStore<T>(config: Config, work: (store: Store) => Promise<T>):
 }
 
 async function requireStore(config: Config): Promise<void> {
-  const file = dataPlace(config).folder.storeFile;
+  const file = new DataFolder(config.dataDir).storeFile;
   if (
     !config.databaseUrl &&
     !(await access(file).then(

@@ -1,11 +1,12 @@
 /** A running server: its parts wired together, started and stopped in order. */
 import { randomUUID } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import type { Logger } from "pino";
 import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
 import { keyFilePath, openKeys } from "../admin/keys/key-file.ts";
+import type { Blobs } from "../blobs/blobs.ts";
+import { claimBlobs, openBlobs } from "../blobs/open-blobs.ts";
 import type { Config } from "../configuration/config.ts";
 import {
   continueJobIds,
@@ -26,6 +27,8 @@ import { isLoopback } from "../http/connections/hosts.ts";
 import { isTrusted } from "../http/connections/proxies.ts";
 import { RateLimit } from "../http/connections/rate-limit.ts";
 import type { HttpContext } from "../http/requests/context.ts";
+import { LogArchive } from "../job-logs/log-archive.ts";
+import { archiveLogs } from "../loops/archive-logs.ts";
 import { beginRetries } from "../loops/begin-retries.ts";
 import { countUsage } from "../loops/count-usage.ts";
 import { deliverEvents } from "../loops/deliver-events.ts";
@@ -44,7 +47,7 @@ import { sweep } from "../loops/sweep.ts";
 import { tellOverdue } from "../loops/tell-overdue.ts";
 import { DataFolder } from "../machine/data-folder.ts";
 import { Disk } from "../machine/disk.ts";
-import { readFaults } from "../machine/faults.ts";
+import { type Faults, readFaults } from "../machine/faults.ts";
 import { lockDataFolder } from "../machine/lock.ts";
 import { connectionsWithin, openFilesLimit } from "../machine/open-files.ts";
 import { ServerMetrics } from "../metrics/server-metrics.ts";
@@ -103,6 +106,7 @@ interface OpenedStore {
 interface Foundation extends OpenedStore {
   readonly keys: KeyRing;
   readonly serverId: string;
+  readonly blobs: Blobs;
 }
 
 async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedStore): Promise<RunningServer> {
@@ -115,7 +119,9 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   await requireAdministrator(config, store);
   const serverId = await readServerId(folder.serverId);
   await failForeignAttempts(store, serverId, clock.now());
-  const parts = await buildParts(config, log, clock, { ...opened, keys, serverId });
+  const blobs = await openBlobs(folder.blobs(config));
+  await claimBlobs(blobs, folder.blobs(config), serverId);
+  const parts = await buildParts(config, log, clock, { ...opened, keys, serverId, blobs });
   await prepareLocalCluster(store, config.maxWorkers, parts.engine.capabilities.isolation);
 
   const app = await buildApp(parts.http);
@@ -137,6 +143,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
       await Promise.all(stopLoops.map((stop) => stop()));
       await parts.settled();
       await parts.engine.close();
+      await blobs.close();
       await release();
     },
   };
@@ -152,7 +159,7 @@ async function requireAdministrator({ host }: Config, store: Store): Promise<voi
 }
 
 async function buildParts(config: Config, log: Logger, clock: Clock, foundation: Foundation) {
-  const { folder, store, metrics, keys, serverId } = foundation;
+  const { folder, store, metrics, keys, serverId, blobs } = foundation;
   const signals = new Signals();
   const faults = readFaults(config.fault);
   const hints = new Set<string>();
@@ -194,13 +201,13 @@ async function buildParts(config: Config, log: Logger, clock: Clock, foundation:
   log.info({ isolation }, "jobs are isolated at this level");
   for (const warning of engine.warnings) log.warn(warning);
   for (const reason of engine.missing) log.warn(`a stronger isolation does not work here: ${reason}`);
-  const filePath = (blob: string) => folder.upload(blob);
+  const archive = blobs.isLocal ? undefined : openArchive(folder, blobs, faults);
   const stopping = new AbortController();
   let ready = false;
   let url = "";
   const publicUrl = () => url;
   const disk = new Disk(folder.path, config.diskFloor, clock);
-  const exports = exportPlace(folder, config);
+  const exports = exportRules(config);
   const quotas = {
     running: config.teamRunning,
     queued: config.teamQueued,
@@ -223,7 +230,8 @@ async function buildParts(config: Config, log: Logger, clock: Clock, foundation:
     clock,
     log,
     faults,
-    filePath,
+    blobs,
+    archive,
     publicUrl,
     metrics,
     disk,
@@ -246,10 +254,11 @@ async function buildParts(config: Config, log: Logger, clock: Clock, foundation:
   };
   const deliveries = deliverEvents({ ...shared, ...telling(config), stopping: stopping.signal });
   const exporting = exportDatasets(shared);
+  const dispatching = dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion });
   const loops = [
     deliveries,
     followAttempts({ ...shared, serverId, hints, collecting, cancelGrace: config.cancelGrace }),
-    dispatchJobs({ ...shared, serverId, bootId, libraryVersion: config.libraryVersion }),
+    dispatching,
     enforceLimits({ ...shared, serverId }),
     beginRetries(shared),
     countUsage({ ...shared, ...retention(folder, config) }),
@@ -258,11 +267,12 @@ async function buildParts(config: Config, log: Logger, clock: Clock, foundation:
     copyWarehouses({ ...shared, ...warehouseKeeping(config) }),
     tidyWarehouses({ ...shared, ...warehouseKeeping(config) }),
     exporting,
+    ...(archive ? [archiveLogs({ ...shared, archive, serverId })] : []),
     fireSchedules(shared),
     fireTriggers(shared),
     tellOverdue(shared),
     runBackfills(shared),
-    sweep({ ...shared, ...retention(folder, config), filesDir: folder.uploads, serverId }),
+    sweep({ ...shared, ...retention(folder, config), serverId }),
   ];
   const setReady = (value: boolean) => {
     ready = value;
@@ -274,6 +284,7 @@ async function buildParts(config: Config, log: Logger, clock: Clock, foundation:
     await Promise.all(collecting.values());
     await deliveries.settled();
     await exporting.settled();
+    await dispatching.settled();
     warehouses.close();
   };
   return { engine, http, loops, stopping, settled, setReady, setUrl };
@@ -339,10 +350,17 @@ const telling = ({ webhookSeconds, webhookRetry, webhookNetworks, smtpUrl, smtpF
   sendMail: mailSender({ smtpUrl, from: smtpFrom, seconds: smtpSeconds }),
 });
 
-function exportPlace({ exports: folder }: DataFolder, { exportRows, exportHours }: Config) {
-  const path = (id: string, file: number) => join(folder, id, String(file));
-  return { folder, path, rowsPerFile: exportRows, life: (exportHours * day) / 24 };
-}
+const openArchive = (folder: DataFolder, blobs: Blobs, faults: Faults) =>
+  new LogArchive(
+    blobs,
+    (key) => folder.attemptFile(key, "log"),
+    () => faults.pass("log-stored"),
+  );
+
+const exportRules = ({ exportRows, exportHours }: Config) => ({
+  rowsPerFile: exportRows,
+  life: (exportHours * day) / 24,
+});
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   try {

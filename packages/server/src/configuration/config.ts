@@ -47,6 +47,13 @@ export const settings = {
     secret: true,
     parse: databaseUrl,
   }),
+  blobs: setting({
+    env: "MILLRACE_BLOBS",
+    fallback: "",
+    description:
+      "storage URI for uploads, exports and logs of ended jobs, such as s3://BUCKET/PREFIX; credentials come from the environment, as AWS_ACCESS_KEY_ID; empty: the data folder",
+    parse: storageUri,
+  }),
   databaseTimeout: setting({
     env: "MILLRACE_DATABASE_TIMEOUT",
     fallback: "10",
@@ -425,6 +432,8 @@ type Source = "flag" | "environment" | "default";
 export interface Config extends Values {
   /** What of the environment jobs may see: paths, proxies, certificates, package indexes. */
   readonly jobEnvironment: Readonly<Record<string, string>>;
+  /** Where the storage library looks for credentials and parameters. */
+  readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
   readonly sources: Readonly<Record<string, Source>>;
 }
 
@@ -446,7 +455,7 @@ export function readConfig(
       throw new Error(`${where}: ${(error as Error).message}, got ${JSON.stringify(definition.secret ? "…" : text)}`);
     }
   }
-  return { ...(values as Values), jobEnvironment: jobEnvironment(env), sources };
+  return { ...(values as Values), jobEnvironment: jobEnvironment(env), storageEnvironment: env, sources };
 }
 
 export interface ConfigRow {
@@ -588,6 +597,13 @@ function networks(text: string): string[] {
       throw new Error("expected addresses and networks such as 10.1.0.0/16,fd00::/8");
   }
   return parts;
+}
+
+function storageUri(text: string): string {
+  if (text && !/^[a-z][a-z0-9+.-]*:\/\/[^\s/]/.test(text)) throw new Error("expected a URI such as s3://BUCKET/PREFIX");
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^/]*:[^/]*@/.test(text))
+    throw new Error("expected a URI without a password: give it in a variable of the environment");
+  return text.replace(/\/+$/, "");
 }
 
 function smtpUrl(text: string): string {

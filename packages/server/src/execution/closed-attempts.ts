@@ -3,10 +3,11 @@
  * answer may be lost although the commit was made.
  */
 import { attemptKey, type Engine } from "../engines/engine.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { OpenAttempt } from "../store/queries/jobs/attempts.ts";
 import { announceFound, type EndContext, type Fence, fenceOf } from "./end-attempt.ts";
 
-type ClosedContext = EndContext & { readonly engine: Engine };
+type ClosedContext = EndContext & { readonly engine: Engine; readonly archive?: LogArchive | undefined };
 
 export class ClosedAttempts {
   readonly #context: ClosedContext;
@@ -42,6 +43,7 @@ export class ClosedAttempts {
     const key = attemptKey(id, attempt);
     this.#seen.delete(key);
     this.#ending.delete(key);
+    this.#context.archive?.add(key);
     this.#context.engine
       .cleanup(key)
       .catch((error) => this.#context.log.warn({ err: error, attempt: key }, "the job's folder was not cleaned"));

@@ -42,23 +42,27 @@ export function countUsage(context: CountContext): Loop {
   };
 }
 
-async function countLogs({ store, jobsDir }: CountContext): Promise<void> {
+async function countLogs(context: CountContext): Promise<void> {
+  const { store } = context;
   for (;;) {
     const jobs = await jobsWithUncountedLogs(store.db, batch);
     if (jobs.length === 0) return;
-    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(jobsDir, job)));
+    const sizes = await Promise.all(jobs.map((job) => sizeOfLogs(context, job)));
     await store.write(async (db) => {
       for (const [index, { id }] of jobs.entries()) await countLog(db, id, sizes[index] ?? 0);
     });
   }
 }
 
-/** On disk, of every attempt. */
-async function sizeOfLogs(jobsDir: string, { id, attempt }: { id: string; attempt: number }): Promise<number> {
+/** On disk, of every attempt; or as blobs. */
+async function sizeOfLogs(
+  { jobsDir, archive }: CountContext,
+  { id, attempt }: { id: string; attempt: number },
+): Promise<number> {
   let bytes = 0;
   for (let number = 1; number <= attempt; number++) {
     const log = await lstat(join(jobsDir, attemptKey(id, number), "log")).catch(() => undefined);
-    bytes += (log?.blocks ?? 0) * 512;
+    bytes += log ? log.blocks * 512 : ((await archive?.size(attemptKey(id, number))) ?? 0);
   }
   return bytes;
 }

@@ -1,7 +1,8 @@
 /** Starts jobs: takes them off the queue in order, as far as slots reach, and hands them to the engine. */
 
+import { readSpec } from "../domain/lifecycle/job-documents.ts";
 import type { BundleContext } from "../execution/bundle.ts";
-import { type ClaimContext, claimJobs } from "../execution/claim.ts";
+import { type ClaimContext, type Claimed, claimJobs } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
 import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
 import { type JobRow, markQueued } from "../store/queries/jobs/jobs.ts";
@@ -10,7 +11,17 @@ import type { Loop } from "./loop.ts";
 
 export type DispatchContext = ClaimContext & BundleContext;
 
-export function dispatchJobs(context: DispatchContext): Loop {
+interface Dispatching extends DispatchContext {
+  readonly fetching: Fetching;
+}
+
+interface DispatchLoop extends Loop {
+  /** Resolves when no job is being started. */
+  settled(): Promise<void>;
+}
+
+export function dispatchJobs(given: DispatchContext): DispatchLoop {
+  const context: Dispatching = { ...given, fetching: new Fetching(given) };
   const announce = waitingAnnouncer(context);
   const hasRoom = diskWatcher(context);
   return {
@@ -25,8 +36,39 @@ export function dispatchJobs(context: DispatchContext): Loop {
         await announce(cluster);
       }
     },
+    settled: () => context.fetching.settled(),
   };
 }
+
+/** Starts of jobs whose files come from another machine: no other job waits for that machine. */
+class Fetching {
+  readonly #context: DispatchContext;
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(context: DispatchContext) {
+    this.#context = context;
+  }
+
+  async waitForOthers(claimed: readonly Claimed[], starting: readonly Promise<void>[]): Promise<void> {
+    const fetches = (index: number) => !this.#context.blobs.isLocal && takesFiles(claimed[index]);
+    for (const start of starting.filter((_, index) => fetches(index))) this.#follow(start);
+    await Promise.all(starting.filter((_, index) => !fetches(index)));
+  }
+
+  /** What fails leaves an open attempt without a claim: whoever follows attempts takes it back, and it is tried again. */
+  #follow(start: Promise<void>): void {
+    const followed = start
+      .catch((error) => this.#context.log.error({ err: error }, "a job was not started; it is tried again"))
+      .finally(() => this.#underWay.delete(followed));
+    this.#underWay.add(followed);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay);
+  }
+}
+
+const takesFiles = (claimed: Claimed | undefined) => claimed !== undefined && readSpec(claimed.job).files.length > 0;
 
 /** Below the floor of free space nothing begins: what runs needs what is left. Told once each time. */
 function diskWatcher({ disk, log }: DispatchContext) {
@@ -41,21 +83,20 @@ function diskWatcher({ disk, log }: DispatchContext) {
   };
 }
 
-async function dispatchCluster(context: DispatchContext, cluster: ClusterRow): Promise<boolean> {
+async function dispatchCluster(context: Dispatching, cluster: ClusterRow): Promise<boolean> {
   const { store, signals } = context;
   if (signals.enqueuing === 0 && (await headOfQueue(store.db, cluster.id, 1)).length === 0) return false;
   const started = await store.write((db) => claimJobs(db, context, cluster));
-  await Promise.all(
-    started.map(async (claimed) => {
-      const { job } = claimed;
-      context.faults.pass("attempt-committed");
-      context.signals.jobChanged(job.id);
-      noteDispatch(context, cluster, job);
-      await startJob(context, claimed);
-      context.log.info({ job: job.id, attempt: job.attempt }, "job started");
-      context.faults.pass("attempt-submitted");
-    }),
-  );
+  const starting = started.map(async (claimed) => {
+    const { job } = claimed;
+    context.faults.pass("attempt-committed");
+    context.signals.jobChanged(job.id);
+    noteDispatch(context, cluster, job);
+    await startJob(context, claimed);
+    context.log.info({ job: job.id, attempt: job.attempt }, "job started");
+    context.faults.pass("attempt-submitted");
+  });
+  await context.fetching.waitForOthers(started, starting);
   return started.length > 0;
 }
 

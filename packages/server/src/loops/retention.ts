@@ -5,6 +5,7 @@ import type { Logger } from "pino";
 import { jobIdAt } from "../domain/lifecycle/job-ids.ts";
 import { type Clock, day, iso } from "../domain/time/clock.ts";
 import { attemptKey } from "../engines/engine.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
 import type { Db, Store } from "../store/drivers/store.ts";
 import { deleteDeliveriesBefore } from "../store/queries/events/deliveries.ts";
 import { deleteFailingBefore } from "../store/queries/events/outbox.ts";
@@ -25,6 +26,7 @@ export interface RetentionContext {
   readonly logDays: number;
   readonly auditDays: number;
   readonly deliveryDays: number;
+  readonly archive?: LogArchive | undefined;
 }
 
 /** Rows in one write, so that none is long. */
@@ -92,12 +94,14 @@ export async function removeOldTexts({ store, clock, logDays }: RetentionContext
 }
 
 export async function removeFolders(
-  { jobsDir, log }: RetentionContext,
+  { jobsDir, archive, log }: RetentionContext,
   { id, attempt }: { id: string; attempt: number },
 ): Promise<boolean> {
   try {
-    for (let number = 1; number <= attempt; number++)
+    for (let number = 1; number <= attempt; number++) {
       await rm(join(jobsDir, attemptKey(id, number)), { recursive: true, force: true });
+      await archive?.remove(attemptKey(id, number));
+    }
     return true;
   } catch (error) {
     log.warn({ err: error, job: id }, "an old log could not be removed; it is tried again later");

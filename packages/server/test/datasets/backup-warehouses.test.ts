@@ -62,12 +62,16 @@ describe("between the rows of a backup and the copy of a store", { skip }, () =>
 
   async function restored(name: string, stores: BackupWarehouses, open = async (data: DataFolder) => unconfined(data)) {
     const [backup, dataDir] = [join(folder, name), join(folder, `${name}-data`)];
-    const location = dataPlace({ dataDir: server.dataDir, databaseUrl: "" });
+    const location = await dataPlace({ dataDir: server.dataDir, databaseUrl: "" });
     const manifest = await takeBackup(location, backup, { ...quiet, stores, keyFile: undefined });
     const openStores = (data = new DataFolder(dataDir)) => open(data);
     const { problems } = await verifyBackup(backup, { ...quiet, workDir: folder, openStores });
     assert.deepEqual(problems, [], "the backup says itself what was removed");
-    await restoreBackup(dataPlace({ dataDir, databaseUrl: "" }), backup, { ...quiet, openStores, cancelQueued: true });
+    await restoreBackup(await dataPlace({ dataDir, databaseUrl: "" }), backup, {
+      ...quiet,
+      openStores,
+      cancelQueued: true,
+    });
     return { manifest, dataDir };
   }
 
@@ -135,7 +139,7 @@ while not os.path.exists(${JSON.stringify(gate)}): time.sleep(0.05)
     const stores = new BackupWarehouses(new DataFolder(server.dataDir).warehouses, () => [], 2 ** 60);
     const options = { ...quiet, stores, keyFile: undefined };
     const manifest = await takeBackup(
-      dataPlace({ dataDir: server.dataDir, databaseUrl: "" }),
+      await dataPlace({ dataDir: server.dataDir, databaseUrl: "" }),
       join(folder, "full"),
       options,
     );

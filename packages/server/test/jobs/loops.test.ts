@@ -1,11 +1,13 @@
 /** Loops with an injected clock: time passes without a sleep. */
 import assert from "node:assert/strict";
-import { access, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { access, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import type { Job, JobInput } from "@millrace/contract";
 import { pino } from "pino";
+import { uploadName } from "../../src/blobs/blob-names.ts";
 import { operator } from "../../src/domain/access/audit.ts";
 import type { Principal, Team } from "../../src/domain/access/principals.ts";
 import { cancelJob, createJob, type JobsContext } from "../../src/domain/jobs/jobs.ts";
@@ -34,6 +36,7 @@ import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { Signals } from "../../src/turns/signals.ts";
 import { Warehouses } from "../../src/warehouses/warehouses.ts";
 import { putVersion } from "../support/datasets.ts";
+import { blobsIn } from "../support/folder-blobs.ts";
 import { keyRing } from "../support/keys.ts";
 import { noQuotas as quotas } from "../support/quotas.ts";
 import { storeIn } from "../support/store-in.ts";
@@ -158,7 +161,7 @@ describe("loops", () => {
       withdraw: async () => true,
       cleanup: async () => {},
     } as unknown as Engine;
-    const place = { filePath: () => "", publicUrl: () => "", warehouses: {} as Warehouses, libraryVersion: "" };
+    const place = { blobs: blobsIn(dataDir), publicUrl: () => "", warehouses: {} as Warehouses, libraryVersion: "" };
     const loop = dispatchJobs({
       ...{ store, engine, keys, signals, clock, log, metrics, disk, faults: readFaults(""), quotas },
       ...{ serverId: "s", bootId: "b", ...place },
@@ -188,8 +191,7 @@ describe("loops", () => {
         await writeFile(path, "");
       },
     } as unknown as Warehouses;
-    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
     for (let turn = 0; turn < 6; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -220,8 +222,7 @@ describe("loops", () => {
         await writeFile(path, "");
       },
     } as unknown as Warehouses;
-    const exports = { path: (id: string, file: number) => join(dataDir, "exports", id, String(file)) };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas });
     const statusOf = async (id: string) => (await findExport(store.db, id))?.status;
     const completed = async (id: string) => {
       for (; (await statusOf(id)) !== "complete"; await new Promise(setImmediate)) await loop.runOnce();
@@ -243,9 +244,8 @@ describe("loops", () => {
       exportRows: (_team: number, _rows: object, path: string) => writeFile(path, Buffer.alloc(1024 ** 2, 1)),
     } as unknown as Warehouses;
     const folder = join(dataDir, "exports", "much");
-    const exports = { path: (_id: string, file: number) => join(folder, String(file)) };
     const room = { ...quotas, exports: 3 * 1024 ** 2 };
-    const loop = exportDatasets({ store, signals, disk, log, warehouses, exports, quotas: room });
+    const loop = exportDatasets({ store, signals, disk, log, warehouses, blobs: blobsIn(dataDir), quotas: room });
     for (let turn = 0; turn < 4; turn++) {
       await loop.runOnce();
       await loop.settled();
@@ -261,14 +261,14 @@ describe("loops", () => {
   });
 
   it("sweep files that no job took along after the documented time, with their bytes", async () => {
-    const filePath = (blob: string) => join(dataDir, "files", blob);
-    await mkdir(join(dataDir, "files"));
+    const filePath = (blob: string) => join(dataDir, uploadName(blob));
     const row = { team_id: 1, user_id: 1, filename: "f", size: 1, sha256: "", created_at: iso(now), attached_at: null };
     const [used] = await store.write(async (db) => [
       await insertFile(db, { ...row, blob: "used" }),
       await insertFile(db, { ...row, blob: "unused" }),
     ]);
-    for (const blob of ["used", "unused"]) await writeFile(filePath(blob), "x");
+    for (const blob of ["used", "unused"])
+      await blobsIn(dataDir).put(uploadName(blob), Readable.from([Buffer.from("x")]));
     await create({ files: [String(used)] });
     const engine = { find: async () => [] } as unknown as Engine;
     const loop = sweep({
@@ -286,9 +286,8 @@ describe("loops", () => {
       warehouses: new Warehouses(new DataFolder(dataDir).warehouses, unconfined),
       jobsDir: join(dataDir, "jobs"),
       envsDir: join(dataDir, "envs"),
-      filesDir: join(dataDir, "files"),
-      filePath,
-      exports: { folder: join(dataDir, "exports"), life: day },
+      blobs: blobsIn(dataDir),
+      exports: { life: day },
     });
     await loop.runOnce();
     await access(filePath("unused"));

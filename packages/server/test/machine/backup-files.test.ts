@@ -63,14 +63,14 @@ describe("a backup of files with holes", () => {
     const stores = (dataDir: string) => new BackupWarehouses(new DataFolder(dataDir).warehouses, () => []);
     const options = { onProgress: () => {}, now: Date.now, stores: stores(server.dataDir) };
     const backup = join(folder, "backup");
-    await takeBackup(dataPlace({ dataDir: server.dataDir, databaseUrl: "" }), backup, {
+    await takeBackup(await dataPlace({ dataDir: server.dataDir, databaseUrl: "" }), backup, {
       ...options,
       keyFile: undefined,
     });
     const restored = join(folder, "restored");
     await mkdir(restored);
     const openStores = async () => stores(restored);
-    await restoreBackup(dataPlace({ dataDir: restored, databaseUrl: "" }), backup, {
+    await restoreBackup(await dataPlace({ dataDir: restored, databaseUrl: "" }), backup, {
       ...options,
       openStores,
       cancelQueued: false,

@@ -1,10 +1,12 @@
 /** What the routes work with. */
 import type { Logger } from "pino";
+import type { Blobs } from "../../blobs/blobs.ts";
 import type { Config } from "../../configuration/config.ts";
 import type { ExportRules } from "../../domain/datasets/exports.ts";
 import type { JobsContext } from "../../domain/jobs/jobs.ts";
 import type { Clock } from "../../domain/time/clock.ts";
 import type { Engine } from "../../engines/engine.ts";
+import type { LogArchive } from "../../job-logs/log-archive.ts";
 import type { Disk } from "../../machine/disk.ts";
 import type { Faults } from "../../machine/faults.ts";
 import type { ServerMetrics } from "../../metrics/server-metrics.ts";
@@ -27,8 +29,9 @@ export interface HttpContext extends JobsContext {
   readonly warehouses: Warehouses;
   /** Of what a team's warehouse takes on disk. */
   readonly measures: { measure(teamId: number): Promise<void> };
-  readonly exports: ExportRules & { readonly path: (id: string, file: number) => string };
-  readonly filePath: (blob: string) => string;
+  readonly exports: ExportRules;
+  readonly blobs: Blobs;
+  readonly archive?: LogArchive | undefined;
   /** False while starting and stopping. */
   readonly ready: () => boolean;
   /** Aborted when the server stops: what streams without end must let go. */
