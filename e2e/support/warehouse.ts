@@ -7,9 +7,9 @@ import { chmod, chown, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
+import { rowsTable } from "../../packages/server/src/datachain/rows-table.ts";
 import { type Found, recordVersions } from "../../packages/server/src/domain/datasets/record-collected.ts";
 import type { Store } from "../../packages/server/src/store/drivers/store.ts";
-import { rowsTable } from "../../packages/server/src/warehouses/rows-table.ts";
 import { WarehouseFolder } from "../../packages/server/src/warehouses/warehouse-folder.ts";
 import { datachainPython } from "./datachain-install.ts";
 

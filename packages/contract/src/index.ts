@@ -167,7 +167,17 @@ export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";
 export { type FiringOutcome, mostFirings, type ScheduleFiring, type ScheduleHealth } from "./firings.ts";
 export type { Invitation, InvitationOffer, NewInvitation } from "./invitations.ts";
-export type { Job, JobInput, JobStatus, JobUsage, ListJobsQuery, QueryType, Step, UsageSample } from "./jobs.ts";
+export type {
+  FinalStatus,
+  Job,
+  JobInput,
+  JobStatus,
+  JobUsage,
+  ListJobsQuery,
+  QueryType,
+  Step,
+  UsageSample,
+} from "./jobs.ts";
 export {
   allows,
   followExitCode,

@@ -58,6 +58,8 @@ export const jobStates = {
   final: ["COMPLETE", "FAILED", "CANCELED"],
 } as const satisfies Record<string, readonly JobStatus[]>;
 
+export type FinalStatus = (typeof jobStates.final)[number];
+
 export const isIn = (group: keyof typeof jobStates, status: JobStatus | null) =>
   (jobStates[group] as readonly (JobStatus | null)[]).includes(status);
 

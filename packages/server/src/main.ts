@@ -12,6 +12,8 @@ import { keyFilePath } from "./admin/keys/key-file.ts";
 import { type Rotation, rotateKey } from "./admin/keys/key-rotation.ts";
 import { type RunningServer, startServer } from "./app/server.ts";
 import type { Config } from "./configuration/config.ts";
+import { connectClient, runScript } from "./datachain/client-commands.ts";
+import { libraryName } from "./datachain/library.ts";
 import { operator } from "./domain/access/audit.ts";
 import { isUntouched, prepareStore } from "./domain/lifecycle/first-start.ts";
 import { createSignInLink } from "./domain/people/sessions.ts";
@@ -82,12 +84,11 @@ Nobody has signed in yet. There is a user admin and a team main.
 Sign in with a browser (the link works once):
   ${linkUrl(url, link)}
 
-Point the datachain client at this server:
-  export DATACHAIN_STUDIO_URL=${url}
-  datachain auth login --hostname ${url} --team main
+Point the ${libraryName} client at this server:
+  ${connectClient(url)}
 
 Then run something:
-  datachain job run script.py
+  ${runScript("script.py")}
 `;
 }
 

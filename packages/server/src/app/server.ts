@@ -8,12 +8,8 @@ import { keyFilePath, openKeys } from "../admin/keys/key-file.ts";
 import type { Blobs } from "../blobs/blobs.ts";
 import { claimBlobs, openBlobs } from "../blobs/open-blobs.ts";
 import type { Config } from "../configuration/config.ts";
-import {
-  continueJobIds,
-  failForeignAttempts,
-  prepareLocalCluster,
-  prepareStore,
-} from "../domain/lifecycle/first-start.ts";
+import { continueJobIds, prepareLocalCluster, prepareStore } from "../domain/lifecycle/first-start.ts";
+import { endForeignAttempts } from "../domain/lifecycle/lost-attempts.ts";
 import type { KeyRing } from "../domain/secrets/key-ring.ts";
 import { type Clock, day, systemClock } from "../domain/time/clock.ts";
 import { LocalEngine } from "../engines/local/local-engine.ts";
@@ -118,7 +114,7 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
   await continueJobIds(store);
   await requireAdministrator(config, store);
   const serverId = await readServerId(folder.serverId);
-  await failForeignAttempts(store, serverId, clock.now());
+  await endForeignAttempts(store, serverId, clock.now());
   const blobs = await openBlobs(folder.blobs(config));
   await claimBlobs(blobs, folder.blobs(config), serverId);
   const parts = await buildParts(config, log, clock, { ...opened, keys, serverId, blobs });

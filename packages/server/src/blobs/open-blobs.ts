@@ -1,8 +1,9 @@
 /** Which blobs, by what the operator gave; and that nobody else uses them. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Readable } from "node:stream";
 import { exportsFolder, serverFolder, uploadsFolder } from "./blob-names.ts";
-import { BlobMissing, type Blobs } from "./blobs.ts";
+import { BlobMissing, type Blobs, BlobsUnavailable } from "./blobs.ts";
 import { FolderBlobs } from "./folder-blobs.ts";
 
 export interface BlobsLocation {
@@ -28,9 +29,13 @@ export async function openBlobs({ uri, environment, folder, copies }: BlobsLocat
  * before, where the files of its jobs are not.
  */
 export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId: string): Promise<void> {
-  await refuseAnotherPlace(location);
+  const wasOurs = await refuseAnotherPlace(location);
   if (location.uri === "") return;
-  const owner = await readOwner(blobs);
+  const owner = await readOwner(blobs).catch((error: unknown) => {
+    // A server that used them before starts all the same: jobs that it finds go on, and the storage comes back.
+    if (wasOurs && error instanceof BlobsUnavailable) return serverId;
+    throw error;
+  });
   if (owner !== undefined && owner !== serverId)
     throw refusal(
       `Another Millrace keeps its files at ${location.uri} (MILLRACE_BLOBS).`,
@@ -43,10 +48,11 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
 /** Holds the id of the server. */
 const ownerName = `${serverFolder}owner`;
 
-async function refuseAnotherPlace({ uri, folder, mark }: BlobsLocation): Promise<void> {
+/** Returns whether this data folder has used them before. */
+async function refuseAnotherPlace({ uri, folder, mark }: BlobsLocation): Promise<boolean> {
   const before = (await readFile(mark, "utf8").catch(() => "")).trim();
-  if (before === uri) return;
-  if (before === "" && (await readdir(`${folder}/${uploadsFolder}`).catch(() => [])).length === 0) return;
+  if (before === uri) return true;
+  if (before === "" && (await readdir(join(folder, uploadsFolder)).catch(() => [])).length === 0) return false;
   const say = (place: string) => place || "the data folder";
   throw refusal(
     `The files of this server are in ${say(before)}, and MILLRACE_BLOBS names ${say(uri)}.`,

@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import { availableParallelism, totalmem } from "node:os";
 import { resolve } from "node:path";
 import { isTooOldLibrary, oldestLibrary } from "@millrace/contract";
+import { defaultLibrary } from "../datachain/library.ts";
 
 interface Setting<T> {
   readonly env: string;
@@ -231,7 +232,7 @@ export const settings = {
   }),
   libraryVersion: setting({
     env: "MILLRACE_LIBRARY_VERSION",
-    fallback: "0.62.0",
+    fallback: defaultLibrary,
     description: "version of the library datachain when neither the job nor the team pins one",
     parse: libraryVersion,
   }),

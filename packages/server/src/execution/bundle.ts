@@ -1,9 +1,10 @@
 /** What an engine is given of a job: its script, files, variables and how it works with datasets, gathered in one place. */
 import { uploadName } from "../blobs/blob-names.ts";
 import { BlobMissing, type Blobs } from "../blobs/blobs.ts";
+import { withLibrary } from "../datachain/requirements.ts";
+import { clientVariables } from "../datachain/variables.ts";
 import { homeOf } from "../domain/datasets/dataset-names.ts";
 import { filesOfJob } from "../domain/jobs/files.ts";
-import { usesLibrary, withLibrary } from "../domain/jobs/library.ts";
 import { type JobSpecFields, readSpec } from "../domain/lifecycle/job-documents.ts";
 import { momentTold } from "../domain/lifecycle/scheduled-moments.ts";
 import { decryptEnvironment } from "../domain/secrets/encryption.ts";
@@ -11,6 +12,7 @@ import { parseEnvironment } from "../domain/secrets/environment-text.ts";
 import { newJobToken } from "../domain/secrets/job-tokens.ts";
 import { secretsOfEnvironment } from "../domain/secrets/log-secrets.ts";
 import { CannotStart, type DatasetAccess, type JobSpec } from "../engines/engine.ts";
+import { usesLibrary } from "../runtimes/uses-library.ts";
 import type { Db } from "../store/drivers/store.ts";
 import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { libraryVersionOf, teamNameOf } from "../store/queries/people/teams.ts";
@@ -102,7 +104,7 @@ async function environmentOf(
   const url = publicUrl();
   const token = newJobToken(keys, { jobId: job.id, attempt: job.attempt });
   return {
-    ...clientVariables(given, url, token, await teamNameOf(store.db, job.team_id)),
+    ...clientVariables(given, { url, token, team: await teamNameOf(store.db, job.team_id) }),
     ...given,
     MILLRACE_URL: url,
     MILLRACE_TOKEN: token,
@@ -117,10 +119,4 @@ function ownEnvironment({ keys }: BundleContext, { id, environment }: JobRow) {
   } catch (error) {
     throw new CannotStart(`The job's environment cannot be read. ${(error as Error).message}`);
   }
-}
-
-/** So that the client works inside a job. One that is meant for another server is left alone: our token is not for that. */
-function clientVariables(given: Readonly<Record<string, string>>, url: string, token: string, team: string) {
-  if ("DATACHAIN_STUDIO_URL" in given || "DATACHAIN_STUDIO_TOKEN" in given) return {};
-  return { DATACHAIN_STUDIO_URL: url, DATACHAIN_STUDIO_TOKEN: token, DATACHAIN_STUDIO_TEAM: team };
 }

@@ -11,7 +11,8 @@ import { iso } from "../domain/time/clock.ts";
 import type { Db } from "../store/drivers/store.ts";
 import { busySlots, openAttempt } from "../store/queries/jobs/attempts.ts";
 import type { ClusterRow } from "../store/queries/jobs/clusters.ts";
-import { getJob, type JobRow, moveJob } from "../store/queries/jobs/jobs.ts";
+import { moveJob } from "../store/queries/jobs/job-moves.ts";
+import { getJob, type JobRow } from "../store/queries/jobs/jobs.ts";
 import { countPassedOver, dequeue, headOfQueue, headOfQueueWithout } from "../store/queries/jobs/queue.ts";
 import type { ExecutionContext } from "./execution-context.ts";
 

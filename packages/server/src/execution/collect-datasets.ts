@@ -3,12 +3,12 @@
  * what it made. A server that dies meanwhile does it again: the attempt is open until then.
  */
 import { setTimeout as sleep } from "node:timers/promises";
+import { jobEnds } from "../datachain/statuses.ts";
+import { libraryTime } from "../datachain/times.ts";
 import { type Collected, readCollected, TooMuch } from "../domain/datasets/parse-collected.ts";
 import type { Python } from "../engines/engine.ts";
 import { maskMetrics } from "../job-logs/job-log.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
-import { libraryTime } from "../warehouses/library-time.ts";
-import { jobEnds } from "../warehouses/programs/collect.ts";
 import { WarehouseBusy, type Warehouses, WarehouseUnusable } from "../warehouses/warehouses.ts";
 import type { Result } from "./end-attempt.ts";
 import type { ExecutionContext } from "./execution-context.ts";

@@ -5,6 +5,7 @@ import { type JobLogContext, openNewestLog } from "../job-logs/job-log.ts";
 import type { Disk } from "../machine/disk.ts";
 import { plainText } from "../reasons/log-lines.ts";
 import { type Reason, reasonOf, type Tail } from "../reasons/reason.ts";
+import { runtimeOf } from "../runtimes/runtimes.ts";
 
 interface Failure {
   readonly error_message: string;
@@ -18,15 +19,16 @@ interface FailureContext extends JobLogContext {
 /** Bytes of a log that are looked at first, and where they do not tell. */
 const tails = [64 * 1024, 256 * 1024];
 
-/** `overLimit`: the limit that ended it, which is the reason then. */
+/** `queryType`: undefined where the job is gone. `overLimit`: the limit that ended it, which is the reason then. */
 export async function describeFailure(
   context: FailureContext,
   jobId: string,
   exit: Exit,
-  queryType: QueryType,
+  queryType: QueryType | undefined,
   overLimit: string | null,
 ): Promise<Failure> {
-  const ending = { ...exit, isPython: queryType === "PYTHON", diskFull: await context.disk.isFull() };
+  const runtime = queryType && runtimeOf(queryType);
+  const ending = { ...exit, runtime, diskFull: await context.disk.isFull() };
   let reason: Reason | undefined;
   for (const bytes of tails) {
     reason = reasonOf(ending, await logTail(context, jobId, bytes));

@@ -5,7 +5,8 @@ import type { BundleContext } from "../execution/bundle.ts";
 import { type ClaimContext, type Claimed, claimJobs } from "../execution/claim.ts";
 import { startJob } from "../execution/start.ts";
 import { activeClusters, type ClusterRow } from "../store/queries/jobs/clusters.ts";
-import { type JobRow, markQueued } from "../store/queries/jobs/jobs.ts";
+import { moveJobs } from "../store/queries/jobs/job-moves.ts";
+import type { JobRow } from "../store/queries/jobs/jobs.ts";
 import { headOfQueue, waitingSince } from "../store/queries/jobs/queue.ts";
 import type { Loop } from "./loop.ts";
 
@@ -120,7 +121,9 @@ function waitingAnnouncer({ store, signals, clock }: DispatchContext) {
     const waiting = await waitingSince(store.db, cluster.id, announced.get(cluster.id) ?? "");
     const newest = waiting.at(-1);
     if (newest === undefined) return;
-    const changed = await store.write((db) => markQueued(db, waiting));
+    const changed = await store.write((db) =>
+      moveJobs(db, { ids: waiting, from: ["CREATED", "SCHEDULED"], to: "QUEUED" }),
+    );
     announced.set(cluster.id, newest);
     for (const id of changed) signals.jobChanged(id);
   };

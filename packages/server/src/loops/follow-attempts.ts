@@ -17,7 +17,8 @@ import { isPassing } from "../machine/passing.ts";
 import { describeExit } from "../reasons/exits.ts";
 import { isUnavailable } from "../store/drivers/unavailable.ts";
 import { markSignalled, type OpenAttempt, openAttempts } from "../store/queries/jobs/attempts.ts";
-import { getJob, moveJob, setSteps } from "../store/queries/jobs/jobs.ts";
+import { moveJob } from "../store/queries/jobs/job-moves.ts";
+import { getJob, setSteps } from "../store/queries/jobs/jobs.ts";
 import type { Loop } from "./loop.ts";
 
 export interface FollowContext extends CollectContext {
@@ -243,7 +244,7 @@ async function whatItSaid(
   const metrics = json === null ? {} : { metrics: await maskMetrics(context, jobId, json) };
   if (exit.code === 0) return overLimit === null ? metrics : { ...metrics, error_message: overLimit };
   const job = await getJob(context.store.db, jobId);
-  const queryType = job ? readSpec(job).query_type : "SHELL";
+  const queryType = job && readSpec(job).query_type;
   const failure = await describeFailure(context, jobId, exit, queryType, overLimit);
   const reason = job && (await withNamesakes(context.store.db, job.team_id, failure.error_message));
   return { ...metrics, ...failure, ...(reason === undefined ? {} : { error_message: reason }) };

@@ -1,4 +1,5 @@
 /** Which of the exceptions in a log ended a Python program, and what it says. */
+import { carrier, isOfLibrary, runnerFailed, workerGone } from "../datachain/messages.ts";
 import { isSilent, linesOf } from "./log-lines.ts";
 import { findTracebacks, separateHeaders, type Traceback } from "./tracebacks.ts";
 
@@ -65,12 +66,12 @@ function causeOf(lines: readonly string[], told: readonly Traceback[], index: nu
   const { start, message } = told[index] as Traceback;
   const [line = ""] = message;
   const before = told.slice(0, index);
-  if (/^RuntimeError: UDF Execution Failed! Exit code: \d+$/.test(line)) {
+  if (runnerFailed.test(line)) {
     const runner = before.at(-1);
-    const isRunner = runner && lines.slice(runner.start, runner.end).some((text) => text.includes("/datachain/"));
+    const isRunner = runner && lines.slice(runner.start, runner.end).some(isOfLibrary);
     return isRunner ? index - 1 : -1;
   }
-  const [, gone] = /^RuntimeError: Worker (\S+) exited unexpectedly/.exec(line) ?? [];
+  const [, gone] = workerGone.exec(line) ?? [];
   if (gone) return before.findLastIndex(({ of }) => typeof of === "object" && of.worker === gone);
   const inner = passedOn(line);
   if (line.startsWith(carrier)) {
@@ -81,8 +82,7 @@ function causeOf(lines: readonly string[], told: readonly Traceback[], index: nu
   return adjacent && line.startsWith("subprocess.CalledProcessError: ") ? index - 1 : -1;
 }
 
-/** The exception that only carries another from a worker to its parent. */
-const carrier = "datachain.lib.udf.UdfRunError: ";
+/** What a line says without the exception that only carried it. */
 const passedOn = (line: string) => (line.startsWith(carrier) ? line.slice(carrier.length) : line).replace(/: $/, "");
 
 /** Lines of a message that goes on where the first line says too little. */

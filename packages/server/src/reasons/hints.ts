@@ -1,4 +1,5 @@
 /** What helps against an error that a job met, where its words do not say. */
+import { endedBySignal } from "../datachain/messages.ts";
 import { describeExit } from "./exits.ts";
 
 /** Packages that have another name than what is imported. */
@@ -48,10 +49,7 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
     () => "A file may be as large as the larger of MILLRACE_JOB_LOG and MILLRACE_JOB_DISK of the server.",
   ],
   [/^MemoryError\b/, () => "There was not enough memory for the script."],
-  [
-    /exited unexpectedly with code -(\d+)$|UDF Execution Failed! Exit code: -(\d+)$/,
-    ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It"),
-  ],
+  [endedBySignal, ([, worker, runner]) => describeExit(128 + Number(worker ?? runner)).replace("The script", "It")],
   [
     /process pool was terminated abruptly/,
     () => "One of its processes was ended, by a signal as a rule: running out of memory is the usual cause.",

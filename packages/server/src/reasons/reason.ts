@@ -1,4 +1,5 @@
 /** Why a job failed, in words: from its exit and the end of its log, as a pure function of both. */
+import type { Runtime } from "../runtimes/runtime.ts";
 import { raisedIn } from "./exceptions.ts";
 import { describeExit, signalOf } from "./exits.ts";
 import { fullDevice, hintFor } from "./hints.ts";
@@ -9,7 +10,8 @@ export interface Ending {
   readonly code: number;
   /** In which phase. */
   readonly phase: string;
-  readonly isPython: boolean;
+  /** Undefined: nobody knows. */
+  readonly runtime: Pick<Runtime, "linesAfterException"> | undefined;
   /** Whether the log, too, could not be written to its end. */
   readonly diskFull: boolean;
 }
@@ -60,11 +62,8 @@ function unbounded(ending: Ending, { plain, cut }: Tail): Reason {
   return { ...byExit(ending, plain, ended ? raised.stack : undefined), found: ended || !cut };
 }
 
-/**
- * Lines that may follow a traceback that ended a script. Python ends with 1 after an exception, and handlers of its exit
- * may say something then; anything else ended for a reason of its own, which is the last that its log says.
- */
-const patience = ({ isPython, code }: Ending) => (isPython && code === 1 ? 30 : 0);
+/** Lines that may follow a traceback that ended a script. */
+const patience = ({ runtime, code }: Ending) => runtime?.linesAfterException(code) ?? 0;
 
 function byExit(ending: Ending, plain: string, traceback: string | undefined): Omit<Reason, "found"> {
   const lines = endOf(plain);

@@ -2,8 +2,7 @@
  * Large answers are built in stretches. Before each the event loop goes round, and in one round a single stretch of all
  * answers is built, callers in turn: whoever asks for something small waits for one of them, however many ask for much.
  */
-import { ApiError } from "@millrace/contract";
-import { type Asker, askedBy, currentAsker } from "./asker.ts";
+import { type Asker, askedBy, currentAsker, requireStillThere } from "./asker.ts";
 import { Turns } from "./turns.ts";
 
 /** Bytes that are read and written without a break. */
@@ -40,7 +39,7 @@ export async function nextStretch(): Promise<void> {
 export async function nextLook(): Promise<void> {
   const asker = currentAsker();
   await turns.run(async () => {}, asker?.caller);
-  if (asker?.hasGone()) throw new ApiError("bad_request", "Whoever asked for this has closed the connection.");
+  requireStillThere(asker);
 }
 
 /** Items in order, in runs that are a stretch each, or a single item that is larger. */

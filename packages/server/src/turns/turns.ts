@@ -1,57 +1,59 @@
-/** Takes turns: a few at once, callers in turn, and the event loop goes round between them. */
+/** Takes turns: a few at once, owners in turn and inside an owner its callers, and the event loop goes round between them. */
+import { Lines } from "./lines.ts";
+
 export class Turns {
-  readonly #waiting = new Map<unknown, (() => void)[]>();
+  readonly #waiting = new Map<unknown, Lines<() => void>>();
   readonly #running = new Map<unknown, number>();
-  readonly #ofOneCaller: number;
+  readonly #ofOneOwner: number;
   #free: number;
 
-  constructor(atOnce: number, ofOneCaller = atOnce) {
+  constructor(atOnce: number, ofOneOwner = atOnce) {
     this.#free = atOnce;
-    this.#ofOneCaller = ofOneCaller;
+    this.#ofOneOwner = ofOneOwner;
   }
 
-  /** Of one caller first come, first served. */
-  async run<T>(work: () => Promise<T>, caller?: unknown): Promise<T> {
-    if (this.#free > 0 && this.#mayBegin(caller)) this.#begin(caller);
-    else await new Promise<void>((resolve) => this.#wait(caller, resolve));
+  /** `owner` is a caller, or what several callers share, such as a team. */
+  async run<T>(work: () => Promise<T>, owner?: unknown, caller: unknown = owner): Promise<T> {
+    if (this.#free > 0 && this.#mayBegin(owner)) this.#begin(owner);
+    else await new Promise<void>((resolve) => this.#wait(owner, caller, resolve));
     try {
       return await work();
     } finally {
       // Not at once: whoever asks for something small would wait for everybody in the line.
-      setImmediate(() => this.#end(caller));
+      setImmediate(() => this.#end(owner));
     }
   }
 
-  #wait(caller: unknown, go: () => void): void {
-    const own = this.#waiting.get(caller);
-    if (own) own.push(go);
-    else this.#waiting.set(caller, [go]);
+  #wait(owner: unknown, caller: unknown, go: () => void): void {
+    const lines = this.#waiting.get(owner) ?? new Lines();
+    lines.add(caller, go);
+    this.#waiting.set(owner, lines);
   }
 
-  #mayBegin(caller: unknown): boolean {
-    return (this.#running.get(caller) ?? 0) < this.#ofOneCaller;
+  #mayBegin(owner: unknown): boolean {
+    return (this.#running.get(owner) ?? 0) < this.#ofOneOwner;
   }
 
-  #begin(caller: unknown): void {
+  #begin(owner: unknown): void {
     this.#free--;
-    this.#running.set(caller, (this.#running.get(caller) ?? 0) + 1);
+    this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1);
   }
 
-  #end(caller: unknown): void {
+  #end(owner: unknown): void {
     this.#free++;
-    const left = (this.#running.get(caller) ?? 1) - 1;
-    if (left > 0) this.#running.set(caller, left);
-    else this.#running.delete(caller);
+    const left = (this.#running.get(owner) ?? 1) - 1;
+    if (left > 0) this.#running.set(owner, left);
+    else this.#running.delete(owner);
     this.#pass();
   }
 
   #pass(): void {
-    for (const [caller, own] of this.#waiting) {
-      if (!this.#mayBegin(caller)) continue;
-      const go = own.shift();
-      this.#waiting.delete(caller);
-      if (own.length > 0) this.#waiting.set(caller, own);
-      this.#begin(caller);
+    for (const [owner, lines] of this.#waiting) {
+      if (!this.#mayBegin(owner)) continue;
+      const go = lines.take();
+      this.#waiting.delete(owner);
+      if (!lines.isEmpty) this.#waiting.set(owner, lines);
+      this.#begin(owner);
       go?.();
       return;
     }

@@ -12,11 +12,6 @@ const limits = { length: 256 * 1024 * 1024 };
 /** How long to wait for a job that writes, in milliseconds. */
 const patience = 60_000;
 
-export interface WarehouseFiles {
-  readonly metadata: string;
-  readonly rows: string;
-}
-
 export function openDatabase(path: string, access: "read" | "write"): DatabaseSync {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found) throw unusable("it is gone");

@@ -154,7 +154,7 @@ export class WarehouseProcesses {
     await Promise.all([pipeline(child.stdout, createWriteStream(path, { mode: 0o600 })), child.ended]);
   }
 
-  /** A command that is not ours, as `datachain gc`, with the limits of a job; resolves with the beginning of what it printed. */
+  /** A command that is not ours, as the library's garbage collection, with the limits of a job; resolves with the beginning of what it printed. */
   async run(folder: WarehouseFolder, command: Command, confineStrangers: ConfineStrangers): Promise<string> {
     const view = { group: folder.group(), readable: command.readable, writable: [folder.data, ...command.writable] };
     const place = confineStrangers(view);

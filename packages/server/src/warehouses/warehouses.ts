@@ -2,6 +2,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { collectGarbage } from "../datachain/garbage-collection.ts";
 import { diskUsage } from "../engines/disk-usage.ts";
 import type { Python } from "../engines/engine.ts";
 import { Changes } from "./changes.ts";
@@ -192,17 +193,8 @@ export class Warehouses {
     const python = readPython(folder);
     if (!python) return "nothing: the interpreter that last worked with it is gone";
     const scratch = await openScratch(folder, "tidy.new");
-    const { metadata, rows } = folder;
     const command = {
-      words: [python.path, "-m", "datachain", "gc"],
-      environment: {
-        DATACHAIN_METASTORE_ARG_DB_FILE: metadata,
-        DATACHAIN_WAREHOUSE_ARG_DB_FILE: rows,
-        DATACHAIN_ROOT_DIR: scratch,
-        DATACHAIN_NO_ANALYTICS: "1",
-        PYTHONDONTWRITEBYTECODE: "1",
-        HOME: scratch,
-      },
+      ...collectGarbage(python.path, folder, scratch),
       readable: python.folders,
       writable: [scratch],
       seconds: patience.tidy,

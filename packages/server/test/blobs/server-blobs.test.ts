@@ -137,6 +137,19 @@ describe("a server with MILLRACE_BLOBS", { skip, timeout: 300_000 }, () => {
     );
   });
 
+  it("may start again while the storage is away, but not for the first time", async () => {
+    const claim = async (dataDir: string) => {
+      const place = new DataFolder(dataDir).blobs(readConfig({}, { ...blobs.settings, AWS_MAX_ATTEMPTS: "1" }));
+      await claimBlobs(await openBlobs(place), place, "any");
+    };
+    const fresh = await mkdtemp(join(tmpdir(), "millrace-fresh-"));
+    away = true;
+    await claim(server.dataDir);
+    await assert.rejects(claim(fresh), /The storage of files \(MILLRACE_BLOBS\) cannot be used/);
+    away = false;
+    await rm(fresh, { recursive: true });
+  });
+
   it("has all of it in a backup, which restores into a data folder, and into another bucket", async () => {
     const file = await upload(client, "in the backup", "kept.txt");
     const { job } = await runJob(client, shell("cat kept.txt", { files: [file] }));

@@ -61,21 +61,9 @@ it("docs/limits.md has every number of the contract's limits", async () => {
 it("docs/configuration.md lists what a server keeps in its data folder, and nothing else", async () => {
   const cells = await firstCells("configuration.md", /\| Entry +\|/);
   const listed = cells.flatMap((cell) => (cell ?? "").split(", ")).filter((name) => !name.startsWith("-"));
-  const sources = await Promise.all(
-    (await readdir(join(root, "packages/server/src"), { recursive: true }))
-      .filter((name) => name.endsWith(".ts"))
-      .map((name) => readFile(join(root, "packages/server/src", name), "utf8")),
-  );
-  const used = sources.flatMap((text) =>
-    [...text.matchAll(/join\([\w.]*[dD]ataDir, "([^"]+)"/g)].map(([, name]) => name),
-  );
-  assert.deepEqual(
-    [...new Set(used)].sort(),
-    listed
-      .map((name) => name.replace(/\/$/, ""))
-      .filter((name) => name !== "millrace.db")
-      .sort(),
-  );
+  const layout = await readFile(join(root, "packages/server/src/machine/data-folder.ts"), "utf8");
+  const used = [...layout.matchAll(/join\(this\.path, "([^"]+)"/g)].map(([, name]) => name);
+  assert.deepEqual([...new Set(used)].sort(), listed.map((name) => name.replace(/\/$/, "")).sort());
 });
 
 it("no table of the documentation has a second header", async () => {

@@ -12,26 +12,30 @@ type Floors = Readonly<Record<string, readonly string[]>>;
 /** Engines and domain never meet: execution joins them. */
 const server: Floors = {
   turns: [],
+  datachain: [],
+  runtimes: ["datachain"],
   store: ["turns"],
-  engines: [],
+  engines: ["datachain", "runtimes"],
   blobs: [],
   logs: [],
-  reasons: [],
+  reasons: ["datachain", "runtimes"],
   metrics: [],
-  configuration: [],
-  domain: ["store", "turns"],
-  warehouses: ["engines"],
+  configuration: ["datachain"],
+  domain: ["datachain", "runtimes", "store", "turns"],
+  warehouses: ["datachain", "engines"],
   senders: ["domain"],
   machine: ["blobs", "domain", "store"],
   "job-logs": ["blobs", "domain", "engines", "logs", "store", "turns"],
   execution: [
     "blobs",
+    "datachain",
     "domain",
     "engines",
     "job-logs",
     "machine",
     "metrics",
     "reasons",
+    "runtimes",
     "store",
     "warehouses",
     "turns",
@@ -53,6 +57,7 @@ const server: Floors = {
   http: [
     "blobs",
     "configuration",
+    "datachain",
     "domain",
     "engines",
     "job-logs",
@@ -63,7 +68,7 @@ const server: Floors = {
     "warehouses",
     "turns",
   ],
-  admin: ["blobs", "configuration", "domain", "engines", "machine", "store", "warehouses"],
+  admin: ["blobs", "configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
   app: [
     "admin",
     "blobs",
@@ -83,7 +88,7 @@ const server: Floors = {
     "version.ts",
   ],
   "version.ts": [],
-  "main.ts": ["admin", "app", "configuration", "domain", "engines", "machine", "store", "warehouses"],
+  "main.ts": ["admin", "app", "configuration", "datachain", "domain", "engines", "machine", "store", "warehouses"],
 };
 
 const basics = ["secrets", "time"];
@@ -145,10 +150,9 @@ const localEngine: Floors = {
   processes: ["engine-folders.ts"],
   attempt: ["processes"],
   isolation: ["attempt", "engine-folders.ts", "processes"],
-  library: ["attempt"],
   environments: ["attempt", "isolation", "processes"],
-  "plan.ts": ["attempt", "environments", "library", "processes"],
-  "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "library", "plan.ts", "processes"],
+  "plan.ts": ["attempt", "environments", "processes"],
+  "local-engine.ts": ["attempt", "engine-folders.ts", "environments", "isolation", "plan.ts", "processes"],
 };
 
 /** What all kinds of storage stand on. */

@@ -4,9 +4,9 @@ import { connect } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes } from "@millrace/contract";
 import { python, runJob, shell } from "../../../../e2e/support/jobs.ts";
-import { readScriptMetadata } from "../../src/domain/jobs/script-metadata.ts";
 import { namesFiles } from "../../src/engines/local/environments/environments.ts";
 import { satisfies } from "../../src/engines/local/environments/interpreters.ts";
+import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 
 describe("hostile input", () => {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { readConfig } from "../../src/configuration/config.ts";
 import { readFileIds, safeFilename } from "../../src/domain/jobs/files.ts";
-import { readScriptMetadata } from "../../src/domain/jobs/script-metadata.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { readEnvironment } from "../../src/domain/secrets/environment-text.ts";
 import { checkCron, nextTick, readTime } from "../../src/domain/time/ticks.ts";
@@ -11,6 +10,7 @@ import { satisfies } from "../../src/engines/local/environments/interpreters.ts"
 import { splitRevision } from "../../src/engines/local/plan.ts";
 import { quote } from "../../src/engines/local/processes/shell.ts";
 import { readRange } from "../../src/http/jobs/logs.ts";
+import { readScriptMetadata } from "../../src/runtimes/script-metadata.ts";
 
 describe("environment", () => {
   it("is NAME=VALUE lines with quotes, comments and blank lines", () => {

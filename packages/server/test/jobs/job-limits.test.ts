@@ -195,7 +195,7 @@ describe("limits of a job", () => {
     const variables = await madeByCopies("variables", ":", 9, { environment: "v".repeat(1_048_576) });
     assert.match(
       await refusal("/api/datachain/pipeline/trigger", { datasets: variables, review: true }),
-      /^datasets: the settings and variables of the 9 jobs .* have more than 8388608 characters together/,
+      /^datasets: the settings and variables of the 9 jobs .* have more than 8388608 bytes together/,
     );
     const small = await madeByCopies("small", ":", 40);
     const { pipeline } = await client.call(routes.triggerPipeline, { body: { datasets: small, review: true } });
@@ -206,7 +206,7 @@ describe("limits of a job", () => {
     };
     assert.match(
       await refusal("/api/datachain/pipeline/settings", { pipeline_id, ...large }),
-      /^requirements and environment: expected at most 8388608 characters .* all 40 runs/,
+      /^requirements and environment: expected at most 8388608 bytes .* all 40 runs/,
     );
   });
 

@@ -1,7 +1,8 @@
 /** Which jobs use the dataset library, and which version they get. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { checkLibrary, usesLibrary, withLibrary } from "../../src/domain/jobs/library.ts";
+import { checkLibrary, withLibrary } from "../../src/datachain/requirements.ts";
+import { usesLibrary } from "../../src/runtimes/uses-library.ts";
 
 describe("the dataset library", () => {
   const uses = (query: string, requirements: string | null = null, query_type: "PYTHON" | "SHELL" = "PYTHON") =>

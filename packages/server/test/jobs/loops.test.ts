@@ -30,7 +30,8 @@ import { findExport, insertExport } from "../../src/store/queries/datasets/expor
 import { openAttempt, openAttempts } from "../../src/store/queries/jobs/attempts.ts";
 import { insertEndedAttempt } from "../../src/store/queries/jobs/ended-attempts.ts";
 import { insertFile } from "../../src/store/queries/jobs/files.ts";
-import { getJob, moveJob } from "../../src/store/queries/jobs/jobs.ts";
+import { moveJob } from "../../src/store/queries/jobs/job-moves.ts";
+import { getJob } from "../../src/store/queries/jobs/jobs.ts";
 import { usageOf } from "../../src/store/queries/people/team-usage.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { Signals } from "../../src/turns/signals.ts";

@@ -4,9 +4,10 @@ import { describe, it } from "node:test";
 import { linesOf, plainText } from "../../src/reasons/log-lines.ts";
 import { type Ending, reasonLimits, reasonOf } from "../../src/reasons/reason.ts";
 import { findTracebacks, separateHeaders } from "../../src/reasons/tracebacks.ts";
+import { runtimeOf } from "../../src/runtimes/runtimes.ts";
 
-const python: Ending = { code: 1, phase: "query", isPython: true, diskFull: false };
-const shell: Ending = { ...python, isPython: false };
+const python: Ending = { code: 1, phase: "query", runtime: runtimeOf("PYTHON"), diskFull: false };
+const shell: Ending = { ...python, runtime: runtimeOf("SHELL") };
 
 const reason = (log: string, ending: Ending = python, cut = false) => reasonOf(ending, { plain: plainText(log), cut });
 

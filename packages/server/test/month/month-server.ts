@@ -1,11 +1,7 @@
 /** A server on the store of the month, without HTTP and with a played engine: its loops are run by hand, until it dies. */
 import { pino } from "pino";
-import {
-  continueJobIds,
-  failForeignAttempts,
-  prepareLocalCluster,
-  prepareStore,
-} from "../../src/domain/lifecycle/first-start.ts";
+import { continueJobIds, prepareLocalCluster, prepareStore } from "../../src/domain/lifecycle/first-start.ts";
+import { endForeignAttempts } from "../../src/domain/lifecycle/lost-attempts.ts";
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import type { Clock } from "../../src/domain/time/clock.ts";
 import type { WarehouseMeasures } from "../../src/execution/measure-warehouses.ts";
@@ -60,7 +56,7 @@ export class MonthServer {
     const { store, clock } = ground;
     await prepareStore(store, clock.now());
     await continueJobIds(store);
-    await failForeignAttempts(store, "month", clock.now());
+    await endForeignAttempts(store, "month", clock.now());
     await prepareLocalCluster(store, 100, "none");
     return new MonthServer(ground, diskFloor, chance);
   }

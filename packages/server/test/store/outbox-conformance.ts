@@ -21,15 +21,8 @@ import {
   receiverCounts,
   updateReceiver,
 } from "../../src/store/queries/events/receivers.ts";
-import {
-  cancelDrafts,
-  insertJobs,
-  markBegun,
-  markQueued,
-  movedJob,
-  moveJob,
-  type NewJob,
-} from "../../src/store/queries/jobs/jobs.ts";
+import { beginDraftJobs, finishJob, finishJobs, moveJob, moveJobs } from "../../src/store/queries/jobs/job-moves.ts";
+import { insertJobs, type NewJob } from "../../src/store/queries/jobs/jobs.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { insertPipeline, movePipeline } from "../../src/store/queries/pipelines/pipelines.ts";
 import { Signals } from "../../src/turns/signals.ts";
@@ -149,12 +142,12 @@ export function outboxConformance(storeOf: () => Store): void {
     const rows = [jobRow(team, "PENDING"), jobRow(team, "PENDING")];
     const [first = "", second = ""] = rows.map(({ id }) => id);
     await store.write((db) => insertJobs(db, rows));
-    await store.write((db) => markBegun(db, [first]));
-    await store.write((db) => markQueued(db, [first]));
+    await store.write((db) => beginDraftJobs(db, [first]));
+    await store.write((db) => moveJobs(db, { ids: [first], from: ["CREATED"], to: "QUEUED" }));
     await store.write((db) => moveJob(db, { id: first, from: ["QUEUED"], to: "INIT" }));
     await store.write((db) => moveJob(db, { id: first, from: ["INIT"], to: "RUNNING" }));
-    await store.write((db) => movedJob(db, { id: first, from: ["RUNNING"], to: "COMPLETE" }));
-    await store.write((db) => cancelDrafts(db, [second], iso(start)));
+    await store.write((db) => finishJob(db, { id: first, from: ["RUNNING"], to: "COMPLETE" }));
+    await store.write((db) => finishJobs(db, { ids: [second], from: ["PENDING"], to: "CANCELED" }));
     const expected = ["PENDING", "PENDING", "CREATED", "QUEUED", "INIT", "COMPLETE", "CANCELED"];
     assert.deepEqual(
       await outbox(),
@@ -448,7 +441,7 @@ export function outboxConformance(storeOf: () => Store): void {
     const run = async (status: "COMPLETE" | "FAILED") => {
       const row = jobRow(team, "RUNNING", { parent_job_id });
       await store.write((db) => insertJobs(db, [row]));
-      await store.write((db) => movedJob(db, { id: row.id, from: ["RUNNING"], to: status }));
+      await store.write((db) => finishJob(db, { id: row.id, from: ["RUNNING"], to: status }));
       await work();
     };
     for (const status of ["COMPLETE", "FAILED", "FAILED", "COMPLETE", "COMPLETE"] as const) await run(status);
@@ -476,7 +469,7 @@ export function outboxConformance(storeOf: () => Store): void {
       const run = jobRow(team, "RUNNING", { pipeline_id: id });
       await store.write((db) => insertJobs(db, [run]));
       await store.write(async (db) => {
-        await movedJob(db, { id: run.id, from: ["RUNNING"], to: to === "FAILED" ? "FAILED" : "COMPLETE" });
+        await finishJob(db, { id: run.id, from: ["RUNNING"], to: to === "FAILED" ? "FAILED" : "COMPLETE" });
         const changes = { error_message: to === "FAILED" ? "j failed" : null };
         await movePipeline(db, { id, from: ["RUNNING"], to, changes });
       });

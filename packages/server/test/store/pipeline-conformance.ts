@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { it } from "node:test";
 import type { JobStatus, PipelineStatus } from "@millrace/contract";
-import { endJob } from "../../src/domain/lifecycle/end-job.ts";
+import { cancelPipelineRuns, endJob } from "../../src/domain/lifecycle/end-job.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { beginDrafts } from "../../src/domain/lifecycle/pipeline-progress.ts";
 import {
@@ -34,6 +34,7 @@ import {
   runsOf,
   updatePipeline,
 } from "../../src/store/queries/pipelines/pipelines.ts";
+import { countStore } from "../support/counted-reads.ts";
 import { keyRing } from "../support/keys.ts";
 import { recordMade } from "../support/lineage.ts";
 
@@ -133,6 +134,30 @@ export function pipelineConformance(storeOf: () => Store): void {
     await end(begun);
     const row = await getPipeline(storeOf().db, built.row.id);
     assert.deepEqual([row?.status, row?.open_runs], ["FAILED", 0]);
+  });
+
+  it("cancels a pipeline of a thousand runs with a few statements: drafts, runs that wait and runs that have begun", async () => {
+    const count = 1000;
+    const waiting = Object.fromEntries(Array.from({ length: count / 2 }, (_, index) => [`w${index}`, []]));
+    const drafts = Object.fromEntries(Object.keys(waiting).map((parent, index) => [`d${index}`, [parent]]));
+    const built = await build({ ...waiting, ...drafts });
+    const begun = await draftOf(built, "w0");
+    await storeOf().write(async (db) => {
+      await dequeue(db, begun);
+      await db.updateTable("jobs").set({ status: "RUNNING" }).where("id", "=", begun).execute();
+    });
+    const counted = countStore(storeOf());
+    await counted.store.write((db) => cancelPipelineRuns(db, built.row.id, now));
+    assert.ok(counted.statements() <= 20, `${counted.statements()} statements`);
+    const states = Object.values(await statesOf(built.row.id));
+    assert.deepEqual(
+      ["CANCELED", "CANCELING"].map((status) => states.filter((state) => state === status).length),
+      [count - 1, 1],
+    );
+    const row = await getPipeline(storeOf().db, built.row.id);
+    assert.deepEqual([row?.status, row?.open_runs], ["CANCELED", 1]);
+    const queued = storeOf().db.selectFrom("queue").innerJoin("jobs", "jobs.id", "queue.job_id").select("jobs.id");
+    assert.equal((await queued.where("jobs.pipeline_id", "=", built.row.id).execute()).length, 0);
   });
 
   it("gives a run's parents to its children when it is taken out", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, it } from "node:test";
+import { after, before, it, type TestContext } from "node:test";
 import { startPostgres, type TestPostgres } from "../../../../e2e/support/postgres.ts";
 import { prepareStore } from "../../src/domain/lifecycle/first-start.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
@@ -11,7 +11,7 @@ import { WritesInTurn } from "../../src/store/drivers/writes-in-turn.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { lockTeam } from "../../src/store/queries/people/teams.ts";
 import { findUser } from "../../src/store/queries/people/users.ts";
-import { askedBy } from "../../src/turns/asker.ts";
+import { type Asker, askedBy } from "../../src/turns/asker.ts";
 import { storeIn } from "../support/store-in.ts";
 
 let postgres: TestPostgres;
@@ -26,7 +26,8 @@ after(async () => {
   await postgres?.stop();
 });
 
-const asked = <T>(team: number, work: () => Promise<T>) => askedBy({ caller: team, team, hasGone: () => false }, work);
+const asked = <T>(team: number, work: () => Promise<T>, caller = team) =>
+  askedBy({ caller, team, hasGone: () => false }, work);
 
 it("on PostgreSQL others read and write, and so do loops, while many writes of one team wait for the same row", async () => {
   let release = () => {};
@@ -57,18 +58,23 @@ it("on PostgreSQL others read and write, and so do loops, while many writes of o
   assert.equal(ended, 40);
 });
 
-/** Holds the event loop, as a write of many rows does. */
-function hold(milliseconds: number): void {
-  for (const begun = performance.now(); performance.now() - begun < milliseconds; ) {}
-}
-
-it("on SQLite others write between the long writes of one team, and after each of these everybody has a turn", async (t) => {
+async function embedded(t: TestContext): Promise<Store> {
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-turns-"));
   const own = await openStore(storeIn(dataDir));
   t.after(async () => {
     await own.close();
     await rm(dataDir, { recursive: true });
   });
+  return own;
+}
+
+/** Holds the event loop, as a write of many rows does. */
+function hold(milliseconds: number): void {
+  for (const begun = performance.now(); performance.now() - begun < milliseconds; ) {}
+}
+
+it("on SQLite others write between the long writes of one team, and after each of these everybody has a turn", async (t) => {
+  const own = await embedded(t);
   const done: string[] = [];
   const write = (team: number | undefined, name: string, milliseconds: number) => {
     const work = () =>
@@ -90,15 +96,49 @@ it("on SQLite others write between the long writes of one team, and after each o
 });
 
 it("writes of one team keep their order, whatever rests and whatever is put back", () => {
-  const waiting = new WritesInTurn<{ owner: number; name: string }>();
-  for (const name of ["a1", "a2", "b1", "a3", "b2"]) waiting.add({ owner: name.startsWith("a") ? 1 : 2, name });
+  const waiting = new WritesInTurn<{ asker: Asker; name: string }>();
+  const askerOf = (team: number): Asker => ({ caller: 7, team, hasGone: () => false });
+  for (const name of ["a1", "a2", "b1", "a3", "b2"])
+    waiting.add({ asker: askerOf(name.startsWith("a") ? 1 : 2), name });
   const names = (writes: readonly { name: string }[]) => writes.map(({ name }) => name);
   const first = waiting.take(3, 0);
   assert.deepEqual(names(first), ["a1", "b1", "a2"], "one of each, in turn");
-  waiting.rest(1, 0, 50);
+  waiting.rest({ asker: askerOf(1), name: "" }, 0, 50);
   waiting.putBack(first.slice(1));
   assert.equal(waiting.size, 4);
   assert.deepEqual(names(waiting.take(10, 10)), ["b1", "b2"], "while the one rests");
   assert.deepEqual(names(waiting.take(10, 60)), ["a2", "a3"]);
   assert.equal(waiting.size, 0);
 });
+
+for (const kind of ["SQLite", "PostgreSQL"]) {
+  it(`on ${kind} the members of a team write in turn, however much one of them asks for`, async (t) => {
+    const shared = kind === "SQLite" ? await embedded(t) : store;
+    const [eager, other] = [1, 2];
+    const done: number[] = [];
+    const write = (caller: number) =>
+      asked(1, () => shared.write(async () => hold(5)).then(() => done.push(caller)), caller);
+    const many = Array.from({ length: 30 }, () => write(eager));
+    await many[0];
+    await write(other);
+    assert.ok(done.indexOf(other) < 12, `${done.indexOf(other)} writes of the other came before`);
+    await Promise.all(many);
+  });
+
+  it(`on ${kind} a write is not begun for a caller who has gone; what a request has begun to write is written`, async (t) => {
+    const shared = kind === "SQLite" ? await embedded(t) : store;
+    let gone = true;
+    let begun = 0;
+    const write = () => shared.write(async () => begun++);
+    const request = <T>(work: () => Promise<T>) => askedBy({ caller: 1, team: 1, hasGone: () => gone }, work);
+    await assert.rejects(request(write), /closed the connection/);
+    assert.equal(begun, 0);
+    gone = false;
+    await request(async () => {
+      await write();
+      gone = true;
+      await write();
+    });
+    assert.equal(begun, 2);
+  });
+}

@@ -43,7 +43,7 @@ import { Disk } from "../../src/machine/disk.ts";
 import { ServerMetrics } from "../../src/metrics/server-metrics.ts";
 import type { Store } from "../../src/store/drivers/store.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
-import { moveJob } from "../../src/store/queries/jobs/jobs.ts";
+import { moveJob } from "../../src/store/queries/jobs/job-moves.ts";
 import { dequeue } from "../../src/store/queries/jobs/queue.ts";
 import { insertMembership } from "../../src/store/queries/people/memberships.ts";
 import { setDatasetBytes } from "../../src/store/queries/people/team-usage.ts";

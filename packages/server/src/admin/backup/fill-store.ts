@@ -2,7 +2,8 @@
 import { join } from "node:path";
 import { audit, operator } from "../../domain/access/audit.ts";
 import { recordCollected } from "../../domain/datasets/record-collected.ts";
-import { cancelWaiting, endJob } from "../../domain/lifecycle/end-job.ts";
+import { cancelWaiting } from "../../domain/lifecycle/end-job.ts";
+import { endLostAttempt } from "../../domain/lifecycle/lost-attempts.ts";
 import { iso } from "../../domain/time/clock.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { migrate } from "../../store/migrations/migrations.ts";
@@ -10,8 +11,7 @@ import { openStore, type StoreLocation } from "../../store/opening/open-store.ts
 import { countOnFromRows, insertRows, type KeptTable, keptTables, type Row } from "../../store/opening/snapshot.ts";
 import { markRemoved } from "../../store/queries/datasets/dataset-versions.ts";
 import { forgetCopies } from "../../store/queries/datasets/warehouses.ts";
-import { allAttempts, closeAttempt } from "../../store/queries/jobs/attempts.ts";
-import { statesBefore } from "../../store/queries/jobs/jobs.ts";
+import { allAttempts } from "../../store/queries/jobs/attempts.ts";
 import { allWaiting } from "../../store/queries/jobs/queue.ts";
 import { readLines } from "./archive-files.ts";
 import { type Manifest, names, uuidPattern } from "./format.ts";
@@ -116,13 +116,9 @@ function checkRow(line: unknown): [KeptTable, Row] {
 /** What ran is gone with its machine, and is never run again by itself. What waited waits, unless it is not wanted. */
 async function settleJobs(db: Db, { startedAt }: Manifest, { cancelQueued, now }: FillOptions) {
   const attempts = await allAttempts(db);
-  for (const { job_id: id, attempt, status, signalled_at } of attempts) {
-    await closeAttempt(db, id, attempt);
-    const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
-    const error_message = `The job was running when the backup of ${startedAt} was made; it was not run again.`;
-    const changes = { finished_at: startedAt, error_message: to === "FAILED" ? error_message : null };
-    await endJob(db, { id, from: statesBefore(to), to, changes }, now());
-  }
+  const error_message = `The job was running when the backup of ${startedAt} was made; it was not run again.`;
+  const loss = { error_message, finished_at: startedAt, retries: false };
+  for (const attempt of attempts) await endLostAttempt(db, attempt, loss, now());
   const waiting = await allWaiting(db);
   for (const id of cancelQueued ? waiting : []) {
     await cancelWaiting(db, id, now());

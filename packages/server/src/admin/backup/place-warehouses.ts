@@ -1,9 +1,9 @@
 /** Makes the warehouses of teams from a backup, and has each read: what the registry names must be in it. */
 import { join } from "node:path";
+import { jobEnds } from "../../datachain/statuses.ts";
+import { libraryTime } from "../../datachain/times.ts";
 import { type Collected, readCollected, TooMuch } from "../../domain/datasets/parse-collected.ts";
 import { type BackupWarehouses, type Compared, WarehouseUnusable } from "../../warehouses/backup-warehouses.ts";
-import { libraryTime } from "../../warehouses/library-time.ts";
-import { jobEnds } from "../../warehouses/programs/collect.ts";
 import { copyPlain } from "./archive-files.ts";
 import { damaged, entriesOf, same } from "./check-digests.ts";
 import { type Entry, warehousesFolder } from "./format.ts";

@@ -1,5 +1,5 @@
 /** A short name means one's own namespace: where a dataset is not found there, colleagues may have one of that name. */
-
+import { datasetNotFound } from "../../datachain/messages.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { placesOfName } from "../../store/queries/datasets/datasets.ts";
 import { fullName } from "./dataset-names.ts";
@@ -16,12 +16,9 @@ export async function namesakes(db: Db, teamId: number, name: string): Promise<s
   return `Elsewhere in the team there is ${names.join(", ")}${more}: a short name means one's own namespace, so use the full name.`;
 }
 
-/** As the library says it, with a version between, or with the whole name. */
-const notFound = /\bDataset (?:\S+\.)?([^\s.]{1,255}) (?:version \S+ +)?not found\b/;
-
 /** The reason of a failure, with the dataset that was probably meant. */
 export async function withNamesakes(db: Db, teamId: number, reason: string): Promise<string> {
-  const name = notFound.exec(reason)?.[1];
+  const name = datasetNotFound.exec(reason)?.[1];
   const hint = name === undefined ? "" : await namesakes(db, teamId, name);
   return hint === "" ? reason : `${reason}\n${hint}`;
 }

@@ -1,5 +1,6 @@
 /** Datasets: the rules for finding, listing, changing and removing them. */
 import { ApiError, invalid, type RouteInput, type routes, versionStatus } from "@millrace/contract";
+import { isInternal, isReserved, reservedBeginnings } from "../../datachain/names.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import {
   countVersions,
@@ -66,10 +67,6 @@ function readVersionOf(text: string): Version {
   if (!version) throw invalid("version", "three numbers such as 1.0.2", text);
   return version;
 }
-
-/** Listings of storage and what a session leaves behind are the library's own. */
-const isInternal = ({ namespace, name }: Pick<FullName, "namespace" | "name">) =>
-  name.startsWith("session_") || (namespace === "system" && name.startsWith("lst__"));
 
 const isLive = ({ status }: { readonly status: number }) => status === versionStatus.complete;
 
@@ -222,15 +219,13 @@ export async function planEdit(db: Db, team: Team, reference: FullName, changes:
   return edit;
 }
 
+const beginnings = reservedBeginnings.join(", ").replace(/, (?=\w+$)/, " or ");
+
 /** Dots and @ separate the parts of a reference; the library keeps some beginnings for itself. */
 export function checkName(field: string, name: string): string {
-  const isFree = !/[.@/\s\0]/.test(name) && !/^(lst__|session_|ds_query_)/.test(name);
+  const isFree = !/[.@/\s\0]/.test(name) && !isReserved(name);
   if (name !== "" && name.length <= 255 && isFree && canBeKept(name)) return name;
-  throw invalid(
-    field,
-    "a name without dots, slashes, spaces and @, not beginning with lst__, session_ or ds_query_",
-    name,
-  );
+  throw invalid(field, `a name without dots, slashes, spaces and @, not beginning with ${beginnings}`, name);
 }
 
 async function requireFree(db: Db, team: Team, { reference, name }: Edit): Promise<void> {

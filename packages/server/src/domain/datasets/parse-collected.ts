@@ -3,6 +3,7 @@
  * left out; the rest of what its job did still counts.
  */
 import { replaceBareNumbers } from "@millrace/contract";
+import { readLibraryTime } from "../../datachain/times.ts";
 import type { NewVersionRow } from "../../store/queries/datasets/dataset-versions.ts";
 import type { FullName } from "../../store/queries/datasets/datasets.ts";
 import { nextLook } from "../../turns/large-answers.ts";
@@ -100,7 +101,7 @@ function listOf(value: unknown, most: number): unknown[] {
 function readFound(row: Fields): FoundVersion | undefined {
   const { namespace, project, name, version, uuid } = row;
   const dataset = fieldsOf(row["dataset"]);
-  const created = readMoment(row["created_at"]);
+  const created = readLibraryTime(row["created_at"]);
   if (!isName(namespace) || !isName(project) || !isName(name) || !isUuid(uuid) || !isUuid(dataset["uuid"]))
     return undefined;
   if (typeof version !== "string" || version.startsWith("v") || !readVersion(version) || created === null)
@@ -122,7 +123,7 @@ function readFound(row: Fields): FoundVersion | undefined {
     content_hash: isText(row["content_hash"], listedLimit) ? row["content_hash"] : null,
     job_id: isUuid(row["job_id"]) ? row["job_id"] : null,
     created_at: created,
-    finished_at: readMoment(row["finished_at"]),
+    finished_at: readLibraryTime(row["finished_at"]),
     needs: listOf(row["needs"], countLimit).flatMap((need) => readNeed(fieldsOf(need))),
   };
 }
@@ -159,12 +160,4 @@ function isJson(value: unknown, kind: "object" | "array", limit = documentLimit)
 function readCount(value: unknown): number | null {
   const count = typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : -1;
   return Number.isSafeInteger(count) && count >= 0 ? count : null;
-}
-
-/** `2026-01-31 08:30:00.123456`, with or without an offset of zero. */
-function readMoment(value: unknown): string | null {
-  const match =
-    typeof value === "string" ? /^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d{1,6})?(?:\+00:00|Z)?$/.exec(value) : null;
-  const time = match ? Date.parse(`${match[1]}T${match[2]}${(match[3] ?? ".0").slice(0, 4)}Z`) : Number.NaN;
-  return Number.isNaN(time) ? null : new Date(time).toISOString();
 }

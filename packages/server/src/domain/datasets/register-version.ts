@@ -1,6 +1,7 @@
 /** A version that its maker registers: its rows lie elsewhere, what it was made from is known here. */
 import { randomUUID } from "node:crypto";
 import { ApiError, invalid, parseExactly, type RouteInput, type routes, versionStatus } from "@millrace/contract";
+import { reservedNamespaces } from "../../datachain/names.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import {
   getVersion,
@@ -93,8 +94,8 @@ function checkPlace({ namespace, project, name }: Reference): void {
   checkName("name", name);
   checkName("name", project);
   checkName("name", namespace.replace(/^@/, ""));
-  if (["system", "local"].includes(namespace))
-    throw invalid("name", "a namespace other than system and local", namespace);
+  if (reservedNamespaces.includes(namespace))
+    throw invalid("name", `a namespace other than ${reservedNamespaces.join(" and ")}`, namespace);
 }
 
 /** A pipeline runs the maker of a version again, as its creator: so nobody says that a stranger's job was it. */

@@ -1,6 +1,9 @@
 /** What a job is made of, from what was asked for. */
 import { basename, normalize } from "node:path";
 import { ApiError, invalid, type JobInput } from "@millrace/contract";
+import { checkLibrary } from "../../datachain/requirements.ts";
+import { runtimeOf } from "../../runtimes/runtimes.ts";
+import type { ScriptMetadata } from "../../runtimes/script-metadata.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import type { ClusterRow } from "../../store/queries/jobs/clusters.ts";
 import { fieldsGivenBack, getShortJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -17,8 +20,6 @@ import { resolveCluster } from "./clusters.ts";
 import { readFileIds } from "./files.ts";
 import { resolveCredentials } from "./job-credentials.ts";
 import { checkParams, checkRequirements, checkTogether, environmentRoom } from "./job-limits.ts";
-import { checkLibrary } from "./library.ts";
-import { readScriptMetadata, type ScriptMetadata } from "./script-metadata.ts";
 
 export interface JobInputContext {
   readonly store: Store;
@@ -39,16 +40,10 @@ export interface Creation {
 
 /** A job as it is asked for, checked and completed. */
 export async function newJob(context: JobInputContext, { principal, team, input }: Creation, now: number) {
-  if (input.query_type === "TYPESCRIPT") {
-    throw invalid(
-      "query_type",
-      "PYTHON or SHELL: no engine runs TYPESCRIPT yet (a script whose name ends with .ts)",
-      input.query_type,
-    );
-  }
+  const runtime = runtimeOf(input.query_type);
   const script = checkScript(input);
   const query = input.query ?? "";
-  const found = input.query_type === "PYTHON" ? readScriptMetadata(query) : {};
+  const found = runtime.readMetadata(query);
   const workers = Math.max(1, input.workers ?? found.workers ?? 1);
   const cluster = await resolveCluster(context.store.db, input, workers);
   const { startAfter, cron, timezone } = readTimes(input, context.timezone);

@@ -14,20 +14,14 @@ import {
   roleIncludes,
   statusGroups,
 } from "@millrace/contract";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob, insertJobChain } from "../../store/queries/jobs/chains.ts";
 import { findByKey, takeKey } from "../../store/queries/jobs/idempotency-keys.ts";
 import { type JobFilter, listJobs } from "../../store/queries/jobs/job-lists.ts";
+import { moveJob } from "../../store/queries/jobs/job-moves.ts";
 import { insertTags } from "../../store/queries/jobs/job-tags.ts";
-import {
-  findJob,
-  getJob,
-  getJobState,
-  insertJob,
-  type JobRow,
-  moveJob,
-  type ShortJob,
-} from "../../store/queries/jobs/jobs.ts";
+import { findJob, getJob, getJobState, insertJob, type JobRow, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { enqueue } from "../../store/queries/jobs/queue.ts";
 import { deleteTask, insertTask } from "../../store/queries/schedules/tasks.ts";
 import { BoundedList } from "../../turns/bounded-list.ts";
@@ -54,7 +48,6 @@ import { nextTick, readTime } from "../time/ticks.ts";
 import { findCluster } from "./clusters.ts";
 import { attachFiles, readFileIds } from "./files.ts";
 import { type Creation, type JobInputContext, newJob } from "./job-input.ts";
-import { usesLibrary } from "./library.ts";
 import { requireRoomForTask, type TaskQuotas } from "./task-quotas.ts";
 
 /** Jobs read at a time. */

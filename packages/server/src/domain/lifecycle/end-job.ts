@@ -1,24 +1,105 @@
-/** The way in which a job ends, whatever ended it: whoever waits for that end is told in the same write. */
-import type { JobStatus } from "@millrace/contract";
+/**
+ * Every way in which a job ends: no other file moves a job to a final state. Whoever waits for the end is told in the same
+ * write. That is the job's pipeline: its end starts the next runs or cancels them, so nothing is missed, whichever process
+ * dies when. The end of a run costs as much as it has children, however many runs there are.
+ */
+import { jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { type Move, movedJob } from "../../store/queries/jobs/jobs.ts";
+import { finishJob, finishJobs, type JobEnd, moveJobs } from "../../store/queries/jobs/job-moves.ts";
+import type { JobRow } from "../../store/queries/jobs/jobs.ts";
+import { dequeueAll } from "../../store/queries/jobs/queue.ts";
+import {
+  countEndedRun,
+  movePipeline,
+  type PipelineRow,
+  type RunState,
+  releaseChildren,
+  runsOf,
+} from "../../store/queries/pipelines/pipelines.ts";
 import { iso } from "../time/clock.ts";
-import { takeOffQueue } from "./job-queue.ts";
-import { runEnded } from "./pipeline-progress.ts";
+import { beginDrafts, isLive, jobsOfRuns, live, setOpenRuns, settle } from "./pipeline-progress.ts";
+import { recordEnd } from "./schedule-record.ts";
 
-interface End extends Move {
-  readonly to: JobStatus & ("COMPLETE" | "FAILED" | "CANCELED");
-}
-
-/** False: the job was elsewhere. */
-export async function endJob(db: Db, end: End, now: number): Promise<boolean> {
-  const job = await movedJob(db, end);
+/** Ends a job. Returns false if the job was in none of the `from` states. */
+export async function endJob(db: Db, end: JobEnd, now: number): Promise<boolean> {
+  const job = await finishJob(db, end);
   if (job?.pipeline_id) await runEnded(db, job.pipeline_id, job, now);
   return job !== undefined;
 }
 
-/** A job that waits for slots never begins. False: it does not wait, or has begun. */
+/** Cancels a job that waits for slots. Returns false if it does not wait, or has begun. */
 export async function cancelWaiting(db: Db, id: string, now: number): Promise<boolean> {
-  if (!(await takeOffQueue(db, id))) return false;
+  if ((await takeOffQueue(db, [id])).length === 0) return false;
   return endJob(db, { id, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes: { finished_at: iso(now) } }, now);
+}
+
+/** Whoever takes the row off the queue decides: no process of these jobs will ever exist. */
+async function takeOffQueue(db: Db, ids: readonly string[]): Promise<string[]> {
+  const taken = await dequeueAll(db, ids);
+  await moveJobs(db, { ids: taken, from: jobStates.waiting, to: "CANCELING_SCHEDULED" });
+  return taken;
+}
+
+/** Cancels drafts for their own pipeline, which counts its open runs itself. Returns how many were drafts. */
+export async function cancelDrafts(db: Db, ids: readonly string[], now: number): Promise<number> {
+  const changes = { finished_at: iso(now) };
+  return (await finishJobs(db, { ids, from: jobStates.draft, to: "CANCELED", changes })).length;
+}
+
+/** Cancels the runs of a pipeline that have not begun, for that pipeline, which counts its open runs itself. Returns how many. */
+async function cancelUnbegun(db: Db, runs: readonly RunState[], now: number): Promise<number> {
+  const drafts = await cancelDrafts(db, jobsOfRuns(runs, "draft"), now);
+  const taken = await takeOffQueue(db, jobsOfRuns(runs, "waiting"));
+  const changes = { finished_at: iso(now) };
+  const waiting = await finishJobs(db, { ids: taken, from: ["CANCELING_SCHEDULED"], to: "CANCELED", changes });
+  return drafts + waiting.length;
+}
+
+/** Moves a pipeline along after one of its runs has ended. */
+async function runEnded(db: Db, pipelineId: string, job: JobRow, now: number): Promise<void> {
+  const pipeline = await countEndedRun(db, pipelineId, iso(now));
+  if (!pipeline) return;
+  if (job.status === "COMPLETE") {
+    // Counted whatever the pipeline's state: a rerun goes on from here.
+    const ready = await releaseChildren(db, pipelineId, job.id);
+    if (pipeline.status === "RUNNING") await beginDrafts(db, ready);
+  } else if (isLive(pipeline)) {
+    return failPipeline(db, pipeline, { error_message: describeEnd(job), error_stack: job.error_stack }, now);
+  }
+  await settle(db, pipeline, now);
+}
+
+const runName = ({ name, id }: Pick<JobRow, "name" | "id">) => (name === null ? `Job ${id}` : `${name} (job ${id})`);
+
+function describeEnd(job: JobRow): string {
+  const what = job.status === "CANCELED" ? "was canceled" : "failed";
+  return `${runName(job)} ${what}${job.error_message ? `: ${job.error_message}` : "."}`;
+}
+
+type PipelineFailure = { readonly error_message: string; readonly error_stack: string | null };
+
+/** Fails a pipeline: runs that have not begun are canceled, runs under way finish. */
+export async function failPipeline(
+  db: Db,
+  pipeline: PipelineRow,
+  failure: PipelineFailure,
+  now: number,
+): Promise<void> {
+  const { id } = pipeline;
+  const canceled = await cancelUnbegun(db, await runsOf(db, id), now);
+  const open_runs = pipeline.open_runs - canceled;
+  const changes = { ...failure, open_runs, updated_at: iso(now), finished_at: iso(now) };
+  if (await movePipeline(db, { id, from: live, to: "FAILED", changes }))
+    await recordEnd(db, pipeline, failure.error_message);
+}
+
+/** Cancels a pipeline that the caller has locked: what runs is asked to end, nothing else begins. */
+export async function cancelPipelineRuns(db: Db, id: string, now: number): Promise<void> {
+  await cancelUnbegun(db, await runsOf(db, id), now);
+  // Read again: a run that waited a moment ago may have begun.
+  const begun = jobsOfRuns(await runsOf(db, id), "begun");
+  await moveJobs(db, { ids: begun, from: jobStates.begun, to: "CANCELING" });
+  await setOpenRuns(db, id, await runsOf(db, id), now);
+  const changes = { updated_at: iso(now), finished_at: iso(now) };
+  await movePipeline(db, { id, from: live, to: "CANCELED", changes });
 }

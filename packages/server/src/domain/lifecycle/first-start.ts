@@ -1,17 +1,14 @@
 /** What every store needs before it is of use: a user, a team, the local cluster. */
 
 import type { Store } from "../../store/drivers/store.ts";
-import { closeAttempt, foreignAttempts } from "../../store/queries/jobs/attempts.ts";
 import { type ClusterRow, upsertLocalCluster } from "../../store/queries/jobs/clusters.ts";
-import { getJob, newestJobId, statesBefore } from "../../store/queries/jobs/jobs.ts";
+import { newestJobId } from "../../store/queries/jobs/jobs.ts";
 import { insertMembership } from "../../store/queries/people/memberships.ts";
 import { anybodySignedIn } from "../../store/queries/people/sessions.ts";
 import { insertTeam } from "../../store/queries/people/teams.ts";
 import { findUser, insertUser } from "../../store/queries/people/users.ts";
 import { iso } from "../time/clock.ts";
-import { endJob } from "./end-job.ts";
 import { continueAfter } from "./job-ids.ts";
-import { planRetry } from "./retries.ts";
 
 export async function prepareStore(store: Store, now: number): Promise<void> {
   if (await findUser(store.db, "admin")) return;
@@ -31,24 +28,6 @@ export async function continueJobIds({ db }: Store): Promise<void> {
 
 /** Nobody has signed in yet, with a browser or with a token: whoever starts the server needs to be told how. */
 export const isUntouched = async ({ db }: Store): Promise<boolean> => !(await anybodySignedIn(db));
-
-/**
- * Attempts of another data folder. A database has one server, and this is it: whoever ran them is gone, with its folder,
- * and nobody else will ever look after them.
- */
-export async function failForeignAttempts(store: Store, serverId: string, now: number): Promise<void> {
-  await store.write(async (db) => {
-    for (const { job_id: id, attempt, status, signalled_at } of await foreignAttempts(db, serverId)) {
-      await closeAttempt(db, id, attempt);
-      const to = status === "CANCELING" && signalled_at !== null ? "CANCELED" : "FAILED";
-      const error_message = to === "FAILED" ? "The job was lost: the data folder of its server is gone." : null;
-      const changes = { error_message, finished_at: iso(now) };
-      const job = to === "FAILED" ? await getJob(db, id) : undefined;
-      if (job && (await planRetry(db, job, { ...changes, exit_code: null, error_stack: null }, now))) continue;
-      await endJob(db, { id, from: statesBefore(to), to, fence: attempt, changes }, now);
-    }
-  });
-}
 
 export const prepareLocalCluster = (store: Store, maxWorkers: number, isolation: ClusterRow["isolation"]) =>
   store.write((db) => upsertLocalCluster(db, maxWorkers, isolation));

@@ -5,7 +5,8 @@
 import { durationWords, type JobAttempts, retryWait, usualRetryDelay } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { endedAttempts, insertEndedAttempt } from "../../store/queries/jobs/ended-attempts.ts";
-import { getJob, type JobRow, moveJob } from "../../store/queries/jobs/jobs.ts";
+import { moveJob } from "../../store/queries/jobs/job-moves.ts";
+import { getJob, type JobRow } from "../../store/queries/jobs/jobs.ts";
 import { dequeue, enqueue, retryTimeOf } from "../../store/queries/jobs/queue.ts";
 import { teamRetriesOf } from "../../store/queries/people/teams.ts";
 import { lockPipeline } from "../../store/queries/pipelines/pipelines.ts";

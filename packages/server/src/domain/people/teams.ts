@@ -1,5 +1,6 @@
 /** Teams: made, renamed, given quotas. */
 import { ApiError, type RouteInput, type routes, type Team as TeamDocument } from "@millrace/contract";
+import { checkLibraryVersion } from "../../datachain/requirements.ts";
 import type { Db, Store } from "../../store/drivers/store.ts";
 import { insertMembership } from "../../store/queries/people/memberships.ts";
 import {
@@ -14,7 +15,6 @@ import { type Actor, audit } from "../access/audit.ts";
 import { existingUser } from "../access/existing-user.ts";
 import { checkName } from "../access/names.ts";
 import type { Principal, Team } from "../access/principals.ts";
-import { checkLibraryVersion } from "../jobs/library.ts";
 import { iso } from "../time/clock.ts";
 
 type NewTeam = RouteInput<typeof routes.createTeam>["body"];

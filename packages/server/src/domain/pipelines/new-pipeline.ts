@@ -3,8 +3,9 @@
 import type { Db } from "../../store/drivers/store.ts";
 import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { insertPipeline, insertRuns, type PipelineRow, runsOf } from "../../store/queries/pipelines/pipelines.ts";
+import { failPipeline } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
-import { beginDrafts, failPipeline, settle } from "../lifecycle/pipeline-progress.ts";
+import { beginDrafts, settle } from "../lifecycle/pipeline-progress.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { type Moment, momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
 import { decryptPipelineEnvironment, encryptPipelineEnvironment } from "../secrets/encryption.ts";
@@ -125,7 +126,8 @@ export async function runTemplate(
   const jobs = new Map(found.map((job) => [job.id, job]));
   const { ready, added } = await insertRunsWithDrafts(db, keys, pipeline, nodes, jobs, now);
   const why = jobs.size < nodes.length ? "a job that it repeats is gone." : await whyNot(db, [...jobs.values()]);
-  if (why !== undefined) await failPipeline(db, pipeline, `It could not begin: ${why}`, null, now);
+  if (why !== undefined)
+    await failPipeline(db, pipeline, { error_message: `It could not begin: ${why}`, error_stack: null }, now);
   else await beginDrafts(db, ready);
   // All runs of the template may have been removed.
   await settle(db, pipeline, now);

@@ -1,19 +1,19 @@
 /** A pipeline is paused and goes on: asked for by itself, or with the schedule that started it. Inside a write that holds it. */
-import { ApiError, isIn, jobStates } from "@millrace/contract";
+import { ApiError, jobStates } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
-import { getShortJobs, moveJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
-import { dequeue } from "../../store/queries/jobs/queue.ts";
+import { moveJobs } from "../../store/queries/jobs/job-moves.ts";
+import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { dequeueAll } from "../../store/queries/jobs/queue.ts";
 import { movePipeline, type PipelineRow, type RunState, runsOf } from "../../store/queries/pipelines/pipelines.ts";
-import { beginDrafts } from "../lifecycle/pipeline-progress.ts";
+import { beginDrafts, jobsOfRuns } from "../lifecycle/pipeline-progress.ts";
 import { iso } from "../time/clock.ts";
 import { whyNot } from "./pipeline-sources.ts";
 
-/** What runs finishes. What waits for slots is taken back: nothing begins. */
+/** Pauses a pipeline. What runs finishes; what waits for slots is a draft again, so that nothing begins. */
 export async function pauseRuns(db: Db, id: string, now: number): Promise<undefined> {
   await movePipeline(db, { id, from: ["RUNNING"], to: "PAUSED", changes: { updated_at: iso(now) } });
-  for (const { created_job_id: job, status } of await runsOf(db, id))
-    if (job !== null && isIn("waiting", status) && (await dequeue(db, job)))
-      await moveJob(db, { id: job, from: jobStates.waiting, to: "PENDING" });
+  const ids = await dequeueAll(db, jobsOfRuns(await runsOf(db, id), "waiting"));
+  await moveJobs(db, { ids, from: jobStates.waiting, to: "PENDING" });
 }
 
 /** Refused where a run could not begin any more: then nothing goes on. */
@@ -30,10 +30,13 @@ export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number)
 
 /** While it was paused whoever made them may have left. */
 const pendingDrafts = async (db: Db, id: string): Promise<ShortJob[]> =>
-  getShortJobs(db, draftsOf((await runsOf(db, id)).filter(isPending)));
+  getShortJobs(db, jobsOfRuns(await runsOf(db, id), "draft"));
 
 export const beginReady = (db: Db, runs: readonly RunState[]): Promise<void> =>
-  beginDrafts(db, draftsOf(runs.filter((run) => isPending(run) && run.waits_for === 0)));
-
-const isPending = ({ status }: RunState) => status === "PENDING";
-const draftsOf = (runs: readonly RunState[]) => runs.flatMap(({ created_job_id }) => created_job_id ?? []);
+  beginDrafts(
+    db,
+    jobsOfRuns(
+      runs.filter(({ waits_for }) => waits_for === 0),
+      "draft",
+    ),
+  );

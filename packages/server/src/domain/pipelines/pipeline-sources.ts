@@ -10,7 +10,7 @@ import {
   getJob,
   getShortJobs,
   type JobRow,
-  ownTextOf,
+  ownTextExceeds,
   type ShortJob,
 } from "../../store/queries/jobs/jobs.ts";
 import { nameOfVersion } from "../../store/queries/pipelines/pipeline-sources.ts";
@@ -131,9 +131,9 @@ async function findJobs(
 ): Promise<Map<string, ShortJob>> {
   const ids = nodes.map(({ jobId }) => jobId);
   // Before they are read: together they may be hundreds of megabytes.
-  if ((await ownTextOf(db, ids)) > mostDraftText)
+  if (await ownTextExceeds(db, ids, mostDraftText))
     throw refusal(
-      `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} characters together. Trigger the upstream part separately, or name fewer datasets.`,
+      `the settings and variables of the ${nodes.length} jobs that would have to run again have more than ${mostDraftText} bytes together. Trigger the upstream part separately, or name fewer datasets.`,
     );
   const found = await getShortJobs(db, ids);
   const jobs = new Map(found.filter(({ team_id }) => team_id === team.id).map((job) => [job.id, job]));

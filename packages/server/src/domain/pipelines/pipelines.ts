@@ -14,7 +14,7 @@ import {
 } from "@millrace/contract";
 import type { Db } from "../../store/drivers/store.ts";
 import { chainOfJob } from "../../store/queries/jobs/chains.ts";
-import { getShortJobs, moveJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import {
   deleteRun,
   edgesOf,
@@ -35,8 +35,9 @@ import { type Actor, audit } from "../access/audit.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { requireRoomForDatasets, requireRoomForTexts, requireRoomInQueue } from "../access/quotas.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
+import { cancelDrafts, cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { newJobId } from "../lifecycle/job-ids.ts";
-import { beginDrafts, cancelRuns, isComplete, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
+import { beginDrafts, isComplete, setOpenRuns, settle } from "../lifecycle/pipeline-progress.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { iso } from "../time/clock.ts";
 import { draftFrame, insertNamed, insertRunsWithDrafts } from "./new-pipeline.ts";
@@ -242,7 +243,7 @@ export const resumePipeline = (context: JobsContext, call: Call, input: Pipeline
 /** What runs is ended, nothing begins. */
 export const cancelPipeline = (context: JobsContext, call: Call, input: PipelineInput, now: number) =>
   changePipeline(context, "cancel", call, input, now, async (db, { id }) => {
-    await cancelRuns(db, id, now);
+    await cancelPipelineRuns(db, id, now);
     return undefined;
   });
 
@@ -273,7 +274,7 @@ export const removeJob = (context: JobsContext, call: Call, input: JobInPipeline
   changePipeline(context, "remove-job", call, input, now, async (db, pipeline) => {
     const run = await findRun(db, pipeline, input.job_id);
     const id = run.created_job_id as string;
-    if (!(await moveJob(db, { id, from: ["PENDING"], to: "CANCELED", changes: { finished_at: iso(now) } })))
+    if ((await cancelDrafts(db, [id], now)) === 0)
       throw new ApiError(
         "wrong_state",
         `${run.name} (job ${id}) is ${run.status}; only a run that is PENDING can be removed.`,

@@ -8,6 +8,7 @@ import {
   roleIncludes,
   type UpdatePipelineSettingsInput,
 } from "@millrace/contract";
+import { checkLibrary } from "../../datachain/requirements.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { eachPart } from "../../store/queries/batches.ts";
 import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
@@ -22,7 +23,6 @@ import { gatherCredentials, requireCredentials } from "../jobs/job-credentials.t
 import { checkedEnvironment, checkRepository, checkVersion } from "../jobs/job-input.ts";
 import { checkRequirements, checkTogether, tooLong } from "../jobs/job-limits.ts";
 import type { JobsContext } from "../jobs/jobs.ts";
-import { checkLibrary } from "../jobs/library.ts";
 import { queueRow } from "../lifecycle/job-queue.ts";
 import { allInNameOf } from "../lifecycle/run-as.ts";
 import { momentOfPipeline } from "../lifecycle/scheduled-moments.ts";
@@ -63,7 +63,7 @@ export function updateSettings(
         : checkedEnvironment(input.environment);
     if (input.environment != null || input.credentials_names != null)
       await requireRoom(db, keys, repeated, settings, parseEnvironment(environment));
-    requireShortDrafts(repeated, JSON.stringify(settings).length + environment.length);
+    requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
     const variables = parseEnvironment(environment);
     const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
     let added = 0;
@@ -179,10 +179,12 @@ async function requireRoom(
 
 /** Every draft is written with what is set for all. */
 function requireShortDrafts(repeated: readonly Repeated[], added: number): void {
-  const own = repeated.reduce((sum, { original }) => sum + original.spec.length + original.environment.length, 0);
+  const lengthOf = ({ original: { spec, environment } }: Repeated) =>
+    Buffer.byteLength(spec) + Buffer.byteLength(environment);
+  const own = repeated.reduce((sum, one) => sum + lengthOf(one), 0);
   const text = own + added * repeated.length;
   if (text <= mostDraftText || added * repeated.length <= own) return;
-  const most = `${mostDraftText} characters with the scripts of all ${repeated.length} runs, each of which gets them`;
+  const most = `${mostDraftText} bytes with the scripts of all ${repeated.length} runs, each of which gets them`;
   throw tooLong("requirements and environment", most, text, "Attach what is long as a file.");
 }
 

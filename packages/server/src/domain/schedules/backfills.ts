@@ -28,7 +28,7 @@ import {
 import type { Signals } from "../../turns/signals.ts";
 import { audit } from "../access/audit.ts";
 import type { Team } from "../access/principals.ts";
-import { cancelRuns } from "../lifecycle/pipeline-progress.ts";
+import { cancelPipelineRuns } from "../lifecycle/end-job.ts";
 import { makeTemplate } from "../pipelines/new-pipeline.ts";
 import type { Call } from "../pipelines/pipelines.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";
@@ -191,7 +191,7 @@ async function cancelRun(
   // Looked at again: while it was waited for it may have ended.
   const { name, status } = await lockPipeline(db, pipelineId);
   if (!isUnfinished(status)) return;
-  await cancelRuns(db, pipelineId, now);
+  await cancelPipelineRuns(db, pipelineId, now);
   const detail = `with the backfill ${backfillId}`;
   await audit(db, actor, { action: "pipeline.cancel", team, target: name, detail }, now);
 }

@@ -3,6 +3,7 @@
  * tick, and whoever dies before the commit leaves it to the next one.
  */
 import { ApiError } from "@millrace/contract";
+import { usesLibrary } from "../../runtimes/uses-library.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { bytesOfVariables, getJob, getShortJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { teamNameOf } from "../../store/queries/people/teams.ts";
@@ -15,7 +16,6 @@ import {
   requireRoomInQueue,
 } from "../access/quotas.ts";
 import { fireTask } from "../jobs/jobs.ts";
-import { usesLibrary } from "../jobs/library.ts";
 import { endJob } from "../lifecycle/end-job.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import type { KeyRing } from "../secrets/key-ring.ts";

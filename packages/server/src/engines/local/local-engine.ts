@@ -4,8 +4,14 @@ import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { UsageSample } from "@millrace/contract";
+import { jobRecord } from "../../datachain/job-record.ts";
+import { PlugIns, pathWithPlugIns, plugInFolder } from "../../datachain/plug-ins/plug-ins.ts";
+import { isOnlyLibrary } from "../../datachain/requirements.ts";
+import { jobVariables, noAnalytics, requestVariables, warehouseVariables } from "../../datachain/variables.ts";
+import { runtimeOf } from "../../runtimes/runtimes.ts";
 import {
   CannotStart,
+  type DatasetAccess,
   type Engine,
   type JobSpec,
   type LogSource,
@@ -29,8 +35,6 @@ import { TeamEnvironments } from "./environments/team-environments.ts";
 import type { Isolation } from "./isolation/isolation.ts";
 import { type IsolationOptions, type OpenedIsolation, openIsolation } from "./isolation/open-isolation.ts";
 import { findProgram, findPrograms } from "./isolation/programs.ts";
-import { libraryVariables, readPlugin, warehouseRecord, withPlugin, writePlugin } from "./library/library.ts";
-import { listingVariables, readListings, writeListings } from "./library/listings.ts";
 import { confine, insideScripts, queryFile, scriptComesLast, writeEnv, writePlan } from "./plan.ts";
 import { Cgroups, type Group, type Usage } from "./processes/cgroups.ts";
 import { variablesRoom, whyNotGiven } from "./processes/process-room.ts";
@@ -83,8 +87,6 @@ export class LocalEngine implements Engine {
   readonly #uncleaned = new Set<string>();
   readonly #submitting = new Map<string, Promise<void>>();
   readonly #scripts = new Map<string, string>();
-  #plugin = "";
-  #listings = "";
 
   static async open(options: LocalEngineOptions): Promise<LocalEngine> {
     const { folders } = options;
@@ -103,8 +105,6 @@ export class LocalEngine implements Engine {
     for (const name of insideScripts) {
       engine.#scripts.set(name, await readFile(join(import.meta.dirname, name), "utf8"));
     }
-    engine.#plugin = await readPlugin();
-    engine.#listings = await readListings();
     engine.#compiling.addAll();
     return engine;
   }
@@ -166,7 +166,7 @@ export class LocalEngine implements Engine {
     const why = whyNotGiven(this.#environment(spec, folder, interpreter), this.#room);
     if (why !== undefined) this.#refuse(folder, why);
     // An interpreter that has the library, and nothing more is asked for: no environment is needed.
-    const requirements = wanted === `datachain==${interpreter?.library}` ? undefined : wanted;
+    const requirements = wanted && isOnlyLibrary(wanted, interpreter?.library ?? "") ? undefined : wanted;
     folder.make();
     const isNew = folder.owner() === -1;
     const uid = isNew ? await this.#isolation.takeUser(folder) : undefined;
@@ -250,8 +250,11 @@ export class LocalEngine implements Engine {
       "build.sh": requirements !== undefined,
       "pip-settings.py": requirements !== undefined,
     };
-    if (spec.store) writePlugin(folder, uid, this.#plugin, warehouseRecord(spec, spec.store));
-    if (spec.store?.listingsSince !== undefined) writeListings(folder, uid, this.#listings);
+    if (spec.store) {
+      const kind = runtimeOf(spec.queryType).libraryKind;
+      const record = jobRecord({ ...spec, kind }, spec.store);
+      folder.writeInputFiles(this.#tools.plugIns.files(record, spec.store.listingsSince !== undefined), uid);
+    }
     for (const name of insideScripts) if (needed[name]) folder.writeInput(name, this.#scripts.get(name) ?? "", uid);
   }
 
@@ -267,7 +270,7 @@ export class LocalEngine implements Engine {
     folder: AttemptFolder,
     builds: boolean,
   ): Promise<Interpreter | undefined> {
-    const needed = queryType === "PYTHON" || builds || pythonVersion !== null;
+    const needed = runtimeOf(queryType).needsPython || builds || pythonVersion !== null;
     // In a sandbox even a shell script sees the machine's Python only when it is shown.
     if (!needed && this.#isolation.level !== "bwrap") return undefined;
     try {
@@ -294,18 +297,25 @@ export class LocalEngine implements Engine {
       UV_CACHE_DIR: join(cache, "uv"),
       PIP_DISABLE_PIP_VERSION_CHECK: "1",
       PYTHONUNBUFFERED: "1",
-      DATACHAIN_NO_ANALYTICS: "1",
+      ...noAnalytics,
       HOME: folder.work,
       ...(temporary === undefined ? {} : { TMPDIR: temporary }),
       ...spec.environment,
-      ...(Object.keys(spec.params).length > 0 ? { DATACHAIN_QUERY_PARAMS: JSON.stringify(spec.params) } : {}),
-      ...(spec.reset ? { DATACHAIN_IGNORE_CHECKPOINTS: "1" } : {}),
-      ...(spec.store ? libraryVariables(spec, spec.store, temporary ?? folder.work) : {}),
-      ...(spec.store ? listingVariables(spec.store) : {}),
-      ...(spec.store ? withPlugin(folder, spec.environment["PYTHONPATH"] ?? jobEnvironment["PYTHONPATH"]) : {}),
+      ...requestVariables(spec),
+      ...(spec.store ? this.#libraryEnvironment(spec, spec.store, folder, temporary ?? folder.work) : {}),
       MILLRACE_JOB_ID: spec.jobId,
       MILLRACE_METRICS_FILE: join(folder.work, metricsFile),
       [keyVariable]: spec.key,
+    };
+  }
+
+  /** How the library finds the team's warehouse, the job in it, and our plug-ins. */
+  #libraryEnvironment({ jobId, environment }: JobSpec, access: DatasetAccess, folder: AttemptFolder, root: string) {
+    const path = environment["PYTHONPATH"] ?? this.#options.jobEnvironment["PYTHONPATH"];
+    return {
+      ...warehouseVariables(access, root),
+      ...jobVariables({ ...access, jobId }),
+      ...pathWithPlugIns(folder.file(`input/${plugInFolder}`), path),
     };
   }
 
@@ -602,7 +612,7 @@ function scriptFilename({ name, queryType }: JobSpec): string {
       ?.replace(/[^\w.-]/g, "_")
       .replace(/^[.-]+/, "")
       .slice(-100) ?? "";
-  return safe || (queryType === "PYTHON" ? "query.py" : "query.sh");
+  return safe || runtimeOf(queryType).filename;
 }
 
 async function findTools({ folders, jobEnvironment, uv }: LocalEngineOptions): Promise<Toolbox> {
@@ -615,5 +625,6 @@ async function findTools({ folders, jobEnvironment, uv }: LocalEngineOptions): P
       uv === "auto" ? { version, list, folder: folders.tools, script: join(import.meta.dirname, "uv.sh") } : undefined,
     environmentScript: join(import.meta.dirname, "environment.sh"),
     envsDir: folders.environments,
+    plugIns: await PlugIns.read(),
   };
 }

@@ -1,9 +1,11 @@
 /** The plan of an attempt: a few shell functions, one per phase, that the supervisor runs in the attempt's folder. */
+import { readyProgram } from "../../datachain/plug-ins/plug-ins.ts";
+import { jobPython } from "../../runtimes/runtime.ts";
+import { runtimeOf } from "../../runtimes/runtimes.ts";
 import type { JobSpec } from "../engine.ts";
 import { type Phase, phases } from "./attempt/attempt-folder.ts";
 import { environmentFunctions, environmentPhase } from "./environments/environments.ts";
 import type { PlanInput } from "./environments/plan-input.ts";
-import { pluginModule } from "./library/library.ts";
 import { quote, words } from "./processes/shell.ts";
 
 /** Scripts of ours that run inside: the job finds them beside its other input. */
@@ -93,7 +95,7 @@ const venvOf = ({ requirements }: PlanInput) => (requirements ? "  read -r MILLR
 /** With the job's own interpreter: the library that it has is what the store must suit. */
 function datasetsPhase(input: PlanInput): string {
   const { folder, spec, isolation, interpreter } = input;
-  const command = `${python(input)} -I ${words(folder.file(`input/${pluginModule}`))}`;
+  const command = `${python(input)} -I ${words(folder.file(`input/${readyProgram}`))}`;
   return (
     venvOf(input) +
     isolation.enter({ folder, readable: interpreter?.folders ?? [], store: spec.store ?? undefined, command })
@@ -102,16 +104,16 @@ function datasetsPhase(input: PlanInput): string {
 
 function queryPhase(input: PlanInput): string {
   const { spec, folder, isolation, interpreter, scriptName } = input;
-  const isPython = spec.queryType === "PYTHON";
-  const command =
+  const runtime = runtimeOf(spec.queryType);
+  const command = (
     spec.script !== undefined
-      ? `${words("/bin/sh", script(input, "repository-script.sh"), spec.script)} ${isPython ? python(input) : ""}`
-      : isPython
-        ? `${python(input)} ${quote(scriptName)}`
-        : // A script that names its interpreter gets it.
-          words(...(spec.query.startsWith("#!") ? [] : ["/bin/sh"]), `./${scriptName}`);
+      ? ["/bin/sh", script(input, "repository-script.sh"), spec.script, ...runtime.interpreter]
+      : runtime.command(scriptName, spec.query)
+  ).map((word) => (word === jobPython ? python(input) : quote(word)));
   const readable = interpreter?.folders ?? [];
-  return venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command });
+  return (
+    venvOf(input) + isolation.enter({ folder, readable, store: spec.store ?? undefined, command: command.join(" ") })
+  );
 }
 
 /** Bash lets nobody set these, and where it is `/bin/sh` it would end over the attempt: there it goes on without. */

@@ -1,6 +1,7 @@
 /** Datasets over HTTP. */
 import { ApiError, type RouteInput, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
+import { rowsTable } from "../../datachain/rows-table.ts";
 import type { Principal, Team } from "../../domain/access/principals.ts";
 import { readReference } from "../../domain/datasets/dataset-names.ts";
 import {
@@ -20,7 +21,6 @@ import { requireTeamJob } from "../../domain/jobs/jobs.ts";
 import { iso } from "../../domain/time/clock.ts";
 import { versionIdOf } from "../../store/queries/datasets/dataset-versions.ts";
 import { makeTidyingDue } from "../../store/queries/datasets/warehouses.ts";
-import { rowsTable } from "../../warehouses/rows-table.ts";
 import { WarehouseUnusable } from "../../warehouses/warehouses.ts";
 import type { HttpContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";

@@ -1,6 +1,7 @@
 /** The start page and a job's page, until the web UI comes. */
 import { ApiError, isSettled, type Job } from "@millrace/contract";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { runScript } from "../../datachain/client-commands.ts";
 import { authorize, type Principal } from "../../domain/access/principals.ts";
 import { getTeamJob, listTeamJobs } from "../../domain/jobs/jobs.ts";
 import { openJobLog } from "../../job-logs/job-log.ts";
@@ -65,7 +66,7 @@ async function jobsBody(context: HttpContext, principal: Principal): Promise<Htm
 const noTeam = html`<p>You are in no team yet. An admin of a team can add you, or send you an invitation.</p>`;
 
 const emptyTeam = html`<p>No jobs yet. Run one:</p><pre>echo 'print("hello")' > hello.py
-datachain job run hello.py</pre>`;
+${runScript("hello.py")}</pre>`;
 
 const jobTable = (jobs: Job[]) => html`<div class="scroll"><table>
 <thead><tr><th>Status</th><th>Name</th><th>Created</th><th>By</th><th>Took</th></tr></thead>

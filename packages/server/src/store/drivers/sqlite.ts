@@ -2,12 +2,13 @@
 import { chmodSync, closeSync, existsSync, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { Kysely, type SqliteDatabase, SqliteDialect } from "kysely";
+import { type Asker, currentAsker, requireWriter } from "../../turns/asker.ts";
 import type { Tables } from "../schema/tables.ts";
 import type { Prepare } from "./prepare.ts";
 import { runDirectly } from "./prepared.ts";
 import type { Db, Store } from "./store.ts";
 import { storeError } from "./unavailable.ts";
-import { WritesInTurn, writerNow } from "./writes-in-turn.ts";
+import { WritesInTurn } from "./writes-in-turn.ts";
 
 const dialect = { identity: "integer primary key autoincrement" };
 
@@ -147,7 +148,7 @@ function asStore<T>(work: () => T): T {
 }
 
 interface Pending {
-  readonly owner: unknown;
+  readonly asker: Asker | undefined;
   readonly work: (db: Db) => Promise<unknown>;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -175,8 +176,7 @@ class CommitBatcher {
 
   write<T>(work: (db: Db) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      const owner = writerNow();
-      this.#waiting.add({ owner, work, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.add({ asker: currentAsker(), work, resolve: resolve as (value: unknown) => void, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -211,7 +211,7 @@ class CommitBatcher {
         const before = performance.now();
         settle.push(await this.#attempt(pending));
         const now = performance.now();
-        if (now - before > turnMs) this.#waiting.rest(pending.owner, now, now - before);
+        if (now - before > turnMs) this.#waiting.rest(pending, now, now - before);
         if (now - begun > turnMs) break;
       }
       this.#connection.exec("commit");
@@ -232,9 +232,10 @@ class CommitBatcher {
     } catch {}
   }
 
-  async #attempt({ work, resolve, reject }: Pending): Promise<() => void> {
+  async #attempt({ asker, work, resolve, reject }: Pending): Promise<() => void> {
     this.#connection.exec("savepoint work");
     try {
+      requireWriter(asker);
       const value = await work(this.#db);
       this.#connection.exec("release work");
       return () => resolve(value);

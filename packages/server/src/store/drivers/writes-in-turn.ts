@@ -1,22 +1,24 @@
 /**
- * Writes that wait for the embedded store. Teams take turns, one write each, and a team whose write took long rests as
- * long: whoever asks for much waits for themselves, not everybody for them.
+ * Writes that wait for the embedded store. Teams take turns, one write each, and inside a team its members; a team whose
+ * write took long rests as long: whoever asks for much waits for themselves, not everybody for them.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { currentAsker } from "../../turns/asker.ts";
+import type { Asker } from "../../turns/asker.ts";
+import { Lines } from "../../turns/lines.ts";
 
 /** For whom a write is: a team, a user without one, or nobody, whose work the server does by itself. */
-export function writerNow(): unknown {
-  const asker = currentAsker();
-  return asker && (asker.team ?? `user ${asker.caller}`);
-}
+export const ownerOf = (asker: Asker | undefined): unknown => asker && (asker.team ?? `user ${asker.caller}`);
 
 /** Milliseconds: however long a write took. */
 const longestRest = 1000;
 
-export class WritesInTurn<Write extends { readonly owner: unknown }> {
+interface Waiting {
+  readonly asker: Asker | undefined;
+}
+
+export class WritesInTurn<Write extends Waiting> {
   /** By owner; the one whose turn comes next is first. */
-  readonly #waiting = new Map<unknown, Write[]>();
+  readonly #waiting = new Map<unknown, Lines<Write>>();
   readonly #restsUntil = new Map<unknown, number>();
   #arrived = Promise.withResolvers<void>();
   #size = 0;
@@ -26,9 +28,7 @@ export class WritesInTurn<Write extends { readonly owner: unknown }> {
   }
 
   add(write: Write): void {
-    const own = this.#waiting.get(write.owner);
-    if (own) own.push(write);
-    else this.#waiting.set(write.owner, [write]);
+    this.#linesOf(write).add(write.asker?.caller, write);
     this.#size++;
     this.#arrived.resolve();
   }
@@ -36,33 +36,33 @@ export class WritesInTurn<Write extends { readonly owner: unknown }> {
   /** The first of every owner who does not rest, then the second of each, and so on. */
   take(most: number, now: number): Write[] {
     for (const [owner, until] of this.#restsUntil) if (until <= now) this.#restsUntil.delete(owner);
-    const ready = [...this.#waiting].filter(([owner]) => !this.#restsUntil.has(owner));
     const taken: Write[] = [];
-    for (let round = 0; taken.length < most; round++) {
-      const next = ready.flatMap(([, writes]) => writes[round] ?? []);
-      if (next.length === 0) break;
-      taken.push(...next.slice(0, most - taken.length));
+    while (taken.length < most) {
+      const owner = this.#waiting.keys().find((one) => !this.#restsUntil.has(one));
+      const lines = this.#waiting.get(owner);
+      if (!lines || this.#restsUntil.has(owner)) break;
+      taken.push(this.#takeOf(owner, lines));
     }
-    for (const { owner } of taken) this.#remove(owner);
     return taken;
   }
 
   /** What was taken and not done, in the order in which it was taken. */
   putBack(writes: readonly Write[]): void {
     for (const write of [...writes].reverse()) {
-      this.#waiting.set(write.owner, [write, ...(this.#waiting.get(write.owner) ?? [])]);
+      this.#linesOf(write).putBack(write.asker?.caller, write);
       this.#size++;
     }
     // Those who still wait for their first come before those who have had one.
-    const owners = new Set(writes.map(({ owner }) => owner));
-    const first = [...owners].map((owner) => [owner, this.#waiting.get(owner) ?? []] as const);
-    const others = [...this.#waiting].filter(([owner]) => !owners.has(owner));
+    const owners = new Set(writes.map(({ asker }) => ownerOf(asker)));
+    const before = new Map(this.#waiting);
     this.#waiting.clear();
-    for (const [owner, own] of [...first, ...others]) this.#waiting.set(owner, own);
+    for (const owner of new Set([...owners, ...before.keys()]))
+      this.#waiting.set(owner, before.get(owner) as Lines<Write>);
   }
 
   /** Nobody rests whom nobody asked: jobs end and begin by that. */
-  rest(owner: unknown, now: number, took: number): void {
+  rest({ asker }: Write, now: number, took: number): void {
+    const owner = ownerOf(asker);
     if (owner !== undefined) this.#restsUntil.set(owner, now + Math.min(took, longestRest));
   }
 
@@ -75,11 +75,19 @@ export class WritesInTurn<Write extends { readonly owner: unknown }> {
     done.abort();
   }
 
-  #remove(owner: unknown): void {
-    const own = this.#waiting.get(owner) as Write[];
-    own.shift();
+  #linesOf({ asker }: Write): Lines<Write> {
+    const owner = ownerOf(asker);
+    const lines = this.#waiting.get(owner) ?? new Lines();
+    this.#waiting.set(owner, lines);
+    return lines;
+  }
+
+  /** Takes the next write of an owner, who comes last from then on. */
+  #takeOf(owner: unknown, lines: Lines<Write>): Write {
+    const write = lines.take() as Write;
     this.#size--;
     this.#waiting.delete(owner);
-    if (own.length > 0) this.#waiting.set(owner, own);
+    if (!lines.isEmpty) this.#waiting.set(owner, lines);
+    return write;
   }
 }

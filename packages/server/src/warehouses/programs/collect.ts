@@ -3,9 +3,12 @@
  * back which versions it made or reused, and from what.
  */
 import type { DatabaseSync } from "node:sqlite";
-import { openDatabase, requireColumns, type WarehouseFiles } from "../open-warehouse.ts";
-import { rowsTable } from "../rows-table.ts";
-import { storageUri } from "./listing-names.ts";
+import { storageUri } from "../../datachain/listing-names.ts";
+import { isReserved } from "../../datachain/names.ts";
+import { rowsTable } from "../../datachain/rows-table.ts";
+import { versionStates } from "../../datachain/statuses.ts";
+import type { WarehouseFiles } from "../../datachain/variables.ts";
+import { openDatabase, requireColumns } from "../open-warehouse.ts";
 import { columnsOf, isRealTable } from "./tables.ts";
 
 export interface CollectRequest {
@@ -18,13 +21,7 @@ export interface CollectRequest {
   readonly errorMessage: string;
 }
 
-/** Numbers that the library has for how a job ended. */
-export const jobEnds = { COMPLETE: 5, FAILED: 6, CANCELED: 8 } as const;
-
-/** Numbers that the library has for the states of a version. */
-const created = 1;
-const failed = 3;
-const complete = 4;
+const { created, failed, complete } = versionStates;
 
 /**
  * Characters of metrics and of any other text that are answered: the registry keeps no longer ones. Dependencies of a
@@ -103,13 +100,10 @@ function needsOf(db: DatabaseSync, ids: readonly number[]): Needed[] {
     query.all(id).flatMap((row): Needed | [] => {
       const uri = storageUri(String(row["namespace"]), String(row["project"]), String(row["name"]));
       if (uri !== undefined) return { uri };
-      return isTemporary(String(row["name"])) ? [] : { id: row["id"] as number, uuid: String(row["uuid"]) };
+      return isReserved(String(row["name"])) ? [] : { id: row["id"] as number, uuid: String(row["uuid"]) };
     }),
   );
 }
-
-/** What the library keeps while a script runs is no dataset of anybody's. */
-const isTemporary = (name: string) => /^(session_|ds_query_|lst__)/.test(name);
 
 /** Undefined: not for the registry. */
 function describe(db: DatabaseSync, id: number) {
@@ -119,7 +113,7 @@ function describe(db: DatabaseSync, id: number) {
   );
   query.setReadBigInts(true);
   const row = query.get(id);
-  if (!row || Number(row["status"]) !== complete || isTemporary(String(row["name"]))) return undefined;
+  if (!row || Number(row["status"]) !== complete || isReserved(String(row["name"]))) return undefined;
   const called = (key: string) => String(row[key]).slice(0, mostText);
   const place = {
     namespace: called("namespace"),

@@ -1,5 +1,6 @@
 /** Gives back the space of what was removed: SQLite keeps it in its files for what comes next. */
-import { openDatabase, type WarehouseFiles } from "../open-warehouse.ts";
+import type { WarehouseFiles } from "../../datachain/variables.ts";
+import { openDatabase } from "../open-warehouse.ts";
 import { requireSound } from "./compare-versions.ts";
 
 /** Of a file that are empty before it is written anew. */

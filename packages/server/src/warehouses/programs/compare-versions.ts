@@ -1,7 +1,9 @@
 /** Which of the versions that the registry names a team's warehouse has, with their rows. */
 import type { DatabaseSync } from "node:sqlite";
-import { openDatabase, requireColumns, type WarehouseFiles } from "../open-warehouse.ts";
-import { rowsTable } from "../rows-table.ts";
+import { rowsTable } from "../../datachain/rows-table.ts";
+import { versionStates } from "../../datachain/statuses.ts";
+import type { WarehouseFiles } from "../../datachain/variables.ts";
+import { openDatabase, requireColumns } from "../open-warehouse.ts";
 import { Unusable, unusable } from "../unusable.ts";
 
 /** A version as the registry names it. */
@@ -22,12 +24,9 @@ export interface OpenWarehouse {
   readonly rows: DatabaseSync;
 }
 
-/** The library's number for a version that is whole. */
-const complete = 4;
-
 const everyVersion = `select v.uuid, v.version, d.name, p.name as project, n.name as namespace
   from datasets_versions v join datasets d on d.id = v.dataset_id join projects p on p.id = d.project_id
-  join namespaces n on n.id = p.namespace_id where v.status = ${complete}`;
+  join namespaces n on n.id = p.namespace_id where v.status = ${versionStates.complete}`;
 
 /** Tables of rows by the uuids of their versions. */
 function tablesOf(metadata: DatabaseSync): Map<string, string> {

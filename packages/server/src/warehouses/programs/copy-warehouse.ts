@@ -4,8 +4,9 @@ import { open, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { backup, type DatabaseSync } from "node:sqlite";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { WarehouseFiles } from "../../datachain/variables.ts";
 import { lengthWithLog, walOf } from "../file-length.ts";
-import { openDatabase, type WarehouseFiles } from "../open-warehouse.ts";
+import { openDatabase } from "../open-warehouse.ts";
 import { unusable } from "../unusable.ts";
 import { libraryMark } from "../warehouse-folder.ts";
 import {

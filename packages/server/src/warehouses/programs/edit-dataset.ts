@@ -1,6 +1,7 @@
 /** Changes what a team's warehouse says of a dataset, so that jobs see what the registry says. */
 import type { DatabaseSync } from "node:sqlite";
-import { rowsTable } from "../rows-table.ts";
+import { rowsTable } from "../../datachain/rows-table.ts";
+import { versionStates } from "../../datachain/statuses.ts";
 import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface EditRequest {
@@ -51,15 +52,15 @@ const findDataset = (metadata: DatabaseSync, version: string) =>
     )
     .get(version) as Dataset | undefined;
 
-/** Versions that were removed have no rows; 7 and 8 are the library's numbers for them. */
+/** Versions that were removed have no rows. */
 function renameTables(metadata: DatabaseSync, rows: DatabaseSync, dataset: Dataset, name: string): void {
   const same = metadata
     .prepare("select id from datasets where project_id = ? and name = ?")
     .get(dataset.project_id, name);
   if (same) throw new Error(`There is a dataset ${name} in the team's warehouse already`);
   const versions = metadata
-    .prepare("select version from datasets_versions where dataset_id = ? and status not in (7, 8)")
-    .all(dataset.id) as { version: string }[];
+    .prepare("select version from datasets_versions where dataset_id = ? and status not in (?, ?)")
+    .all(dataset.id, versionStates.removing, versionStates.removed) as { version: string }[];
   transaction(rows, () => {
     for (const { version } of versions)
       renameTable(rows, rowsTable({ ...dataset, version }), rowsTable({ ...dataset, name, version }));

@@ -1,6 +1,8 @@
 /** Removes versions from a team's warehouse the way the library does: the rows go, the number stays taken. */
 import type { DatabaseSync } from "node:sqlite";
-import { rowsTable } from "../rows-table.ts";
+import { rowsTable } from "../../datachain/rows-table.ts";
+import { versionStates } from "../../datachain/statuses.ts";
+import { libraryTime } from "../../datachain/times.ts";
 import { columnsOf, isRealTable, quoted, realTable, transaction } from "./tables.ts";
 
 export interface RemoveRequest {
@@ -10,19 +12,18 @@ export interface RemoveRequest {
   readonly removedAt: string;
 }
 
-/** The library's numbers. */
-const [complete, removing, removed] = [4, 7, 8];
+const { complete, removing, removed } = versionStates;
 
 export function removeVersions(metadata: DatabaseSync, rows: DatabaseSync, request: RemoveRequest): void {
   for (const table of ["namespaces", "projects", "datasets"]) realTable(metadata, table);
   const keepsNumbers = columnsOf(metadata, "datasets_versions").has("removed_at");
   for (const uuid of request.versions) {
     const version = findVersion(metadata, uuid);
-    if (!version || ![complete, removing].includes(version.status)) continue;
-    if (keepsNumbers) mark(metadata, version.id, removing, warehouseTime(request.removedAt));
+    if (version?.status !== complete && version?.status !== removing) continue;
+    if (keepsNumbers) mark(metadata, version.id, removing, libraryTime(request.removedAt));
     const table = rowsTable(version);
     if (isRealTable(rows, table)) rows.exec(`drop table ${quoted(table)}`);
-    if (keepsNumbers) mark(metadata, version.id, removed, warehouseTime(request.removedAt));
+    if (keepsNumbers) mark(metadata, version.id, removed, libraryTime(request.removedAt));
     else forget(metadata, version.id);
   }
 }
@@ -51,9 +52,6 @@ const mark = (metadata: DatabaseSync, id: number, status: number, removedAt: str
   metadata
     .prepare("update datasets_versions set status = ?, removed_at = coalesce(removed_at, ?) where id = ?")
     .run(status, removedAt, id);
-
-/** As the library writes times. */
-const warehouseTime = (text: string) => `${text.replace("T", " ").replace("Z", "")}000`;
 
 /** Libraries from before removed versions were kept know no other way. */
 const forget = (metadata: DatabaseSync, id: number) =>

@@ -24,7 +24,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Step } from "@millrace/contract";
 import type { Exit, Python } from "../../engine.ts";
@@ -144,6 +144,12 @@ export class AttemptFolder {
     const path = this.file(join("input", name));
     writeFileSync(path, text, { mode: uid === undefined ? 0o700 : 0o750 });
     if (uid !== undefined) chownSync(path, 0, uid);
+  }
+
+  /** Files by their path, each folder of which is new and comes before those inside it. */
+  writeInputFiles(files: Readonly<Record<string, string>>, uid: number | undefined): void {
+    for (const name of new Set(Object.keys(files).map((path) => dirname(path)))) this.makeInput(name, uid);
+    for (const [name, text] of Object.entries(files)) this.writeInput(name, text, uid);
   }
 
   /** The job's own, before anything of it has run. */

@@ -3,6 +3,7 @@ import { execFile } from "node:child_process";
 import { access, constants, readdir } from "node:fs/promises";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { readInstalledVersion } from "../../../datachain/library.ts";
 import { CannotStart } from "../../engine.ts";
 
 export interface Interpreter {
@@ -76,8 +77,7 @@ import glob, os, platform, sys
 # It was started with rights that are gone now: to start it a job must reach it, too.
 if not os.access(sys.executable, os.X_OK):
     sys.exit(1)
-found = [name for path in sys.path for name in glob.glob(os.path.join(path, "datachain-*.dist-info"))]
-library = os.path.basename(found[0])[len("datachain-"):-len(".dist-info")] if found else ""
+${readInstalledVersion}
 print(platform.python_version(), sys.executable, library, sys.prefix, sys.base_prefix, sep="\\n")
 `;
 

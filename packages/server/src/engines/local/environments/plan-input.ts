@@ -1,4 +1,5 @@
 /** What the plan of an attempt is written from. */
+import type { PlugIns } from "../../../datachain/plug-ins/plug-ins.ts";
 import type { JobSpec } from "../../engine.ts";
 import type { AttemptFolder } from "../attempt/attempt-folder.ts";
 import type { Isolation } from "../isolation/isolation.ts";
@@ -12,6 +13,7 @@ export interface Toolbox {
   /** Runs with the server's rights; what it runs of strangers' it runs inside. */
   readonly environmentScript: string;
   readonly envsDir: string;
+  readonly plugIns: PlugIns;
 }
 
 interface OwnUv {

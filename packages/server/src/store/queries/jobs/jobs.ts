@@ -1,10 +1,10 @@
 /** Jobs in the store. */
-import { answerLimits, type JobStatus, jobTransitions } from "@millrace/contract";
-import { type Insertable, type Selectable, sql, type Updateable } from "kysely";
+import { answerLimits, type JobStatus } from "@millrace/contract";
+import { type Insertable, type Selectable, sql } from "kysely";
 import { prepared } from "../../drivers/prepared.ts";
 import { type Db, isPostgres } from "../../drivers/store.ts";
 import type { Tables } from "../../schema/tables.ts";
-import { eachPart } from "../batches.ts";
+import { eachPart, nextTurn, parts } from "../batches.ts";
 import { heardJob, noteJobs } from "../events/outbox.ts";
 import { addUsage } from "../people/team-usage.ts";
 import { beginning, ifShort } from "../short-texts.ts";
@@ -82,8 +82,8 @@ export const insertJob = (db: Db, job: NewJob) => insertJobs(db, [job]);
 /** Variables, encrypted, are text of a job's own: no two jobs share them. Where they are long, they count to the texts of its team. */
 export const bytesOfVariables = (encrypted: string) => (encrypted.length > answerLimits.listed ? encrypted.length : 0);
 
-/** The same, counted in the store: nobody reads them for that. */
-export const lengthOfVariables = sql<number>`case when length(environment) > ${sql.lit(answerLimits.listed)} then length(environment) else 0 end`;
+/** The same, counted in the store, which reads them not even itself: SQLite knows bytes from a row's head, characters it counts. */
+export const lengthOfVariables = sql<number>`case when octet_length(environment) > ${sql.lit(answerLimits.listed)} then octet_length(environment) else 0 end`;
 
 /** Returns the bytes of texts that the store did not have yet. */
 export async function insertJobs(db: Db, jobs: readonly NewJob[]): Promise<number> {
@@ -124,15 +124,20 @@ export async function getShortJobs(db: Db, ids: readonly string[]): Promise<Shor
   });
   return ids.flatMap((id) => found.get(id) ?? []);
 }
-/** Characters of what these jobs have of their own: settings and variables, without the long texts that they share. */
-export async function ownTextOf(db: Db, ids: readonly string[]): Promise<number> {
-  const sum = sql<number>`coalesce(sum(length(spec) + length(environment)), 0)`;
-  let characters = 0;
-  await eachPart(ids, async (part) => {
+/**
+ * Whether what these jobs have of their own, settings and variables without the long texts that they share, is longer than
+ * this number of bytes. Stops counting once it is.
+ */
+export async function ownTextExceeds(db: Db, ids: readonly string[], most: number): Promise<boolean> {
+  const sum = sql<number>`coalesce(sum(octet_length(spec) + octet_length(environment)), 0)`;
+  let bytes = 0;
+  for (const part of parts(ids)) {
     const row = await db.selectFrom("jobs").select(sum.as("own")).where("id", "in", part).executeTakeFirst();
-    characters += Number(row?.own ?? 0);
-  });
-  return characters;
+    bytes += Number(row?.own ?? 0);
+    if (bytes > most) return true;
+    await nextTurn();
+  }
+  return false;
 }
 
 export const getShortJob = async (db: Db, id: string): Promise<ShortJob | undefined> =>
@@ -175,83 +180,6 @@ const shownById = prepared<{ teamId: number; id: string }>()((db, value) =>
 export async function findJob(db: Db, teamId: number, id: string): Promise<ListedJob | undefined> {
   const [row] = (await shownById(db, { teamId, id })).rows;
   return row && wholeSpec(row);
-}
-
-export interface Move {
-  readonly id: string;
-  readonly from: readonly JobStatus[];
-  readonly to: JobStatus;
-  /** Only while this is still the newest attempt. */
-  readonly fence?: number;
-  readonly changes?: Updateable<Tables["jobs"]>;
-}
-
-/** The way in which a job changes its state (markQueued, markBegun and cancelDrafts beside it): guarded, along the edges of the contract. Returns false if the job was in none of the `from` states. */
-export async function moveJob(db: Db, move: Move): Promise<boolean> {
-  const moved = await moving(db, move).returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved.length === 1;
-}
-
-/** The same, with the job as it is after it and as much of its spec as lists show. Returns undefined if the job was in none of the `from` states. */
-export async function movedJob(db: Db, move: Move): Promise<JobRow | undefined> {
-  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
-  await noteJobs(db, moved);
-  return moved[0];
-}
-
-function moving(db: Db, { id, from, to, fence, changes }: Move) {
-  for (const state of from) {
-    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
-  }
-  const query = db
-    .updateTable("jobs")
-    .set({ ...changes, status: to })
-    .where("id", "=", id)
-    .where("status", "in", from);
-  return fence === undefined ? query : query.where("attempt", "=", fence);
-}
-
-/** CREATED and SCHEDULED become QUEUED, in one statement for many; returns those that changed. */
-export async function markQueued(db: Db, ids: readonly string[]): Promise<string[]> {
-  const rows = await db
-    .updateTable("jobs")
-    .set({ status: "QUEUED" })
-    .where("id", "in", ids)
-    .where("status", "in", ["CREATED", "SCHEDULED"])
-    .returning(heardJob)
-    .execute();
-  await noteJobs(db, rows);
-  return rows.map((row) => row.id);
-}
-
-/** PENDING becomes CREATED, for many at once; returns those that changed, with as much of their specs as lists show. */
-export async function markBegun(db: Db, ids: readonly string[]): Promise<JobRow[]> {
-  const begun: JobRow[] = [];
-  await eachPart(ids, async (part) => {
-    const query = db.updateTable("jobs").set({ status: "CREATED" }).where("id", "in", part);
-    const rows = await query.where("status", "=", "PENDING").returningAll().returning(heardJob).execute();
-    await noteJobs(db, rows);
-    for (const row of rows) begun.push(row);
-  });
-  return begun;
-}
-
-/** PENDING becomes CANCELED, for many at once; returns how many changed. */
-export async function cancelDrafts(db: Db, ids: readonly string[], now: string): Promise<number> {
-  let changed = 0;
-  await eachPart(ids, async (part) => {
-    const rows = await db
-      .updateTable("jobs")
-      .set({ status: "CANCELED", finished_at: now })
-      .where("id", "in", part)
-      .where("status", "=", "PENDING")
-      .returning(heardJob)
-      .execute();
-    await noteJobs(db, rows);
-    changed += rows.length;
-  });
-  return changed;
 }
 
 /** Jobs that ended before, whose logs are still there; oldest end first, after the one given. */
@@ -331,10 +259,6 @@ export const oldestLogs = (db: Db, teamId: number, limit: number) =>
     .orderBy("id")
     .limit(limit)
     .execute();
-
-/** Every state from which `to` can be reached in one move. */
-export const statesBefore = (to: JobStatus) =>
-  (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
 
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();

@@ -85,6 +85,16 @@ const remove = prepared<{ jobId: string }>()((db, value) =>
   db.deleteFrom("queue").where("job_id", "=", value("jobId")),
 );
 
+/** Takes several jobs off the queue. Returns those that were on it. */
+export async function dequeueAll(db: Db, jobIds: readonly string[]): Promise<string[]> {
+  const taken: string[] = [];
+  await eachPart(jobIds, async (part) => {
+    const rows = await db.deleteFrom("queue").where("job_id", "in", part).returning("job_id").execute();
+    for (const { job_id } of rows) taken.push(job_id);
+  });
+  return taken;
+}
+
 export const countPassedOver = (db: Db, jobIds: readonly string[]) =>
   db
     .updateTable("queue")

@@ -1,7 +1,6 @@
-/** The dataset library in jobs: which jobs use it, and which version they get. */
-import { compareReleases, invalid, isTooOldLibrary, type Job, oldestLibrary } from "@millrace/contract";
-
-type Query = Pick<Job, "query" | "query_type" | "requirements" | "script">;
+/** The library in scripts and requirements: whether they name it, and which version jobs get. */
+import { compareReleases, invalid, isTooOldLibrary, oldestLibrary } from "@millrace/contract";
+import { libraryName } from "./library.ts";
 
 /** `import os, datachain as dc` as well. */
 const imports = /^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*){0,20})datachain\b/m;
@@ -9,18 +8,24 @@ const listed = /^datachain(?![\w.-])/i;
 
 const lines = (requirements: string | null) => (requirements ?? "").split("\n").map((line) => line.trim());
 
-/** Only these pay for it: a script that imports it, and whatever lists it. What a repository holds is not known before. */
-export const usesLibrary = ({ query, query_type, requirements, script }: Query): boolean =>
-  (query_type === "PYTHON" && (Boolean(script) || imports.test(query))) ||
+/** Whether a Python script imports it. */
+export const importsLibrary = (script: string): boolean => imports.test(script);
+
+export const listsLibrary = (requirements: string | null): boolean =>
   lines(requirements).some((line) => listed.test(line));
+
+const pinned = (version: string) => `${libraryName}==${version}`;
+
+/** Whether the requirements are this version of the library, and nothing more. */
+export const isOnlyLibrary = (requirements: string, version: string): boolean => requirements === pinned(version);
 
 /** Listed without a version, or not at all, it is the team's version: one store is not for several. */
 export function withLibrary(requirements: string | null, version: string): string {
   const given = lines(requirements);
-  const pinned = given.map((line) =>
+  const withVersion = given.map((line) =>
     line.replace(/^(datachain(?:\[[\w, -]*\])?)\s*(?=$|#|;)/i, `$1==${version} `).trim(),
   );
-  return (given.some((line) => listed.test(line)) ? pinned : [...given, `datachain==${version}`]).join("\n").trim();
+  return (given.some((line) => listed.test(line)) ? withVersion : [...given, pinned(version)]).join("\n").trim();
 }
 
 const clause = /^(===|==|<=|<|~=)\s*v?(\d+(?:\.\d+)*)(\.\*)?/;
@@ -44,7 +49,7 @@ export function checkLibrary(requirements: string | null): string | null {
     if (listed.test(line) && conditions?.split(",").some(leavesNone))
       throw invalid(
         "requirements",
-        `datachain ${oldestLibrary} or newer, or no version of it: ${why}`,
+        `${libraryName} ${oldestLibrary} or newer, or no version of it: ${why}`,
         line.slice(0, 200),
       );
   }

@@ -1,6 +1,7 @@
 /** Inline script metadata (`# /// script`): fills what a request leaves empty. */
 import { durationWords, fieldLimits, invalid, readDuration, retryLimits } from "@millrace/contract";
 import { parse } from "smol-toml";
+import { libraryName } from "../datachain/library.ts";
 
 export interface ScriptMetadata {
   readonly requirements?: string;
@@ -55,7 +56,7 @@ const wrong = (expected: string, got?: unknown) =>
 const tooLong = (got: string) => wrong(`at most ${fieldLimits.metadata} characters, got ${got}`);
 
 function pick(meta: Record<string, unknown>): ScriptMetadata {
-  const tools = table(table(meta["tools"])["datachain"] ?? table(meta["tool"])["datachain"]);
+  const tools = table(table(meta["tools"])[libraryName] ?? table(meta["tool"])[libraryName]);
   const dependencies = meta["dependencies"];
   const version = meta["requires-python"];
   const workers = table(tools["workers"])["num_workers"];
@@ -64,7 +65,7 @@ function pick(meta: Record<string, unknown>): ScriptMetadata {
     throw wrong("num_workers as a whole number", String(workers));
   }
   const misplaced = ruleNames.find((name) => name in tools);
-  if (misplaced) throw wrong(`${misplaced} below [tool.millrace], not [tools.datachain]`);
+  if (misplaced) throw wrong(`${misplaced} below [tool.millrace], not [tools.${libraryName}]`);
   if (typeof version === "string" && version.length > 100) throw wrong("a short requires-python");
   return {
     ...(Array.isArray(dependencies) && dependencies.length > 0

@@ -1,0 +1,93 @@
+/** How a job changes its state in the store: one guarded statement, along the edges of the contract. */
+import { type FinalStatus, type JobStatus, jobStates, jobTransitions } from "@millrace/contract";
+import type { Updateable } from "kysely";
+import type { Db } from "../../drivers/store.ts";
+import type { Tables } from "../../schema/tables.ts";
+import { eachPart } from "../batches.ts";
+import { heardJob, noteJobs } from "../events/outbox.ts";
+import type { JobRow } from "./jobs.ts";
+
+/** Every state from which `to` can be reached in one move. */
+export const statesBefore = (to: JobStatus) =>
+  (Object.keys(jobTransitions) as JobStatus[]).filter((s) => (jobTransitions[s] as readonly JobStatus[]).includes(to));
+
+interface Transition<To extends JobStatus> {
+  readonly from: readonly JobStatus[];
+  readonly to: To;
+  readonly changes?: Updateable<Omit<Tables["jobs"], "status">>;
+}
+
+interface Move<To extends JobStatus> extends Transition<To> {
+  readonly id: string;
+  /** Only while this is still the newest attempt. */
+  readonly fence?: number;
+}
+
+interface Moves<To extends JobStatus> extends Transition<To> {
+  readonly ids: readonly string[];
+}
+
+type UnfinishedStatus = Exclude<JobStatus, FinalStatus>;
+export type JobEnd = Move<FinalStatus>;
+export type JobEnds = Moves<FinalStatus>;
+
+/** Moves a job to a state that is not final. Returns false if the job was in none of the `from` states. */
+export async function moveJob(db: Db, move: Move<UnfinishedStatus>): Promise<boolean> {
+  const moved = await moving(db, move).returning(heardJob).execute();
+  await noteJobs(db, moved);
+  return moved.length === 1;
+}
+
+/** Moves many jobs with a few statements. Returns the ids of those that were in one of the `from` states. */
+export const moveJobs = (db: Db, moves: Moves<UnfinishedStatus>): Promise<string[]> => moveAll(db, moves);
+
+/**
+ * Moves a job to a final state and returns it, with as much of its spec as lists show; undefined if it was in none of the
+ * `from` states. Only `domain/lifecycle/end-job.ts` calls it, and tells whoever waits for the end.
+ */
+export async function finishJob(db: Db, move: JobEnd): Promise<JobRow | undefined> {
+  const moved = await moving(db, move).returningAll().returning(heardJob).execute();
+  await noteJobs(db, moved);
+  return moved[0];
+}
+
+/** `moveJobs` for final states. Only `domain/lifecycle/end-job.ts` calls it. */
+export const finishJobs = (db: Db, moves: JobEnds): Promise<string[]> => moveAll(db, moves);
+
+/** Drafts begin to wait for slots. Returns those that were drafts, with as much of their specs as lists show. */
+export async function beginDraftJobs(db: Db, ids: readonly string[]): Promise<JobRow[]> {
+  const begun: JobRow[] = [];
+  await eachPart(ids, async (part) => {
+    const query = setStatus(db, { from: jobStates.draft, to: "CREATED" }).where("id", "in", part);
+    const rows = await query.returningAll().returning(heardJob).execute();
+    await noteJobs(db, rows);
+    for (const row of rows) begun.push(row);
+  });
+  return begun;
+}
+
+async function moveAll(db: Db, { ids, ...transition }: Moves<JobStatus>): Promise<string[]> {
+  const changed: string[] = [];
+  await eachPart(ids, async (part) => {
+    const rows = await setStatus(db, transition).where("id", "in", part).returning(heardJob).execute();
+    await noteJobs(db, rows);
+    for (const { id } of rows) changed.push(id);
+  });
+  return changed;
+}
+
+function moving(db: Db, { id, fence, ...transition }: Move<JobStatus>) {
+  const query = setStatus(db, transition).where("id", "=", id);
+  return fence === undefined ? query : query.where("attempt", "=", fence);
+}
+
+/** The only statement that changes the state of a job. */
+function setStatus(db: Db, { from, to, changes }: Transition<JobStatus>) {
+  for (const state of from) {
+    if (!(jobTransitions[state] as readonly JobStatus[]).includes(to)) throw new Error(`no way from ${state} to ${to}`);
+  }
+  return db
+    .updateTable("jobs")
+    .set({ ...changes, status: to })
+    .where("status", "in", from);
+}
