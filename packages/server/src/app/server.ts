@@ -136,10 +136,11 @@ async function begin(config: Config, log: Logger, clock: Clock, opened: OpenedSt
       parts.setReady(false);
       parts.stopping.abort();
       await app.close();
+      // What waits for the storage goes on after the next start.
+      await blobs.close();
       await Promise.all(stopLoops.map((stop) => stop()));
       await parts.settled();
       await parts.engine.close();
-      await blobs.close();
       await release();
     },
   };

@@ -17,19 +17,34 @@ import {
   type OpenBlob,
 } from "./blobs.ts";
 
+/** Where blobs lie, by the first part of their names. */
+export interface BlobFolders {
+  readonly files: string;
+  readonly exports: string;
+}
+
 export class FolderBlobs implements Blobs {
   readonly isLocal = true;
-  readonly #root: string;
-  /** The folders that blobs lie in; the root may hold other things. */
-  readonly #folders: readonly string[];
+  readonly #folders: BlobFolders;
 
-  constructor(root: string, folders: readonly string[]) {
-    this.#root = root;
-    this.#folders = folders.map(checkFolder);
+  constructor(folders: BlobFolders) {
+    this.#folders = folders;
+  }
+
+  /** Undefined: blobs with such names do not lie here. */
+  #folder(name: string): string | undefined {
+    return Object.entries(this.#folders).find(([top]) => top === topOf(name))?.[1];
+  }
+
+  /** Where drafts of a blob lie, and where it lies itself. */
+  #place(name: string): { top: string; path: string } {
+    const top = this.#folder(checkName(name));
+    if (top === undefined) throw new Error(`${JSON.stringify(name)} cannot name a blob here.`);
+    return { top, path: join(top, restOf(name)) };
   }
 
   #path(name: string): string {
-    return join(this.#root, checkName(name));
+    return this.#place(name).path;
   }
 
   async put(
@@ -46,8 +61,7 @@ export class FolderBlobs implements Blobs {
   }
 
   async make(name: string, write: (path: string) => Promise<void>): Promise<number> {
-    const path = this.#path(name);
-    const top = join(this.#root, topOf(name));
+    const { top, path } = this.#place(name);
     const draft = join(top, `${randomUUID()}${draftEnd}`);
     await mkdir(top, { recursive: true, mode: 0o700 });
     try {
@@ -89,7 +103,8 @@ export class FolderBlobs implements Blobs {
   async *list(folder: string): AsyncGenerator<BlobEntry> {
     for (const path of await this.#filesIn(checkFolder(folder))) {
       const file = path.endsWith(draftEnd) ? undefined : await found(path);
-      if (file) yield { name: relative(this.#root, path), size: file.size, modifiedAt: file.mtimeMs };
+      const name = `${topOf(folder)}/${relative(this.#folder(folder) ?? "", path)}`;
+      if (file) yield { name, size: file.size, modifiedAt: file.mtimeMs };
     }
   }
 
@@ -100,8 +115,8 @@ export class FolderBlobs implements Blobs {
   }
 
   async tidy({ leftBefore }: { readonly leftBefore: number }): Promise<void> {
-    for (const folder of this.#folders) {
-      for (const path of (await this.#filesIn(folder)).filter((candidate) => candidate.endsWith(draftEnd))) {
+    for (const top of Object.keys(this.#folders)) {
+      for (const path of (await this.#filesIn(`${top}/`)).filter((candidate) => candidate.endsWith(draftEnd))) {
         const written = (await found(path))?.mtimeMs ?? Number.POSITIVE_INFINITY;
         if (written < leftBefore) await rm(path, { force: true });
       }
@@ -109,7 +124,9 @@ export class FolderBlobs implements Blobs {
   }
 
   async #filesIn(folder: string): Promise<string[]> {
-    const entries = await readdir(join(this.#root, folder), { recursive: true, withFileTypes: true }).catch(
+    const top = this.#folder(folder);
+    if (top === undefined) return [];
+    const entries = await readdir(join(top, restOf(folder)), { recursive: true, withFileTypes: true }).catch(
       (error: NodeJS.ErrnoException) => {
         if (error.code === "ENOENT") return [];
         throw error;
@@ -122,6 +139,7 @@ export class FolderBlobs implements Blobs {
 }
 
 const topOf = (name: string) => name.slice(0, name.indexOf("/"));
+const restOf = (name: string) => name.slice(name.indexOf("/") + 1);
 
 /** Gives a draft its name. Somebody may remove the folder, which is empty still, before the draft is in it. */
 async function place(draft: string, path: string, tries = 5): Promise<void> {

@@ -1,25 +1,25 @@
 /** Which blobs, by what the operator gave; and that nobody else uses them. */
 import { readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { Readable } from "node:stream";
-import { exportsFolder, serverFolder, uploadsFolder } from "./blob-names.ts";
+import { serverFolder } from "./blob-names.ts";
 import { BlobMissing, type Blobs, BlobsUnavailable } from "./blobs.ts";
-import { FolderBlobs } from "./folder-blobs.ts";
+import { type BlobFolders, FolderBlobs } from "./folder-blobs.ts";
 
 export interface BlobsLocation {
   /** A storage URI; empty: the folder. */
   readonly uri: string;
   /** Where the storage library looks for credentials and other parameters. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly folder: string;
+  /** Where blobs lie without a URI, by the first part of their names. */
+  readonly folders: BlobFolders;
   /** Copies of blobs that lie at a URI. */
   readonly copies: string;
   /** A file that says at which URI the blobs of this data folder are. */
   readonly mark: string;
 }
 
-export async function openBlobs({ uri, environment, folder, copies }: BlobsLocation): Promise<Blobs> {
-  if (uri === "") return new FolderBlobs(folder, [uploadsFolder, exportsFolder]);
+export async function openBlobs({ uri, environment, folders, copies }: BlobsLocation): Promise<Blobs> {
+  if (uri === "") return new FolderBlobs(folders);
   const [{ openStorage }, { UriBlobs }] = await Promise.all([import("@millrace/storage"), import("./uri-blobs.ts")]);
   return new UriBlobs(openStorage(uri, undefined, { environment }), copies);
 }
@@ -49,10 +49,10 @@ export async function claimBlobs(blobs: Blobs, location: BlobsLocation, serverId
 const ownerName = `${serverFolder}owner`;
 
 /** Returns whether this data folder has used them before. */
-async function refuseAnotherPlace({ uri, folder, mark }: BlobsLocation): Promise<boolean> {
+async function refuseAnotherPlace({ uri, folders, mark }: BlobsLocation): Promise<boolean> {
   const before = (await readFile(mark, "utf8").catch(() => "")).trim();
   if (before === uri) return true;
-  if (before === "" && (await readdir(join(folder, uploadsFolder)).catch(() => [])).length === 0) return false;
+  if (before === "" && (await readdir(folders.files).catch(() => [])).length === 0) return false;
   const say = (place: string) => place || "the data folder";
   throw refusal(
     `The files of this server are in ${say(before)}, and MILLRACE_BLOBS names ${say(uri)}.`,

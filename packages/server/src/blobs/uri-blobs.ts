@@ -29,6 +29,7 @@ export class UriBlobs implements Blobs {
   /** Where copies are kept on this machine. */
   readonly #copies: string;
   readonly #fetching = new Map<string, Promise<string>>();
+  readonly #closing = new AbortController();
 
   constructor(storage: Storage, copies: string) {
     this.#storage = storage;
@@ -43,7 +44,7 @@ export class UriBlobs implements Blobs {
     checkName(name);
     const meter = new Meter(content, limit);
     try {
-      await this.#storage.write(name, meter.bytes());
+      await this.#storage.write(name, meter.bytes(), this.#call);
     } catch (error) {
       // What was wrong with the content comes back as it was.
       throw meter.failure ?? unavailable(error);
@@ -56,7 +57,7 @@ export class UriBlobs implements Blobs {
     const draft = await this.#draft();
     try {
       await write(draft);
-      const { size } = await this.#storage.upload(draft, name).catch(rethrow);
+      const { size } = await this.#storage.upload(draft, name, this.#call).catch(rethrow);
       return size;
     } finally {
       await rm(draft, { force: true });
@@ -64,7 +65,7 @@ export class UriBlobs implements Blobs {
   }
 
   async open(name: string): Promise<OpenBlob> {
-    const options = { cache_type: "readahead", block_size: readAhead } as const;
+    const options = { cache_type: "readahead", block_size: readAhead, ...this.#call } as const;
     const file = await this.#storage.open(checkName(name), options).catch(missing(name));
     return {
       size: file.size,
@@ -76,7 +77,7 @@ export class UriBlobs implements Blobs {
 
   async *#pieces(name: string, close: () => Promise<void>): AsyncGenerator<Uint8Array> {
     try {
-      for await (const bytes of this.#storage.readStream(name)) yield bytes;
+      for await (const bytes of this.#storage.readStream(name, this.#call)) yield bytes;
     } catch (error) {
       throw unavailable(error);
     } finally {
@@ -86,7 +87,7 @@ export class UriBlobs implements Blobs {
 
   async size(name: string): Promise<number | undefined> {
     try {
-      return (await this.#storage.stat(checkName(name))).size;
+      return (await this.#storage.stat(checkName(name), this.#call)).size;
     } catch (error) {
       if (isStorageError(error, "not_found")) return undefined;
       throw unavailable(error);
@@ -94,12 +95,12 @@ export class UriBlobs implements Blobs {
   }
 
   async remove(name: string): Promise<void> {
-    await this.#storage.remove(checkName(name)).catch(rethrow);
+    await this.#storage.remove(checkName(name), this.#call).catch(rethrow);
   }
 
   async *list(folder: string): AsyncGenerator<BlobEntry> {
     try {
-      for await (const entry of this.#storage.list({ prefix: checkFolder(folder), recursive: true })) {
+      for await (const entry of this.#storage.list({ prefix: checkFolder(folder), recursive: true, ...this.#call })) {
         if (entry.type === "file")
           yield { name: entry.path, size: entry.size, modifiedAt: entry.last_modified?.getTime() ?? Date.now() };
       }
@@ -129,7 +130,7 @@ export class UriBlobs implements Blobs {
     if (isThere) return path;
     const draft = await this.#draft();
     try {
-      await this.#storage.download(name, draft).catch(missing(name));
+      await this.#storage.download(name, draft, this.#call).catch(missing(name));
       // Everybody may read it: a job is given it as a second name for the same file.
       await chmod(draft, 0o444);
       await rename(draft, path);
@@ -158,7 +159,13 @@ export class UriBlobs implements Blobs {
     }
   }
 
+  /** Calls end with it, however long the storage would take to answer. */
+  get #call() {
+    return { signal: this.#closing.signal };
+  }
+
   close(): Promise<void> {
+    this.#closing.abort(new BlobsUnavailable(new Error("the server stops")));
     return this.#storage.close();
   }
 }

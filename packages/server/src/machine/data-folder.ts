@@ -57,12 +57,12 @@ export class DataFolder {
     return join(this.path, "restore.unfinished");
   }
 
-  /** Uploads and exports, in this folder under the names that blobs/blob-names.ts gives them, or at a storage URI. */
+  /** Uploads and exports: here, or at a storage URI. */
   blobs({ blobs: uri, storageEnvironment: environment }: BlobSettings) {
     return {
       uri,
       environment,
-      folder: this.path,
+      folders: { files: join(this.path, "files"), exports: join(this.path, "exports") },
       copies: join(this.path, "blob-copies"),
       mark: join(this.path, "blobs-uri"),
     };

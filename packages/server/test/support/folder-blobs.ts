@@ -1,5 +1,6 @@
 /** The blobs of a data folder. */
-import { exportsFolder, uploadsFolder } from "../../src/blobs/blob-names.ts";
 import { FolderBlobs } from "../../src/blobs/folder-blobs.ts";
+import { DataFolder } from "../../src/machine/data-folder.ts";
 
-export const blobsIn = (dataDir: string) => new FolderBlobs(dataDir, [uploadsFolder, exportsFolder]);
+export const blobsIn = (dataDir: string) =>
+  new FolderBlobs(new DataFolder(dataDir).blobs({ blobs: "", storageEnvironment: {} }).folders);
