@@ -12,7 +12,7 @@ import { encryptEnvironment, encryptPipelineEnvironment } from "../../src/domain
 import type { KeyRing } from "../../src/domain/secrets/key-ring.ts";
 import { writeEnv } from "../../src/engines/local/plan.ts";
 import { variablesRoom, whyNotGiven } from "../../src/engines/local/processes/process-room.ts";
-import { getJob, insertJobs, type JobRow, rewriteJob } from "../../src/store/queries/jobs/jobs.ts";
+import { getJob, insertJobs, type JobRow, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { makeDataset, originalJob, recordMade } from "../support/lineage.ts";
 
@@ -220,7 +220,7 @@ describe("limits of a job", () => {
       await server.store.write(async (db) => {
         const spec = JSON.stringify({ ...JSON.parse(row?.spec ?? ""), ...rest });
         const encrypted = await encryptEnvironment(db, keys, id, environment);
-        await rewriteJob(db, id, { spec, environment: encrypted }, ["TASK"]);
+        await rewriteJobs(db, [{ id, spec, environment: encrypted }], ["TASK"]);
       });
       return id;
     }

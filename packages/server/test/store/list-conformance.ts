@@ -14,7 +14,7 @@ import {
   updateCredentials,
 } from "../../src/store/queries/jobs/credentials.ts";
 import { listJobs } from "../../src/store/queries/jobs/job-lists.ts";
-import { findJob, getJob, insertJobs, type NewJob, rewriteJob } from "../../src/store/queries/jobs/jobs.ts";
+import { findJob, getJob, insertJobs, type NewJob, rewriteJobs } from "../../src/store/queries/jobs/jobs.ts";
 import { insertAudit, listAudit } from "../../src/store/queries/people/audit.ts";
 import { insertTeam } from "../../src/store/queries/people/teams.ts";
 import { insertPipeline, listPipelines } from "../../src/store/queries/pipelines/pipelines.ts";
@@ -98,7 +98,7 @@ export function listConformance(storeOf: () => Store): void {
     const draft = job(teamId, { status: "PENDING" });
     await storeOf().write((db) => insertJobs(db, [draft]));
     for (const spec of ['{"query":"small"}', JSON.stringify({ query: "x".repeat(100 * KiB) }), draft.spec]) {
-      await storeOf().write((db) => rewriteJob(db, draft.id, { spec, environment: "" }, ["PENDING"]));
+      await storeOf().write((db) => rewriteJobs(db, [{ id: draft.id, spec, environment: "" }], ["PENDING"]));
       assert.equal((await getJob(storeOf().db, draft.id))?.spec, spec);
       const [listed] = (await listJobs(storeOf().db, { teamId, limit: 1 })).rows;
       assert.equal(JSON.parse(listed?.spec ?? "").query, JSON.parse(spec).query.slice(0, answerLimits.listed));

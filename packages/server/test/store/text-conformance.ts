@@ -213,8 +213,16 @@ export function textConformance(storeOf: () => Store, openAgain: () => Promise<S
     assert.ok(counted.statements() <= 60, `${counted.statements()} statements`);
     assert.ok(counted.bytes() <= count * 40 * KiB, `${counted.bytes()} bytes`);
     assert.ok(turns >= 4, `${turns} turns`);
-    const queued = storeOf().db.selectFrom("queue").select("job_id").where("team_id", "=", team.id).execute();
-    assert.equal((await queued).length, count + 1);
+    const queued = storeOf().db.selectFrom("queue").select(["job_id", "priority"]).where("team_id", "=", team.id);
+    assert.equal((await queued.execute()).length, count + 1);
+
+    const changed = countStore(storeOf());
+    const settings = { pipeline_id: pipeline.pipeline_id, priority: 1, environment: "A=1", requirements: "fresh" };
+    await updateSettings(contextOf(changed.store), call, settings, now);
+    assert.ok(changed.statements() <= 100, `${changed.statements()} statements change the settings`);
+    assert.equal((await queued.execute()).filter(({ priority }) => priority === 1).length, count);
+    const specs = await Promise.all(drafts(pipeline).map(async (id) => (await getJob(storeOf().db, id))?.spec ?? ""));
+    assert.deepEqual(new Set(specs.map((spec) => (JSON.parse(spec) as Job).requirements)), new Set(["fresh"]));
   });
 
   it("refuses a text beyond the quota, and nothing of it stays; what the store has already is free", async () => {

@@ -11,7 +11,7 @@ import {
 import { checkLibrary } from "../../datachain/requirements.ts";
 import type { Db } from "../../store/drivers/store.ts";
 import { eachPart } from "../../store/queries/batches.ts";
-import { getShortJob, getShortJobs, rewriteJob, type ShortJob } from "../../store/queries/jobs/jobs.ts";
+import { getShortJobs, type Rewritten, rewriteJobs, type ShortJob } from "../../store/queries/jobs/jobs.ts";
 import { requeueAs } from "../../store/queries/jobs/queue.ts";
 import { serviceAccountOf, usernameOf } from "../../store/queries/people/users.ts";
 import { type PipelineRow, type RunState, runsOf, updatePipeline } from "../../store/queries/pipelines/pipelines.ts";
@@ -35,7 +35,7 @@ import { type PipelineSettings, readSettings } from "./pipeline-settings.ts";
 import { type Call, changePipeline } from "./pipelines.ts";
 
 /** Drafts that are rewritten before others have a turn. */
-const atOnce = 20;
+const atOnce = 100;
 
 /** A run, the job that it repeats, and how it stands. */
 export interface Repeated {
@@ -66,11 +66,7 @@ export function updateSettings(
     requireShortDrafts(repeated, Buffer.byteLength(JSON.stringify(settings)) + Buffer.byteLength(environment));
     const variables = parseEnvironment(environment);
     const frame = { pipelineId: pipeline.id, settings, variables, moment: momentOfPipeline(pipeline) };
-    let added = 0;
-    const rewrite = async (part: readonly Repeated[]) => {
-      for (const one of part) added += await rewriteDraft(db, context, one, frame);
-    };
-    await eachPart(repeated, rewrite, atOnce);
+    const added = await rewriteDrafts(db, keys, repeated, frame);
     await requireRoomForTexts(db, call.team, added, context.quotas);
     await updatePipeline(db, pipeline.id, {
       settings: JSON.stringify(settings),
@@ -212,21 +208,57 @@ async function requireOwnRuns(db: Db, { principal, team }: Call, repeated: reado
   );
 }
 
-/** A draft as it would be had it been made now. What waits for slots is held by its row in the queue; what has begun stays. Returns the bytes of new texts. */
-async function rewriteDraft(
-  db: Db,
-  { keys }: JobsContext,
-  { run, original }: Repeated,
-  frame: DraftFrame,
-): Promise<number> {
-  const { created_job_id: id, status } = run;
-  if (id === null || !(status === "PENDING" || isIn("waiting", status))) return 0;
-  const draft = await getShortJob(db, id);
-  // One that waits for a retry has begun: what its log must not show stays as it is.
-  if (!draft || draft.retried > 0) return 0;
-  const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
-  const { priority, slots } = queueRow(draft, spec);
-  if (isIn("waiting", status) && !(await requeueAs(db, id, { priority, slots }))) return 0;
-  const content = { spec: JSON.stringify(spec), texts, environment };
-  return (await rewriteJob(db, id, content, [...jobStates.draft, ...jobStates.waiting])) ?? 0;
+/**
+ * Drafts as they would be had they been made now. What waits for slots is held by its row in the queue; what has begun
+ * stays, and so does what waits for a retry: its log must not show what it was given. Returns the bytes of new texts.
+ */
+async function rewriteDrafts(db: Db, keys: KeyRing, repeated: readonly Repeated[], frame: DraftFrame): Promise<number> {
+  let added = 0;
+  const rewrite = async (part: readonly Repeated[]) => {
+    const drafts = await redraft(db, keys, part, frame);
+    const held = await holdWaiting(db, drafts);
+    const fresh = drafts
+      .filter(({ place, isWaiting }) => !isWaiting || held.has(place.job_id))
+      .map(({ content }) => content);
+    added += (await rewriteJobs(db, fresh, [...jobStates.draft, ...jobStates.waiting])).added;
+  };
+  await eachPart(repeated.filter(isRewritable), rewrite, atOnce);
+  return added;
+}
+
+const isRewritable = ({ run: { created_job_id, status } }: Repeated) =>
+  created_job_id !== null && (isIn("draft", status) || isIn("waiting", status));
+
+/** A draft with its new content, and how it would wait. */
+interface Redrafted {
+  readonly content: Rewritten;
+  readonly place: ReturnType<typeof queueRow>;
+  readonly isWaiting: boolean;
+}
+
+async function redraft(db: Db, keys: KeyRing, repeated: readonly Repeated[], frame: DraftFrame): Promise<Redrafted[]> {
+  const ids = repeated.flatMap(({ run }) => run.created_job_id ?? []);
+  const found = new Map((await getShortJobs(db, ids)).map((job) => [job.id, job]));
+  const redrafted: Redrafted[] = [];
+  for (const { run, original } of repeated) {
+    const draft = found.get(run.created_job_id ?? "");
+    if (!draft || draft.retried > 0) continue;
+    const { spec, texts, environment } = await draftContent(db, keys, original, draft, frame);
+    const content = { id: draft.id, spec: JSON.stringify(spec), texts, environment };
+    redrafted.push({ content, place: queueRow(draft, spec), isWaiting: isIn("waiting", run.status) });
+  }
+  return redrafted;
+}
+
+/** Returns those that still wait: until the end of the write nobody starts them. */
+async function holdWaiting(db: Db, drafts: readonly Redrafted[]): Promise<ReadonlySet<string>> {
+  const places = drafts.filter(({ isWaiting }) => isWaiting).map(({ place }) => place);
+  const held = new Set<string>();
+  for (const [first, ...others] of Map.groupBy(places, ({ priority, slots }) => `${priority} ${slots}`).values()) {
+    if (!first) continue;
+    const ids = [first, ...others].map(({ job_id }) => job_id);
+    const { priority, slots } = first;
+    for (const id of await requeueAs(db, ids, { priority, slots })) held.add(id);
+  }
+  return held;
 }

@@ -62,7 +62,14 @@ const keyLock = 0x6d696c6b;
  * Held to the end of a write. Who encrypts shares the keys; who exchanges them has them alone. So a key is dropped when
  * nothing uses it, and not a moment before a write that does. In the embedded store every write is alone.
  */
-export const shareKeys = (db: Db) => lockKeys(db, sql`select pg_advisory_xact_lock_shared(${keyLock})`);
+export async function shareKeys(db: Db): Promise<void> {
+  if (sharing.has(db)) return;
+  await lockKeys(db, sql`select pg_advisory_xact_lock_shared(${keyLock})`);
+  sharing.add(db);
+}
+/** Writes that share the keys already: one may encrypt thousands of values. */
+const sharing = new WeakSet<Db>();
+
 export const takeKeys = (db: Db) => lockKeys(db, sql`select pg_advisory_xact_lock(${keyLock})`);
 
 async function lockKeys(db: Db, lock: ReturnType<typeof sql>): Promise<void> {

@@ -263,28 +263,73 @@ export const oldestLogs = (db: Db, teamId: number, limit: number) =>
 export const setSteps = (db: Db, id: string, fence: number, steps: string) =>
   db.updateTable("jobs").set({ steps }).where("id", "=", id).where("attempt", "=", fence).execute();
 
-/** What a job is, as long as it is a draft or waits. Returns the bytes of new texts; undefined: it has begun, perhaps before a retry. */
-export async function rewriteJob(
+export type Rewritten = Pick<NewJob, "id" | "spec" | "environment" | "texts">;
+
+/**
+ * Writes anew what jobs are, as long as they are drafts or wait, a hundred in a statement: on SQLite each statement of a
+ * write costs as much as the write has changed before it. Returns the bytes of new texts; jobs that have begun, perhaps
+ * before a retry, stay as they are.
+ */
+export async function rewriteJobs(
   db: Db,
-  id: string,
-  { spec, environment, texts }: Pick<NewJob, "spec" | "environment" | "texts">,
+  jobs: readonly Rewritten[],
   states: readonly JobStatus[],
-): Promise<number | undefined> {
-  const split = splitSpec(spec, texts);
-  const before = await bytesBefore(db, id);
-  const changes = { environment, ...split.listed };
-  const query = db.updateTable("jobs").set(changes).where("id", "=", id).where("status", "in", states);
-  const job = await query.where("retried", "=", 0).returning(["id", "team_id"]).executeTakeFirst();
-  if (!job) return undefined;
-  const added = bytesOfVariables(environment) - before;
-  await addUsage(db, job.team_id, "texts", added);
-  await removeJobTexts(db, [id]);
-  return Math.max(0, added) + (await putJobTexts(db, [{ job, split }]));
+): Promise<{ readonly rewritten: number; readonly added: number }> {
+  let rewritten = 0;
+  let added = 0;
+  const rewrite = async (part: readonly Rewritten[]) => {
+    const fresh = part.map(({ id, spec, environment, texts }) => ({ id, environment, split: splitSpec(spec, texts) }));
+    const before = await bytesBefore(db, part);
+    const teams = await setContents(db, fresh, states);
+    const changed = fresh.flatMap((one) => {
+      const team_id = teams.get(one.id);
+      return team_id === undefined ? [] : { ...one, job: { id: one.id, team_id } };
+    });
+    const growth = changed.map(({ id, environment }) => bytesOfVariables(environment) - (before.get(id) ?? 0));
+    for (const [teamId, own] of Map.groupBy(changed.keys(), (index) => changed[index]?.job.team_id ?? 0))
+      await addUsage(db, teamId, "texts", sumOf(own.map((index) => growth[index] ?? 0)));
+    await removeJobTexts(db, [...teams.keys()]);
+    rewritten += changed.length;
+    added += sumOf(growth.map((bytes) => Math.max(0, bytes))) + (await putJobTexts(db, changed));
+  };
+  await eachPart(jobs, rewrite, rewrittenAtOnce);
+  return { rewritten, added };
 }
 
-async function bytesBefore(db: Db, id: string): Promise<number> {
-  const query = db.selectFrom("jobs").select(lengthOfVariables.as("bytes")).where("id", "=", id);
-  return (await (isPostgres(db) ? query.forUpdate() : query).executeTakeFirst())?.bytes ?? 0;
+const rewrittenAtOnce = 100;
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0);
+
+interface FreshContent {
+  readonly id: string;
+  readonly environment: string;
+  readonly split: ReturnType<typeof splitSpec>;
+}
+
+/** Returns the teams of those that were in one of the states. */
+async function setContents(
+  db: Db,
+  jobs: readonly FreshContent[],
+  states: readonly JobStatus[],
+): Promise<Map<string, number>> {
+  const rows = jobs.map(
+    ({ id, environment, split: { listed } }) => sql`(${id}, ${listed.spec}, ${listed.cut}, ${environment})`,
+  );
+  const { rows: changed } = await sql<{ id: string; team_id: number }>`
+    with fresh (job, new_spec, new_cut, new_environment) as (values ${sql.join(rows)})
+    update jobs set spec = new_spec, cut = new_cut, environment = new_environment from fresh
+    where id = job and status in (${sql.join(states)}) and retried = 0
+    returning id, team_id`.execute(db);
+  return new Map(changed.map(({ id, team_id }) => [id, team_id]));
+}
+
+async function bytesBefore(db: Db, jobs: readonly Rewritten[]): Promise<Map<string, number>> {
+  const ids = jobs.map(({ id }) => id);
+  const query = db
+    .selectFrom("jobs")
+    .select(["id", lengthOfVariables.as("bytes")])
+    .where("id", "in", ids);
+  const rows = await (isPostgres(db) ? query.forUpdate() : query).execute();
+  return new Map(rows.map(({ id, bytes }) => [id, bytes]));
 }
 
 /** Whose a job is, as long as it is a draft or waits; of its spec nothing that is long changes. False: it has begun. */

@@ -115,14 +115,18 @@ const since = prepared<{ clusterId: number; after: string }>()((db, value) =>
 export const waitingSince = async (db: Db, clusterId: number, after: string): Promise<string[]> =>
   (await since(db, { clusterId, after })).rows.map((row) => row.job_id);
 
-/** A job that waits is now another one. False: somebody took it off the queue. */
+/** Changes how jobs wait. Returns those that still do. */
 export async function requeueAs(
   db: Db,
-  jobId: string,
+  jobIds: readonly string[],
   changes: Pick<Insertable<Tables["queue"]>, "priority" | "slots">,
-): Promise<boolean> {
-  const query = db.updateTable("queue").set(changes).where("job_id", "=", jobId);
-  return (await query.executeTakeFirst()).numUpdatedRows === 1n;
+): Promise<string[]> {
+  const waiting: string[] = [];
+  await eachPart(jobIds, async (part) => {
+    const query = db.updateTable("queue").set(changes).where("job_id", "in", part).returning("job_id");
+    for (const { job_id } of await query.execute()) waiting.push(job_id);
+  });
+  return waiting;
 }
 
 /** Jobs that wait for a retry, the next one first. */
