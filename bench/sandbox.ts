@@ -25,18 +25,19 @@ export async function openSandbox(): Promise<Sandbox> {
   const root = await mkdtemp(join(tmpdir(), "millrace-bench-"));
   const engineFolders = new DataFolder(root).engine;
   await mkdir(engineFolders.jobs);
-  const config = readConfig();
+  const { localEngine, limits, jobEnvironment } = readConfig();
   const options = {
-    ...config,
     folders: engineFolders,
     wanted: "auto" as const,
-    users: config.jobUsers,
+    users: localEngine.users,
+    jobPaths: localEngine.jobPaths,
     hidden: [],
-    limits: { memory: config.jobMemory },
+    limits,
+    jobEnvironment,
     countsMemory: true,
   };
-  const { isolation } = await openIsolation(options, await findPrograms(config.jobEnvironment));
-  const interpreters = new Interpreters(config.jobEnvironment["PATH"] ?? "", isolation.asJob);
+  const { isolation } = await openIsolation(options, await findPrograms(jobEnvironment));
+  const interpreters = new Interpreters(jobEnvironment["PATH"] ?? "", isolation.asJob);
   const { path, folders } = await interpreters.resolve(null);
   return {
     level: isolation.level,

@@ -62,14 +62,14 @@ describe("millrace admin", () => {
     assert.match(await cli.refused(1, "admin", "token", "--user", "bob"), /There is no user bob/);
     assert.match(await cli.refused(1, "admin", "token", "--team", "others"), /no team others\. Teams: main/);
     const scope = await cli.refused(1, "admin", "token", "--scopes", "JOB,COFFEE");
-    assert.match(scope, /^error: The token cannot be made\n {2}why: scopes: .*JOB, DATASETS:read.*"COFFEE"/);
+    assert.match(scope, /^error: Could not create the token\n {2}why: scopes: .*JOB, DATASETS:read.*"COFFEE"/);
     const life = await cli.refused(64, "admin", "token", "--expires-in", "0");
     assert.match(life, /^error: --expires-in: invalid value '0'\n {2}why: .*from 1 to 3650\n/);
   });
 
   test("token on a folder that cannot be used says so", async () => {
     const said = await cli.refused(1, "admin", "token", "--data-dir", "/dev/null/store");
-    assert.match(said, /^error: The token cannot be made\n {2}why: .*\/dev\/null\/store/);
+    assert.match(said, /^error: Could not create the token\n {2}why: .*\/dev\/null\/store/);
   });
 
   test("link prints a link that signs a browser in once", async () => {
@@ -90,6 +90,6 @@ describe("millrace admin", () => {
 
   test("link for an unknown user makes none and says so", async () => {
     const said = await cli.refused(1, "admin", "link", "--user", "bob");
-    assert.match(said, /^error: The link cannot be made\n {2}why: There is no user bob/);
+    assert.match(said, /^error: Could not create the link\n {2}why: There is no user bob/);
   });
 });

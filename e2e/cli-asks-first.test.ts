@@ -21,7 +21,7 @@ import { openLineage } from "./support/lineage.ts";
 import { Millrace, until } from "./support/millrace.ts";
 import { recordWarehouse, runWithLibrary } from "./support/warehouse.ts";
 
-const noTerminal = /^ *why: There is no terminal to answer on; nothing was changed$/m;
+const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
 
 describe("a command that destroys or replaces", () => {
   const suite = ClientSuite.use();
@@ -37,10 +37,10 @@ describe("a command that destroys or replaces", () => {
     const refused = await cli.refused(64, "credentials", "rm", "aws");
     assert.match(refused, /The credentials aws \(KEY, REGION\) will be deleted; jobs that name them will fail/);
     assert.match(refused, noTerminal);
-    const answered = await cli.type([["Go on? [y/N]", "maybe\n"]], "credentials", "rm", "aws");
+    const answered = await cli.type([["Continue? [y/N]", "maybe\n"]], "credentials", "rm", "aws");
     assert.match(answered.stdout, /Nothing was changed/);
     assert.deepEqual(await there(), ["aws"]);
-    const typed = await cli.type([["Go on? [y/N]", "y\n"]], "credentials", "rm", "aws");
+    const typed = await cli.type([["Continue? [y/N]", "y\n"]], "credentials", "rm", "aws");
     assert.match(typed.stdout, /are deleted/);
     assert.deepEqual(await there(), []);
   });
@@ -51,7 +51,7 @@ describe("a command that destroys or replaces", () => {
     assert.equal((await set("export KEY=new-value\nREGION=there\nMORE=x\n")).code, 0);
     const { code, stderr } = await set("KEY=newest-value\n");
     assert.equal(code, 64);
-    assert.match(stderr, /The credentials rotated will no longer hold (REGION, MORE|MORE, REGION)/);
+    assert.match(stderr, /The credentials rotated will no longer contain (REGION, MORE|MORE, REGION)/);
     assert.equal((await set("KEY=newest-value\n", "--yes")).code, 0);
     await cli.print("credentials", "rm", "rotated", "--yes");
   });
@@ -63,7 +63,7 @@ describe("a command that destroys or replaces", () => {
     const refused = await cli.refused(64, "dataset", "rm", "many", "--force");
     assert.match(refused, /All 2 versions of many will be removed, with their rows: 1\.0\.1, 1\.0\.2/);
     assert.match(refused, noTerminal);
-    const typed = await cli.type([["Go on? [y/N]", "\n"]], "dataset", "rm", "many", "--force");
+    const typed = await cli.type([["Continue? [y/N]", "\n"]], "dataset", "rm", "many", "--force");
     assert.match(typed.stdout, /Nothing was changed/);
     assert.match(await cli.print("dataset", "rm", "many", "--force", "--yes"), /removed/);
   });
@@ -75,7 +75,7 @@ describe("a command that destroys or replaces", () => {
     const quota = async () => (await cli.json<Team>("team", "show")).max_log_bytes;
     assert.match(
       await cli.refused(64, "team", "set", "--max-logs", "10KiB"),
-      /The team has \S+ KiB of logs: the oldest will be removed until 10 KiB are left/,
+      /The team has \S+ KiB of logs: the oldest will be removed until 10 KiB remain/,
     );
     assert.equal(await quota(), null);
     await cli.print("team", "set", "--max-logs", "1GiB");
@@ -85,7 +85,7 @@ describe("a command that destroys or replaces", () => {
 
   test("schedule delete and token revoke ask on a terminal only: what is named can be made again", async () => {
     const { id } = await cli.json<Token>("token", "create", "nightly");
-    const kept = await cli.type([["Go on? [y/N]", "n\n"]], "token", "revoke", String(id));
+    const kept = await cli.type([["Continue? [y/N]", "n\n"]], "token", "revoke", String(id));
     assert.match(kept.stdout, /The token \d+ 'nightly' of admin, last used never, will be revoked/);
     assert.match(await cli.print("token", "revoke", String(id)), /is revoked/);
     const lineage = await openLineage(suite.server, suite.api);
@@ -93,9 +93,9 @@ describe("a command that destroys or replaces", () => {
     await lineage.close();
     const { name } = await cli.json<{ name: string }>("pipeline", "create", "final");
     await cli.print("schedule", "create", "nightly", name, "--cron", "@daily");
-    const asked = await cli.type([["Go on? [y/N]", "n\n"]], "schedule", "delete", "nightly");
+    const asked = await cli.type([["Continue? [y/N]", "n\n"]], "schedule", "delete", "nightly");
     assert.match(asked.stdout, /The schedule nightly and its copy of the pipeline will be deleted; its next run/);
-    assert.match(await cli.print("schedule", "delete", "nightly"), /is deleted/);
+    assert.match(await cli.print("schedule", "delete", "nightly"), /^Deleted schedule nightly/);
   });
 });
 
@@ -124,11 +124,11 @@ describe("millrace team restore-datasets", { skip: await whyNoDatachain() }, () 
 
   test("replaces nothing before somebody has said yes, and says what will go", async () => {
     const refused = await cli.refused(64, "team", "restore-datasets");
-    assert.match(refused, /The warehouse of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/);
-    assert.match(refused, /Versions made since will be gone, 1 in all: @admin\.default\.late@1\.0\.0/);
+    assert.match(refused, /The datasets of the team main will be replaced by its daily copy of 2\S+Z \(\d+s ago\)/);
+    assert.match(refused, /Versions created since will be lost, 1 in total: @admin\.default\.late@1\.0\.0/);
     assert.match(refused, noTerminal);
     assert.match(await cli.print("team", "restore-datasets", "--dry-run"), /late@1\.0\.0/);
-    const asked = await cli.type([["Go on? [y/N]", "n\n"]], "team", "restore-datasets");
+    const asked = await cli.type([["Continue? [y/N]", "n\n"]], "team", "restore-datasets");
     assert.match(asked.stdout, /Nothing was changed/);
     assert.deepEqual(await names(), ["early", "late"]);
     assert.deepEqual(

@@ -69,7 +69,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await (await commandLine()).print("auth", "deny", await codeOf(login));
     const { code, stderr } = await login.ended();
     assert.equal(code, 1);
-    assert.equal(stderr, "error: The sign-in did not succeed\n  why: It was denied\n next: millrace auth login\n");
+    assert.equal(stderr, "error: The sign-in failed\n  why: It was denied\n next: millrace auth login\n");
     await cli.refused(4, "auth", "token");
   });
 
@@ -90,8 +90,8 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await signIn(cli);
     const token = (await cli.print("auth", "token")).trim();
     const second = await cli.refused(1, "auth", "login", "--no-open");
-    assert.match(second, /^error: You are signed in already, as admin\n {2}why: .*\n next: millrace auth logout\n$/);
-    assert.match(await cli.print("auth", "logout"), /^Signed out\. The token is gone from \S+\n$/);
+    assert.match(second, /^error: You are already signed in as admin\n {2}why: .*\n next: millrace auth logout\n$/);
+    assert.match(await cli.print("auth", "logout"), /^Signed out\. Removed the token from \S+\n$/);
     await isRevoked(token);
     assert.doesNotMatch(await readFile(cli.path(".config/datachain/config"), "utf8"), /token|team/);
     await cli.refused(4, "auth", "logout");
@@ -104,7 +104,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     await writeFile(file, '# mine\n[studio]\ntoken = "isat_gone"\n\n[other]\nkept = true\n');
     const { code, stderr } = await cli.run("auth", "logout");
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /^The server had revoked the token already/);
+    assert.match(stderr, /^The server had already revoked the token/);
     assert.equal(await readFile(file, "utf8"), "# mine\n[studio]\n\n[other]\nkept = true\n");
   });
 
@@ -156,7 +156,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     const other = await commandLine({ team: "elsewhere" });
     assert.match(
       await other.print("auth", "status"),
-      /^team\telsewhere \(DATACHAIN_STUDIO_TEAM\), of which you are no member$/m,
+      /^team\telsewhere \(DATACHAIN_STUDIO_TEAM\), but you are not a member$/m,
     );
     const wrong = await commandLine({ token: "isat_wrong" });
     await wrong.refused(4, "auth", "status");
@@ -171,7 +171,7 @@ describe("millrace auth", { concurrency: 4 }, () => {
     const said = await cli.refused(1, "auth", "team", "others");
     assert.match(
       said,
-      /^error: You are not in a team 'others'\n {2}why: Your teams at \S+: main\n next: millrace team ls\n$/,
+      /^error: You are not a member of a team 'others'\n {2}why: Your teams at \S+: main\n next: millrace team ls\n$/,
     );
     await cli.refused(1, "auth", "team");
     const offline = await create({ url: "http://127.0.0.1:1", token: "isat_x", env: { HOME: cli.folder } });

@@ -61,7 +61,7 @@ describe("millrace backfill", () => {
     const refused = (code: number, ...words: string[]) => cli.refused(code, ...words);
     assert.match(
       await refused(64, "pipeline", "backfill", pipeline, "--from", "2026-01-01"),
-      /--from and --to are needed/,
+      /--from and --to are required/,
     );
     const days = ["--from", "2026-01-01", "--to", "2026-01-02"];
     assert.match(

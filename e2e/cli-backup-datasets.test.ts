@@ -107,7 +107,7 @@ describe("datasets in backups", { skip: await whyNoDatachain() }, () => {
     await fitDigests(copy, `team-stores/1/copies/${moment}/rows.db`);
     assert.match(
       (await cli.run("backup", "verify", copy)).stderr,
-      /error: The backup lacks something\n.*One dataset version of the team main is not in its warehouse/,
+      /error: The backup is incomplete\n.*One dataset version of the team main is not in its warehouse/,
     );
   });
 });

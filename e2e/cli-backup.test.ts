@@ -142,7 +142,7 @@ describe("millrace backup and restore", () => {
     const { code, stdout, stderr } = await cli.run("backup", backup, ...where(server.dataDir));
     await working.stop();
     assert.deepEqual([code, stdout], [0, `${backup}\n`], stderr);
-    assert.match(stderr, /secret\.key\) is not in it/);
+    assert.match(stderr, /does not contain the encryption key \(secret\.key\)/);
     assert.equal(await exists(`${backup}.part`), false);
     await client.call(routes.cancelJob, { params: { job_id: known.running.id }, body: {} });
 
@@ -150,7 +150,7 @@ describe("millrace backup and restore", () => {
       const dataDir = join(root, databaseUrl ? "restored-postgres" : "restored-sqlite");
       const said = await cli.run("restore", backup, ...where(dataDir, databaseUrl));
       assert.deepEqual([said.code, said.stdout], [0, `${dataDir}\n`], said.stderr);
-      assert.match(said.stderr, /1 jobs were running and are FAILED; \d+ wait and will run; 0 that waited/);
+      assert.match(said.stderr, /1 running jobs became FAILED; \d+ waiting jobs will run; 0 waiting jobs/);
       // As both commands say: the key is kept elsewhere, and brought along.
       await cp(join(server.dataDir, "secret.key"), join(dataDir, "secret.key"));
       const restored = await startServer({ dataDir, ...(databaseUrl ? { databaseUrl } : {}) });
@@ -167,7 +167,7 @@ describe("millrace backup and restore", () => {
     const backup = join(root, "from-postgres");
     const taken = await cli.run("backup", backup, "--with-key", ...where(server.dataDir, databaseUrl));
     assert.equal(taken.code, 0, taken.stderr);
-    assert.match(taken.stderr, /secret\.key\) is in it: whoever has the backup can read/);
+    assert.match(taken.stderr, /contains the encryption key \(secret\.key\): anyone who has the backup can decrypt/);
 
     const dataDir = join(root, "to-sqlite");
     await cli.print("restore", backup, ...where(dataDir));
@@ -177,7 +177,7 @@ describe("millrace backup and restore", () => {
 
     const canceling = join(root, "to-cancel");
     const said = await cli.run("restore", backup, "--cancel-queued", ...where(canceling));
-    assert.match(said.stderr, /0 wait and will run; 2 that waited are CANCELED/);
+    assert.match(said.stderr, /0 waiting jobs will run; 2 waiting jobs were CANCELED/);
     const canceled = await startServer({ dataDir: canceling });
     const client = createClient({ url: canceled.url, token: known.token, team: "main" });
     assert.equal((await readJob(client, known.waiting.id)).status, "CANCELED");

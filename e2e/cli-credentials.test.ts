@@ -34,7 +34,7 @@ describe("millrace credentials", () => {
     const file = await cli.write("aws.env", "AWS_ID=id-value-1\nAWS_SECRET='value two'\n");
     assert.equal(
       await cli.print("credentials", "set", "aws", "--file", file),
-      "The credentials aws hold AWS_ID, AWS_SECRET\n",
+      "The credentials aws contain AWS_ID, AWS_SECRET\n",
     );
     const job = await cli.write("job.sh", 'echo "$AWS_ID $AWS_SECRET" | rev; echo "$AWS_ID $AWS_SECRET"');
     const { code, stdout, stderr } = await cli.run("job", "run", job, "-c", "aws");
@@ -43,7 +43,7 @@ describe("millrace credentials", () => {
 
   test("set reads standard input where that is no terminal", async () => {
     const { code, said } = await feed("PIPED=from-a-pipe\n", millrace, ["credentials", "set", "piped", "--own"]);
-    assert.deepEqual([code, said], [0, "The credentials piped hold PIPED\n"]);
+    assert.deepEqual([code, said], [0, "The credentials piped contain PIPED\n"]);
     const own = (await list()).find(({ name }) => name === "piped");
     assert.deepEqual([own?.owner, own?.variables], ["user", ["PIPED"]]);
   });
@@ -62,7 +62,7 @@ describe("millrace credentials", () => {
     await until("the second question", () => said.includes("SECOND: "));
     child.stdin.write("typed-value-2\r");
     assert.deepEqual(await once(child, "exit"), [0, null], said);
-    await until("the result", () => said.includes("The credentials typed hold FIRST, SECOND"));
+    await until("the result", () => said.includes("The credentials typed contain FIRST, SECOND"));
     assert.doesNotMatch(said, /typed-value/);
     const { id } = await suite.api.call(routes.createJob, {
       body: shell("echo $FIRST $SECOND | rev", { credentials_name: "typed" }),
@@ -95,7 +95,7 @@ describe("millrace credentials", () => {
   test("set --plain marks variables as not secret: ls shows their values, and logs do not mask them", async () => {
     const file = await cli.write("region.env", "REGION=eu-central-1\nKEY=key-value-1\n");
     const said = await cli.print("credentials", "set", "region", "--file", file, "--plain", "REGION");
-    assert.equal(said, "The credentials region hold KEY, REGION=eu-central-1\n");
+    assert.equal(said, "The credentials region contain KEY, REGION=eu-central-1\n");
     assert.match(await cli.print("credentials", "ls"), /^region\tteam\tno\tKEY, REGION=eu-central-1\t/m);
     const job = await cli.write("region.sh", 'echo "$REGION $KEY"');
     assert.equal(await cli.print("job", "run", job, "-c", "region"), `eu-central-1 ${"*".repeat(11)}\n`);

@@ -66,14 +66,14 @@ describe("millrace dataset", () => {
   test("show of a version that has nothing to show says so; of one that is not there it is an error", async () => {
     await register("bare", { num_objects: 0 });
     const { stderr } = await cli.run("dataset", "show", "bare");
-    assert.match(stderr, /Its maker told no schema\.\nIt has no rows\./);
+    assert.match(stderr, /The schema is unknown\.\nIt has no rows\./);
     assert.match(
       await cli.refused(1, "dataset", "show", "bare@7.0.0"),
-      /There is no version 7\.0\.0[\s\S]*There are 1\.0\.0/,
+      /Version 7\.0\.0 does not exist[\s\S]*Versions: 1\.0\.0/,
     );
     assert.match(
       await cli.refused(1, "dataset", "show", "nothing"),
-      /There is no @admin\.default\.nothing in the team main/,
+      /There is no dataset @admin\.default\.nothing in the team main/,
     );
     assert.match(await cli.refused(1, "dataset", "show", "a.b.c.d"), /expected a dataset such as/);
   });
@@ -100,7 +100,7 @@ describe("millrace dataset", () => {
       `├─ ${full("left")}`,
       `└─ ${full("right")}`,
     ]);
-    assert.match((await cli.run("dataset", "lineage", "clean", "--depth", "1")).stderr, /There is more than is shown/);
+    assert.match((await cli.run("dataset", "lineage", "clean", "--depth", "1")).stderr, /The graph is cut off/);
     const { nodes, edges } = await cli.json<Lineage>("dataset", "lineage", "final", "--upstream");
     assert.deepEqual([nodes.length, edges.length], [6, 6]);
     assert.match(
@@ -108,7 +108,7 @@ describe("millrace dataset", () => {
       /exclude each other/,
     );
     const { stderr } = await cli.run("dataset", "lineage", "bare");
-    assert.match(stderr, /Nothing is known/);
+    assert.match(stderr, /No lineage is known/);
   });
 
   test("edit changes name, description and attributes", async () => {

@@ -124,7 +124,7 @@ describe("following until the connection or the user has enough", { concurrency:
     const { code, stdout, stderr } = await run.ended();
     const id = await createdJob(run);
     assert.deepEqual([code, stdout], [130, "started\n"]);
-    assert.match(stderr, /^Stopped following\. The job goes on\.$/m);
+    assert.match(stderr, /^Stopped following\. The job continues\.$/m);
     assert.ok(stderr.includes(`millrace job logs ${id}\n`) && stderr.includes(`millrace job cancel ${id}\n`));
     assert.equal((await readJob(suite.api, id)).status, "RUNNING");
     await gate.open();

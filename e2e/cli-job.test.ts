@@ -155,7 +155,7 @@ describe("millrace job", { concurrency: 3 }, () => {
     assert.match(said, new RegExp(`'${failed.id.slice(0, 6)}' is the beginning or the end of \\d+ job ids`));
     assert.match(said, new RegExp(`${failed.id.slice(-8)} {2}${failed.id} {2}bad\\.sh`));
     assert.match(await cli.refused(64, "job", "show", "abc"), /'abc' is not a job id\n.*at least 6 characters/);
-    assert.match(await cli.refused(1, "job", "show", "ffffff"), /No job's id begins or ends with 'ffffff'/);
+    assert.match(await cli.refused(1, "job", "show", "ffffff"), /No job id begins or ends with 'ffffff'/);
     for (const command of ["show", "logs", "cancel", "rerun"]) {
       assert.match(await cli.refused(1, "job", command, unknownId), new RegExp(unknownId), command);
     }

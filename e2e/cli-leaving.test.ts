@@ -14,7 +14,7 @@ import { shell } from "./support/jobs.ts";
 import { openLineage } from "./support/lineage.ts";
 import { Millrace, until } from "./support/millrace.ts";
 
-const noTerminal = /^ *why: There is no terminal to answer on; nothing was changed$/m;
+const noTerminal = /^ *why: There is no terminal to ask on; nothing was changed$/m;
 
 describe("somebody who leaves", () => {
   const suite = ClientSuite.use();
@@ -69,7 +69,7 @@ describe("somebody who leaves", () => {
     assert.match(shown, /^ {2}schedule nightly-ann \(team main, next \S+Z\): one run as ann$/m);
     assert.match(shown, /^ {2}task task\.sh \(team main, @daily, next \S+Z\)$/m);
     assert.match(shown, /^Own credentials keys-ann \(team main\)\.$/m);
-    assert.match(shown, /will stop, and say why\. Hand them over: --transfer-to USER\.$/m);
+    assert.match(shown, /will stop, with the reason shown\. To transfer them: --transfer-to USER\.$/m);
     await admin.print("schedule", "update", "nightly-ann", "--pause");
     assert.match(
       await admin.print("user", "disable", "ann", "--dry-run"),
@@ -77,10 +77,10 @@ describe("somebody who leaves", () => {
     );
     await admin.print("schedule", "update", "nightly-ann", "--resume");
     const refused = await admin.refused(64, "user", "disable", "ann", "--transfer-to", "main-service");
-    assert.match(refused, /keys-ann \(team main\): main-service has none, so runs that name it will fail/);
+    assert.match(refused, /keys-ann \(team main\): main-service has none, so runs that name them will fail/);
     assert.match(refused, noTerminal);
     const typed = await admin.type(
-      [["Go on? [y/N]", "n\n"]],
+      [["Continue? [y/N]", "n\n"]],
       "user",
       "disable",
       "ann",
@@ -92,7 +92,7 @@ describe("somebody who leaves", () => {
     await admin.feed("KEY=ours\n", "credentials", "set", "keys-ann");
     assert.match(
       await admin.print("user", "disable", "ann", "--transfer-to", "main-service", "--yes"),
-      /^The user ann is disabled; what ran in their name is main-service's$/m,
+      /^Disabled user ann; what ran in their name now belongs to main-service$/m,
     );
     assert.deepEqual(await owner("nightly-ann"), {
       username: "main-service",
@@ -116,7 +116,7 @@ describe("somebody who leaves", () => {
     assert.match(await admin.print("schedule", "ls"), /nightly-ben\t.*It runs jobs as ben, who is disabled/);
     assert.match(
       await admin.print("schedule", "show", "nightly-ben"),
-      /^problem\tIt runs jobs as ben, who is disabled: every run will fail\. Hand it over: /m,
+      /^problem\tIt runs jobs as ben, who is disabled: every run will fail\. Give the schedule another owner\.$/m,
     );
     await admin.print("schedule", "update", "nightly-ben", "--owner", "main-service");
     assert.doesNotMatch(await admin.print("schedule", "show", "nightly-ben"), /^problem/m);
@@ -126,7 +126,7 @@ describe("somebody who leaves", () => {
       await admin.print("job", "hand-over", task.id, "main-service", "--force"),
       /is main-service's from now/,
     );
-    assert.equal(await admin.print("user", "enable", "ben"), "The user ben is enabled\n");
+    assert.equal(await admin.print("user", "enable", "ben"), "Enabled user ben\n");
   });
 
   test("team remove-member hands over what runs in the team", async () => {

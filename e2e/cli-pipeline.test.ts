@@ -170,7 +170,7 @@ describe("millrace pipeline", () => {
     watching.kill("SIGINT");
     const { code, stderr } = await watching.ended();
     assert.equal(code, 130);
-    assert.match(stderr, /The pipeline goes on/);
+    assert.match(stderr, /The pipeline continues/);
     await gate.open();
     await until("it is complete", async () => (await status(name)).status === "COMPLETED");
   });

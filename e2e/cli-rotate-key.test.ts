@@ -93,7 +93,7 @@ describe("millrace admin rotate-key", () => {
     await once(child, "close");
     assert.match(
       said.toString(),
-      /^Everything that can be read is encrypted with the key [0-9a-f]{12} \(452 values anew\)\n/,
+      /^All readable values are encrypted with the key [0-9a-f]{12} \(452 re-encrypted\)\n/,
     );
     const second = JSON.parse((await rotate(server)).out) as Rotation;
     assert.deepEqual([second.changed, second.finished], [452, true]);
@@ -135,12 +135,12 @@ describe("millrace admin rotate-key", () => {
 
   test("makes no key where no server was ever started", async () => {
     const cli = await commandLine({ env: { MILLRACE_DATA_DIR: "nowhere" } });
-    assert.match(await cli.refused(1, "admin", "rotate-key"), /The key cannot be exchanged\n.*There is no store in/);
+    assert.match(await cli.refused(1, "admin", "rotate-key"), /Could not rotate the key\n.*There is no store in/);
     const server = await TestServer.start();
     const flags = ["--data-dir", server.dataDir];
     const elsewhere = await commandLine({ env: { MILLRACE_SECRET_KEY_FILE: "elsewhere.key" } });
     const said = await elsewhere.refused(1, "admin", "rotate-key", ...flags);
     await server.dispose();
-    assert.match(said, /The key cannot be exchanged\n.*There is no key file \S+elsewhere\.key/);
+    assert.match(said, /Could not rotate the key\n.*There is no key file \S+elsewhere\.key/);
   });
 });

@@ -33,7 +33,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
     assert.ok(
       result.stderr.endsWith(
         "error: The job failed with exit code 1\n  why: ValueError: no such column\n" +
-          ` next: millrace job show ${id}, or when the cause is gone: millrace job rerun ${id}\n`,
+          ` next: millrace job show ${id}, or after fixing the cause: millrace job rerun ${id}\n`,
       ),
       result.stderr,
     );
@@ -209,7 +209,7 @@ describe("millrace job run", { concurrency: 3 }, () => {
       [["job.sh", "--env-file", "missing.env"], /^error: Cannot read missing\.env\n/],
       [["job.sh", "--req-file", "missing.txt"], /^error: Cannot read missing\.txt\n/],
       [["job.sh", "--files", "job.sh", "missing.csv"], /^error: Cannot read missing\.csv\n/],
-      [["job.sh", "--start-time", "whenever"], /^error: --start-time: 'whenever' is not a time/],
+      [["job.sh", "--start-time", "whenever"], /^error: --start-time: 'whenever' is not a valid time/],
       [["job.sh", "--priority", "9"], /^error: --priority: invalid value '9'\n {2}why: .*from 0 to 5/],
     ] as const) {
       assert.match(await cli.refused(64, "job", "run", ...words), what);

@@ -83,7 +83,7 @@ describe("millrace schedule", () => {
     await until("its run", async () => (await show("arrival")).latest_run ?? undefined);
     const refused = await cli.refused(1, "schedule", "create", "round", pipeline, "--on-dataset", "final");
     assert.match(refused, /circle: round makes @admin\.default\.final, which fires round/);
-    assert.match(await cli.refused(64, "schedule", "update", "arrival", "--quiet-for", "soon"), /not a length of time/);
+    assert.match(await cli.refused(64, "schedule", "update", "arrival", "--quiet-for", "soon"), /not a duration/);
     await cli.print("schedule", "update", "arrival", "--on-dataset=", "--cron", "@daily", "--quiet-for", "10m");
     assert.deepEqual((await show("arrival")).trigger_dataset, null);
     await cli.print("schedule", "delete", "arrival");
@@ -126,7 +126,7 @@ describe("millrace schedule", () => {
     assert.equal(await scripts(), "current");
     await cli.print("schedule", "update", "nightly", "--follow", "latest");
     assert.equal(await scripts(), "latest");
-    assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /no policy 'last'/);
+    assert.match(await cli.refused(64, "schedule", "update", "nightly", "--follow", "last"), /unknown policy 'last'/);
   });
 
   test("ls and show tell that runs fail, and why, until one completes", async () => {
@@ -152,7 +152,7 @@ describe("millrace schedule", () => {
     assert.deepEqual([set.code, /next:/.test(set.stderr)], [0, false], set.stderr);
     assert.match(
       await cli.refused(1, "pipeline", "status", pipeline.name, "--watch"),
-      /nothing to watch: \S+ never runs itself\n.*\n next: millrace schedule ls/,
+      /Cannot watch \S+: it never runs itself\n.*\n next: millrace schedule ls/,
     );
   });
 
@@ -165,7 +165,7 @@ describe("millrace schedule", () => {
 
   test("what cannot be read is refused with 64, what the server refuses with 1, each with the reason", async () => {
     const refused = (code: number, ...words: string[]) => cli.refused(code, "schedule", ...words);
-    assert.match(await refused(64, "create", "x", pipeline), /It would never run/);
+    assert.match(await refused(64, "create", "x", pipeline), /The schedule would never run/);
     assert.match(await refused(64, "create", "x"), /PIPELINE is missing/);
     assert.match(
       await refused(64, "create", "x", pipeline, "--cron", "@daily", "--overlap", "skp"),

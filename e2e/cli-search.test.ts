@@ -29,7 +29,7 @@ describe("millrace job ls", () => {
     const cli = await commandLine();
     assert.match(
       await cli.refused(64, "job", "ls", "--since", "soon"),
-      /--since: 'soon' is not a time[\s\S]*hours ago/,
+      /--since: 'soon' is not a valid time[\s\S]*hours ago/,
     );
     assert.match(await cli.refused(1, "job", "ls", "--cluster", "moon"), /cluster: expected one of local/);
   });

@@ -74,7 +74,7 @@ describe("millrace serve", { concurrency: 2 }, () => {
     const samePort = await cli.refused(1, "serve", "--port", port, "--data-dir", "other");
     assert.match(
       samePort,
-      /^error: The service could not start\n {2}why: Port \d+ of 127\.0\.0\.1 is in use.*\n next: .*--port\n$/,
+      /^error: The server could not start\n {2}why: Port \d+ of 127\.0\.0\.1 is in use.*\n next: .*--port\n$/,
     );
     const sameFolder = await cli.refused(1, "serve", "--port", "0", "--data-dir", "store");
     assert.match(sameFolder, /\n {2}why: Another Millrace server uses the data folder \S+\/store\..*--data-dir/);
@@ -118,11 +118,11 @@ describe("millrace serve", { concurrency: 2 }, () => {
     const said = await cli.refused(1, ...words);
     assert.match(
       said,
-      /^error: The service could not start\n {2}why: Other machines .* 0\.0\.0\.0, and no administrator/,
+      /^error: The server could not start\n {2}why: Other machines .* 0\.0\.0\.0, and no administrator/,
     );
     assert.match(said, /\n next: millrace admin password, /);
     const set = await cli.feed("correct horse battery\n", "admin", "password", "--data-dir", "store");
-    assert.deepEqual([set.code, set.stdout], [0, "The password of admin is set\n"], set.stderr);
+    assert.deepEqual([set.code, set.stdout], [0, "Set the password of admin\n"], set.stderr);
     const serve = cli.start(...words);
     assert.equal(await readiness(await readyAt(serve)), 200);
     await stop(serve);

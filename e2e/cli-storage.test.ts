@@ -115,15 +115,12 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     const cli = await withFiles(commandLine, "d/a");
     for (const words of [["ls"], ["stat"], ["du"], ["cat"], ["rm"], ["rm", "-r"]]) {
       const said = await cli.refused(1, "storage", ...words, "d/none");
-      assert.equal(
-        said,
-        "error: d/none: there is no such file or folder\n next: See what is there: millrace storage ls d/\n",
-      );
+      assert.equal(said, "error: d/none: no such file or folder\n next: List the folder: millrace storage ls d/\n");
     }
     for (const words of [["cp"], ["cp", "-r"], ["sync"], ["sync", "--delete", "--yes"]]) {
       assert.match(await cli.refused(1, "storage", ...words, "none", "d"), /^error: none: .*\n next: .* ls \.\n$/);
     }
-    assert.match(await cli.refused(64, "storage", "cat", "d"), /^error: d is a folder\n next: Name a file of it/);
+    assert.match(await cli.refused(64, "storage", "cat", "d"), /^error: d is a folder\n next: Name a file in it/);
   });
 
   test("all but ls say that they take no patterns", async () => {
@@ -150,7 +147,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     await cli.write("bytes", bytes);
     assert.ok(bytes.equals(await cli.bytes("storage", "cat", "bytes")));
     assert.ok(bytes.subarray(10, 20).equals(await cli.bytes("storage", "cat", "bytes", "--start", "10", "--end=20")));
-    assert.match(await cli.refused(1, "storage", "cat", "none"), /^error: none: there is no such file/);
+    assert.match(await cli.refused(1, "storage", "cat", "none"), /^error: none: no such file/);
   });
 
   test("cp copies a file to a name or into a folder, and standard input to a name", async () => {
@@ -165,7 +162,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
     );
     assert.equal((await cli.feed("typed", "storage", "cp", "-", "typed.txt")).code, 0);
     assert.equal(await text("typed.txt"), "typed");
-    assert.match(await cli.refused(64, "storage", "cp", "folder", "x"), /folder is a folder\n next: Say --recursive/);
+    assert.match(await cli.refused(64, "storage", "cp", "folder", "x"), /folder is a folder\n next: Add --recursive/);
   });
 
   test("cp to - prints the bytes of one file, and nothing else", async () => {
@@ -177,7 +174,7 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
       ["d/a.txt", "-", "--json"],
       ["-", "-"],
     ]) {
-      assert.match(await cli.refused(64, "storage", "cp", ...words), /Standard output takes one file/);
+      assert.match(await cli.refused(64, "storage", "cp", ...words), /Only a single file can go to standard output/);
     }
     assert.match(await cli.refused(64, "storage", "cp", "d", "-"), /d is a folder/);
   });
@@ -255,8 +252,8 @@ describe("millrace storage on files of this machine", { timeout: 120_000 }, () =
   test("rm removes a file at once, and a folder with --recursive and --yes", async () => {
     const cli = await withFiles(commandLine, "a", "d/b", "d/c/e");
     await cli.print("storage", "rm", "a");
-    assert.match(await cli.refused(1, "storage", "rm", "a"), /there is no such file or folder/);
-    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder\n next: Say --recursive/);
+    assert.match(await cli.refused(1, "storage", "rm", "a"), /no such file or folder/);
+    assert.match(await cli.refused(64, "storage", "rm", "d"), /d is a folder\n next: Add --recursive/);
     assert.match(await cli.refused(64, "storage", "rm", "-r", "d"), /2 files \(8 B\) of d would be removed/);
     assert.deepEqual(await cli.json("storage", "rm", "-r", "d", "--dry-run"), { dry_run: true, files: 2, bytes: 8 });
     assert.deepEqual(await readdir(cli.path("work")), ["d"]);
@@ -449,7 +446,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
     const said = await cli.refused(1, "storage", "ls", "s3://bucket", "--client-config", wrong);
     assert.match(
       said,
-      /^error: s3:\/\/bucket: SignatureDoesNotMatch[\s\S]* next: Give credentials with --client-config/,
+      /^error: s3:\/\/bucket: SignatureDoesNotMatch[\s\S]* next: Pass credentials with --client-config/,
     );
   });
 
@@ -474,7 +471,7 @@ describe("millrace storage on s3://", { skip, timeout: 120_000 }, () => {
       const said = await cli.refused(1, "storage", ...words, "s3://bucket/none", ...config);
       assert.match(
         said,
-        /^error: s3:\/\/bucket\/none: there is no such file or folder\n next: See .* s3:\/\/bucket\/\n$/,
+        /^error: s3:\/\/bucket\/none: no such file or folder\n next: List the folder: .* s3:\/\/bucket\/\n$/,
       );
     }
     assert.match(await cli.refused(1, "storage", "ls", "s3://nowhere", ...config), /NoSuchBucket.*\n next: /);

@@ -77,7 +77,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
       [["--verison"], "flag --verison", "--version"],
     ] as const) {
       const said = await cli.refused(64, ...words);
-      assert.ok(said.startsWith(`error: There is no ${what}\n  why: Did you mean ${guess}?\n next: millrace `), said);
+      assert.ok(said.startsWith(`error: Unknown ${what}\n  why: Did you mean ${guess}?\n next: millrace `), said);
       assert.match(said, /--help\n$/);
     }
     assert.doesNotMatch(await cli.refused(64, "xyzzy"), /Did you mean/);
@@ -89,7 +89,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
       await cli.refused(64, "job", "run", "--env", "A=1", "x.py"),
       /FILE is missing\n {2}why: Put FILE first/,
     );
-    assert.match(await cli.refused(64, "job", "show", "abcdef", "more"), /^error: 'more' is one word too many\n/);
+    assert.match(await cli.refused(64, "job", "show", "abcdef", "more"), /^error: 'more' is one argument too many\n/);
     assert.match(await cli.refused(64, "job", "ls", "--status"), /^error: --status needs a value\n/);
     assert.match(await cli.refused(64, "job", "ls", "--json=yes"), /^error: --json takes no value\n/);
     const { code, stdout, stderr } = await cli.run("job");
@@ -102,7 +102,7 @@ describe("the command line by itself", { concurrency: 2 }, () => {
     const said = await odd.refused(64, "job", "ls");
     assert.match(
       said,
-      /^error: 'localhost:8484' is not the address of a server\n {2}why: It came from DATACHAIN_STUDIO_URL/,
+      /^error: 'localhost:8484' is not the address of a server\n {2}why: It is set in DATACHAIN_STUDIO_URL/,
     );
   });
 

@@ -63,11 +63,11 @@ describe("people on the command line", { concurrency: 2 }, () => {
     assert.match(await admin.print("user", "ls"), /^ada\tAda\tL\t\tenabled\t$/m);
     assert.ok((await admin.json<User[]>("user", "ls")).some(({ username }) => username === "ada"));
     const token = await suite.server.token("--user", "ada");
-    assert.equal(await admin.print("user", "disable", "ada"), "The user ada is disabled\n");
+    assert.equal(await admin.print("user", "disable", "ada"), "Disabled user ada\n");
     const ada = await commandLine({ token });
     await ada.refused(4, "user", "show");
     assert.match(await admin.print("user", "show", "ada"), /^disabled_at\t2\S+$/m);
-    assert.equal(await admin.print("user", "enable", "ada"), "The user ada is enabled\n");
+    assert.equal(await admin.print("user", "enable", "ada"), "Enabled user ada\n");
     assert.equal((await ada.json<WhoAmI>("user", "show")).username, "ada");
   });
 
@@ -92,10 +92,10 @@ describe("people on the command line", { concurrency: 2 }, () => {
     assert.ok(await signsIn("bob", password));
     const empty = await admin.feed("\n", "user", "passwd", "bob");
     assert.deepEqual([empty.code, empty.stdout], [64, ""]);
-    assert.match(empty.stderr, /^error: There is no password\n/);
+    assert.match(empty.stderr, /^error: The password is missing\n/);
     const weak = await admin.feed("short\n", "user", "passwd", "bob");
     assert.match(weak.stderr, /why: password: expected 10 to 1024 characters\n/);
-    assert.match(await admin.refused(64, "user", "passwd", "bob", password), /one word too many/);
+    assert.match(await admin.refused(64, "user", "passwd", "bob", password), /one argument too many/);
 
     const bob = await commandLine({ token: await suite.server.token("--user", "bob") });
     const wrong = await bob.feed("not it\nanother blue kettle\n", "user", "passwd");
@@ -107,9 +107,9 @@ describe("people on the command line", { concurrency: 2 }, () => {
     if (noTerminal) return t.skip(noTerminal);
     const typed = await bob.type(
       [
-        ["Present password of bob: ", "another blue kettle\r"],
+        ["Current password of bob: ", "another blue kettle\r"],
         ["New password of bob: ", "third timX\u007fe lucky\r"],
-        ["The same again: ", "third time lucky\r"],
+        ["Repeat the password: ", "third time lucky\r"],
       ],
       "user",
       "passwd",
@@ -119,11 +119,11 @@ describe("people on the command line", { concurrency: 2 }, () => {
     assert.ok(await signsIn("bob", "third time lucky"));
     const differing = [
       ["New password of bob: ", "one password\r"],
-      ["The same again: ", "other password\r"],
+      ["Repeat the password: ", "other password\r"],
     ] as const;
     const different = await admin.type(differing, "user", "passwd", "bob");
     assert.equal(different.code, 1);
-    assert.match(different.stdout, /The two passwords are not the same/);
+    assert.match(different.stdout, /The two passwords differ/);
     const interrupted = await admin.type([["New password of bob: ", "half\u0003"]], "user", "passwd", "bob");
     assert.equal(interrupted.code, 130);
     assert.ok(await signsIn("bob", "third time lucky"));
@@ -133,12 +133,12 @@ describe("people on the command line", { concurrency: 2 }, () => {
     const cli = await commandLine({ env: { MILLRACE_DATA_DIR: suite.server.dataDir } });
     await (await commandLine()).print("user", "add", "carl");
     const set = await cli.feed(`${password}\n`, "admin", "password", "--user", "carl");
-    assert.deepEqual([set.code, set.stdout], [0, "The password of carl is set\n"], set.stderr);
+    assert.deepEqual([set.code, set.stdout], [0, "Set the password of carl\n"], set.stderr);
     assert.ok(await signsIn("carl", password));
     const unknown = await cli.feed(`${password}\n`, "admin", "password", "--user", "no-one");
-    assert.match(unknown.stderr, /^error: The password cannot be set\n {2}why: There is no user no-one/);
+    assert.match(unknown.stderr, /^error: Could not set the password\n {2}why: There is no user no-one/);
     const weak = await cli.feed("short\n", "admin", "password");
-    assert.match(weak.stderr, /^error: The password cannot be set\n {2}why: password: expected 10/);
+    assert.match(weak.stderr, /^error: Could not set the password\n {2}why: password: expected 10/);
     assert.doesNotMatch(weak.stderr, /short/);
   });
 
@@ -171,8 +171,8 @@ describe("people on the command line", { concurrency: 2 }, () => {
     assert.match(await dora.refused(1, "team", "set", "--max-queued", "99"), /why: Quotas are set by administrators/);
 
     await person("emil");
-    assert.equal(await dora.print("team", "add-member", "emil"), "emil is in the team vision as editor\n");
-    assert.equal(await dora.print("team", "set-role", "emil", "viewer"), "emil is viewer in the team vision\n");
+    assert.equal(await dora.print("team", "add-member", "emil"), "Added emil to team vision as editor\n");
+    assert.equal(await dora.print("team", "set-role", "emil", "viewer"), "emil is now viewer in team vision\n");
     const members = await dora.json<Member[]>("team", "members");
     assert.deepEqual(
       members.map(({ username, role }) => [username, role]),
@@ -197,10 +197,10 @@ describe("people on the command line", { concurrency: 2 }, () => {
     const gina = await commandLine({ token: alone.env["DATACHAIN_STUDIO_TOKEN"] ?? "", team: "" });
     assert.match(
       await gina.refused(1, "team", "show"),
-      /^error: There is no default team\n {2}why: You are in no team/,
+      /^error: There is no default team\n {2}why: You are not a member of any team/,
     );
     const { stderr } = await gina.run("team", "ls");
-    assert.match(stderr, /You are in no team/);
+    assert.match(stderr, /You are not a member of any team/);
   });
 
   test("an invitation is a link on standard output, listed and revoked", async () => {
@@ -208,7 +208,7 @@ describe("people on the command line", { concurrency: 2 }, () => {
     await admin.print("team", "add", "guests");
     const none = await admin.run("team", "invitations", "--team", "guests");
     assert.deepEqual([none.code, none.stdout], [0, ""]);
-    assert.match(none.stderr, /No open invitations\. Make one: millrace team invite/);
+    assert.match(none.stderr, /No open invitations\. Create one: millrace team invite/);
     const url = (
       await admin.print("team", "invite", "--team", "guests", "--role", "viewer", "--expires-in", "1")
     ).trim();

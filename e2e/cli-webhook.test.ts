@@ -102,7 +102,7 @@ describe("millrace webhook and millrace notify", async () => {
 
   test("notify set, test, ls and rm: an address is told by e-mail of the events that it wants", async () => {
     const said = await cli.print("notify", "set", "ops@example.com", "--event", "job.failure");
-    assert.match(said, /ops@example\.com is told of job\.failure/);
+    assert.match(said, /ops@example\.com receives job\.failure/);
     assert.match(await cli.print("notify", "test", "ops@example.com"), /^Delivered /);
     await runJob(suite.api, shell("exit 1"));
     await mail.wait(2);

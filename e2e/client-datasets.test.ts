@@ -146,7 +146,7 @@ for (d,) in dc.datasets(studio=True, column="d").to_list("d"):
     const script = 'd = dc.read_dataset("@admin.default.hounds").dataset; print(d.description, d.attrs)';
     assert.equal(await runWithLibrary(suite.server.dataDir, script), "good dogs ['a', 'k=v']\n");
     const lost = await client.run("dataset", "edit", "@admin.default.dogs", "--description", "x");
-    assert.match(lost.stderr, /There is no @admin\.default\.dogs in the team main/);
+    assert.match(lost.stderr, /There is no dataset @admin\.default\.dogs in the team main/);
   });
 
   test("dataset rm --studio removes one version, or with --force all; a short name is the caller's own", async () => {

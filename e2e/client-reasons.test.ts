@@ -51,7 +51,10 @@ dc.read_values(n=list(range(20)))${settings}.map(m=work).save("made")
 
   test("a module that only a worker misses is named with the way to require it", async () => {
     const { message } = await fail(script(parallel, "import nosuchmodule"));
-    assert.match(message, /^ModuleNotFoundError: No module named 'nosuchmodule'\. .*--req nosuchmodule/);
+    assert.match(
+      message,
+      /^ModuleNotFoundError: No module named 'nosuchmodule'\. Add nosuchmodule to the job's requirements/,
+    );
   });
 
   test("a worker that was killed is named with the signal", async () => {

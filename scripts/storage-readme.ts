@@ -4,7 +4,7 @@
  *
  *   node_modules/.bin/node --conditions=millrace-source scripts/storage-readme.ts
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { membersBelow as membersOf } from "../packages/storage/src/configuration/members.ts";
 import {
@@ -14,6 +14,7 @@ import {
   sourcesOf,
   typesOf,
 } from "../packages/storage/src/configuration/parameters.ts";
+import { code, type Page, pageWith, table } from "./generated-page.ts";
 
 const storage = join(import.meta.dirname, "../packages/storage");
 const readme = join(storage, "README.md");
@@ -22,29 +23,18 @@ const optionsPage = join(storage, "docs/client-options.md");
 /** Those that people ask for first; the others follow by name. */
 const firstSchemes = ["s3", "gs", "az", "hf"];
 
-const begin = "<!-- parameters: written by scripts/storage-readme.ts -->";
-const end = "<!-- end of parameters -->";
-
-interface Page {
-  readonly path: string;
-  readonly present: string;
-  readonly expected: string;
-}
+const marks = {
+  begin: "<!-- parameters: written by scripts/storage-readme.ts -->",
+  end: "<!-- end of parameters -->",
+};
 
 /** The README as it should be. */
-export const expectedReadme = async () => pageWith(readme, await Promise.all(schemes().map(section)));
+export const expectedReadme = async () => pageWith(readme, marks, await Promise.all(schemes().map(section)));
 
 /** The page on options of the Python libraries, as it should be. */
 export async function expectedOptions(): Promise<Page> {
   const sections = await Promise.all(schemes().map(async (scheme) => optionSections(scheme, await tableOf(scheme))));
-  return pageWith(optionsPage, sections.flat());
-}
-
-function pageWith(path: string, sections: readonly string[]): Page {
-  const present = readFileSync(path, "utf8");
-  const [before, rest = ""] = present.split(begin);
-  const [, after = ""] = rest.split(end);
-  return { path, present, expected: `${before}${begin}\n\n${sections.join("\n\n")}\n\n${end}${after}` };
+  return pageWith(optionsPage, marks, sections.flat());
 }
 
 function schemes(): string[] {
@@ -94,25 +84,16 @@ function optionRow(parameters: ParameterTable, key: string, name: string): strin
   }
   const [, , given, sources, , meaning] = row(key, parameter) as [string, string, string, string, string, string];
   const fate = fates[parameter.effect] + (parameter.reason ? `: ${parameter.reason}` : "");
-  return [code(name), fate, given, sources, meaning].map((cell) => cell.replaceAll("|", "\\|"));
+  return [code(name), fate, given, sources, meaning];
 }
 
 const titles = ["Parameter", "Type", "Default", "Taken from", "Effect", "Meaning"];
-
-/** Aligned, as the formatter would. */
-function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
-  const [head, ...body] = rows.map(line);
-  return [head, line(widths.map((width) => "-".repeat(width))), ...body].join("\n");
-}
 
 function row(key: string, parameter: Parameter): string[] {
   const sources = sourcesOf(key, parameter).map((source) => code(source));
   const meaning = [parameter.help, parameter.choices ? `One of ${parameter.choices.join(", ")}.` : ""];
   const reason = parameter.reason ? `: ${parameter.reason}` : "";
-  const cells = [
+  return [
     code(key),
     typesOf(parameter).join(" or "),
     parameter.default === null ? "" : code(JSON.stringify(parameter.default)),
@@ -120,10 +101,7 @@ function row(key: string, parameter: Parameter): string[] {
     parameter.effect + reason,
     meaning.filter(Boolean).join(" ") + (parameter.secret ? " Secret." : ""),
   ];
-  return cells.map((cell) => cell.replaceAll("|", "\\|"));
 }
-
-const code = (text: string) => `\`${text}\``;
 
 if (import.meta.main) {
   for (const { path, expected } of [await expectedReadme(), await expectedOptions()]) writeFileSync(path, expected);

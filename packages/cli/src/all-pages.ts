@@ -1,7 +1,7 @@
-/** A list with all its pages: a server ends one where it has grown large, and says where it goes on. */
+/** Reads every page of a list: the server cuts a long list into pages and returns a token for the next one. */
 import type { Client, Route, RouteInput, RouteOutput } from "@millrace/contract";
 
-/** At most `limit` items, where one is given. */
+/** Returns at most `limit` items, if a limit is given. */
 export async function allPages<R extends Route>(
   client: Client,
   route: R,

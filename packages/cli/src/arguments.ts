@@ -18,7 +18,7 @@ import type {
   WebhookMethod,
 } from "@millrace/contract";
 
-/** What a shell may offer for a value: files, folders, or one of these words. */
+/** What a shell completes for a value: files, folders, or one of these words. */
 export type Completion = "file" | "directory" | readonly string[];
 
 export interface Flag {
@@ -26,7 +26,7 @@ export interface Flag {
   readonly kind: "switch" | "text" | "integer" | "list" | "texts";
   readonly help: string;
   readonly short?: string;
-  /** How the value is called in help. */
+  /** The placeholder that help shows for the value. */
   readonly value?: string;
   readonly min?: number;
   readonly max?: number;
@@ -36,46 +36,46 @@ export interface Flag {
 interface Argument {
   readonly help: string;
   readonly optional?: true;
-  /** Only with this flag, which takes its place, may it be left out. */
+  /** The argument is optional only if this flag is given: the flag replaces it. */
   readonly unless?: string;
-  /** The last one may take all words that are left, one at least. */
+  /** The last argument may take all remaining words, at least one. */
   readonly many?: true;
   readonly complete?: Completion;
 }
 
 export interface Command {
   readonly summary: string;
-  /** More than the summary can say: shown by `--help` below it. */
+  /** `--help` shows these details below the summary. */
   readonly details?: string;
   readonly arguments: Readonly<Record<string, Argument>>;
   readonly flags: Readonly<Record<string, Flag>>;
   readonly examples?: readonly string[];
 }
 
-/** Words that stand before other commands. */
+/** The first words of two-word commands. */
 export const groups = {
   auth: "Sign in and out, and choose a team",
-  admin: "Make tokens, sign-in links and passwords, and exchange keys, on the server's own machine",
-  user: "Show and change people: yourself, or as an administrator anybody",
+  admin: "Create tokens, sign-in links and passwords, and rotate keys, on the server's own machine",
+  user: "Show and change users: yourself, or, as an administrator, anybody",
   team: "Show and change teams: members, roles, invitations, quotas",
-  token: "Make, list and revoke tokens",
+  token: "Create, list and revoke tokens",
   job: "Run jobs, follow their logs, list and cancel them",
   task: "Show, change, pause and remove tasks: jobs with a cron expression or a start time",
-  dataset: "Show datasets, their versions and where they come from; change and remove them",
-  pipeline: "Rebuild datasets by running again, in order, the jobs that made them",
-  schedule: "Run pipelines again and again, at their times",
-  backfill: "Show, cancel and go on with runs of pipelines for past moments",
-  webhook: "Have URLs told what becomes of jobs, pipelines and schedules",
-  notify: "Have e-mails sent about what becomes of jobs, pipelines and schedules",
-  credentials: "Keep sets of variables that jobs are given, such as keys of a storage",
-  storage: "List, read, copy and remove files, here and in object stores",
+  dataset: "Show, change and remove datasets; show their versions and lineage",
+  pipeline: "Rebuild datasets by rerunning the jobs that made them, in order",
+  schedule: "Run pipelines repeatedly, on a schedule",
+  backfill: "Show, cancel and retry runs of pipelines for past dates",
+  webhook: "Send events of jobs, pipelines and schedules to URLs",
+  notify: "Send events of jobs, pipelines and schedules by e-mail",
+  credentials: "Manage sets of variables for jobs, such as the keys of a storage",
+  storage: "List, read, copy and remove files, on this machine and in object stores",
 } as const;
 
-/** Taken by every command. */
+/** Every command takes these flags. */
 export const commonFlags = {
   help: { kind: "switch", short: "h", help: "Show this help" },
-  quiet: { kind: "switch", short: "q", help: "Say nothing but results and errors" },
-  verbose: { kind: "switch", short: "v", help: "Show where an error came from" },
+  quiet: { kind: "switch", short: "q", help: "Print only results and errors" },
+  verbose: { kind: "switch", short: "v", help: "Print the stack trace of an error" },
 } as const satisfies Record<string, Flag>;
 
 const team = { kind: "text", value: "NAME", help: "Team (default: from the settings)" } as const;
@@ -87,11 +87,11 @@ const url = {
 const connection = { team, url } as const;
 const json = { kind: "switch", help: "Print JSON" } as const;
 const local = { kind: "switch", help: "Use the project's settings (.datachain/config) instead of the user's" } as const;
-const own = { kind: "switch", help: "Your own set, for your jobs only, instead of the team's" } as const;
+const own = { kind: "switch", help: "Use your own set, for your jobs only, instead of the team's" } as const;
 const dataset = {
-  NAME: { help: "Dataset, short or in full; @1.2.3 may follow (default: the newest version)" },
+  NAME: { help: "Short or full name of the dataset, optionally with @1.2.3 (default: the newest version)" },
 } as const;
-const includeRemoved = { kind: "switch", help: "Also versions that were removed" } as const;
+const includeRemoved = { kind: "switch", help: "Include removed versions" } as const;
 const jobId = { ID: { help: "Job id, or its beginning or end (6 characters or more)" } } as const;
 
 const roleWords = ["viewer", "editor", "admin"] as const satisfies readonly Role[];
@@ -101,75 +101,104 @@ const person = {
   "first-name": { kind: "text", value: "NAME", help: "First name" },
   "last-name": { kind: "text", value: "NAME", help: "Last name" },
   email: { kind: "text", value: "ADDRESS", help: "E-mail address; --email= removes it" },
-  timezone: { kind: "text", value: "ZONE", help: "Time zone in which times are shown; --timezone= removes it" },
+  timezone: { kind: "text", value: "ZONE", help: "Time zone for showing times; --timezone= removes it" },
 } as const satisfies Record<string, Flag>;
 const quotas = {
-  "max-running": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs at once; 0: the server's default" },
-  "max-queued": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Jobs waiting; 0: the server's default" },
-  "max-tasks": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Tasks; 0: the server's default" },
-  "max-schedules": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Schedules; 0: the server's default" },
+  "max-running": {
+    kind: "integer",
+    value: "N",
+    min: 0,
+    max: 1_000_000,
+    help: "Maximum running jobs; 0: the server's default",
+  },
+  "max-queued": {
+    kind: "integer",
+    value: "N",
+    min: 0,
+    max: 1_000_000,
+    help: "Maximum queued jobs; 0: the server's default",
+  },
+  "max-tasks": { kind: "integer", value: "N", min: 0, max: 1_000_000, help: "Maximum tasks; 0: the server's default" },
+  "max-schedules": {
+    kind: "integer",
+    value: "N",
+    min: 0,
+    max: 1_000_000,
+    help: "Maximum schedules; 0: the server's default",
+  },
   "max-datasets": {
     kind: "text",
     value: "SIZE",
-    help: "Warehouse on disk, such as 200GiB; 0: the server's default",
+    help: "Maximum size of the datasets on disk, such as 200GiB; 0: the server's default",
   },
-  "max-uploads": { kind: "text", value: "SIZE", help: "Uploads on disk; 0: the server's default" },
+  "max-uploads": { kind: "text", value: "SIZE", help: "Maximum size of uploads on disk; 0: the server's default" },
   "max-texts": {
     kind: "text",
     value: "SIZE",
-    help: "Long texts of jobs in the store; 0: the server's default",
+    help: "Maximum size of jobs' long texts in the database; 0: the server's default",
   },
-  "max-exports": { kind: "text", value: "SIZE", help: "Files of exports on disk; 0: the server's default" },
-  "max-environments": { kind: "text", value: "SIZE", help: "Environments on disk; 0: the server's default" },
-  "max-logs": { kind: "text", value: "SIZE", help: "Logs of ended jobs on disk; 0: the server's default" },
+  "max-exports": { kind: "text", value: "SIZE", help: "Maximum size of exports on disk; 0: the server's default" },
+  "max-environments": {
+    kind: "text",
+    value: "SIZE",
+    help: "Maximum size of environments on disk; 0: the server's default",
+  },
+  "max-logs": {
+    kind: "text",
+    value: "SIZE",
+    help: "Maximum size of ended jobs' logs on disk; 0: the server's default",
+  },
 } as const satisfies Record<string, Flag>;
-const secretInput = "It is asked for without being shown, or read from standard input; never given as an argument.";
+const secretInput = "The password is prompted for without echo, or read from standard input; it is never an argument.";
 
-const storageUri = { URI: { help: "Such as s3://bucket/path, or a path of this machine", complete: "file" } } as const;
+const storageUri = { URI: { help: "URI such as s3://bucket/path, or a local path", complete: "file" } } as const;
 const clientConfig = {
   kind: "text",
   value: "JSON",
-  help: "Parameters of the storage: JSON, @FILE that holds it, or @- for standard input",
+  help: "Parameters of the storage: JSON, @FILE to read it from a file, or @- from standard input",
 } as const;
-const recursive = { kind: "switch", short: "r", help: "Also everything below" } as const;
-const yes = { kind: "switch", short: "y", help: "Do not ask; needed where there is no terminal to ask on" } as const;
+const recursive = { kind: "switch", short: "r", help: "Include everything below" } as const;
+const yes = { kind: "switch", short: "y", help: "Do not ask; required without a terminal" } as const;
 const yesOnTerminal = {
   kind: "switch",
   short: "y",
-  help: "Do not ask; nothing is asked where there is no terminal",
+  help: "Do not ask; without a terminal, nothing is asked anyway",
 } as const;
 const asksFirst = {
-  "dry-run": { kind: "switch", short: "n", help: "Show what would be done, and do nothing" },
+  "dry-run": { kind: "switch", short: "n", help: "Show what would be done, but do nothing" },
   yes,
 } as const satisfies Record<string, Flag>;
 const leaving = {
   "transfer-to": {
     kind: "text",
     value: "USER",
-    help: "Who takes over their schedules, tasks and pipelines, such as the team's service account",
+    help: "New owner of their schedules, tasks and pipelines, such as the team's service account",
   },
   ...asksFirst,
 } as const satisfies Record<string, Flag>;
 const leavingDetails =
-  "Shows what runs in their name. Where schedules, tasks or pipelines would stop or change hands you are asked on a\n" +
-  "terminal, and elsewhere --yes is needed. Jobs that run go on. To people other than you only an administrator of the\n" +
-  "server hands over.";
+  "Shows what runs in their name. If schedules, tasks or pipelines would stop or change owner, asks on a terminal and\n" +
+  "requires --yes elsewhere. Running jobs continue. Only an administrator of the server can transfer to somebody else\n" +
+  "than themselves or the service account.";
 const owner = {
   kind: "text",
   value: "USER",
-  help: "New owner, as whom all its runs run: you, or the service account",
+  help: "New owner, who runs all its runs: you, or the service account",
 } as const;
-const force = { kind: "switch", help: "Also where the new owner lacks credentials that the runs name" } as const;
+const force = {
+  kind: "switch",
+  help: "Change the owner even if the new one lacks credentials that the runs name",
+} as const;
 const fromAndTo = {
-  FROM: { help: "What to copy: a URI or a path of this machine", complete: "file" },
-  TO: { help: "Where to: a URI or a path of this machine", complete: "file" },
+  FROM: { help: "Source: a URI or a local path", complete: "file" },
+  TO: { help: "Target: a URI or a local path", complete: "file" },
 } as const;
 const bothConfigs = {
   "client-config": { ...clientConfig, help: "Parameters of both storages, except local files: JSON, @FILE, or @-" },
-  "to-client-config": { ...clientConfig, help: "The same for TO alone, where it needs others" },
+  "to-client-config": { ...clientConfig, help: "Parameters of TO, if they differ from FROM's" },
 } as const satisfies Record<string, Flag>;
 
-/** Offered by completion; the server knows them all. */
+/** Completion offers these words; the server accepts more. */
 const statusWords = [
   "ACTIVE",
   "INACTIVE",
@@ -189,12 +218,12 @@ const pipelineStatusWords = [
   "CANCELED",
 ] as const satisfies readonly PipelineStatus[];
 
-const watchFlag = { kind: "switch", short: "w", help: "Watch the pipeline to its end" } as const;
+const watchFlag = { kind: "switch", short: "w", help: "Watch the pipeline until it ends" } as const;
 const pipelineName = { NAME: { help: "Name of the pipeline" } } as const;
 const pipelineJob = {
   ...pipelineName,
   ID: {
-    help: "Job id, original job id or name of the run, as `millrace pipeline status` shows it, or its beginning or end",
+    help: "Name, job id or original job id of the run (see `millrace pipeline status`), or the beginning or end of an id",
   },
 } as const;
 
@@ -204,43 +233,47 @@ const overlapWords = ["skip", "wait", "allow"] as const satisfies readonly Overl
 const catchUpWords = ["one", "none", "all"] as const satisfies readonly CatchUpPolicy[];
 const followWords = ["none", "latest"] as const satisfies readonly FollowPolicy[];
 const scheduleFlags = {
-  cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
+  cron: { kind: "text", value: "EXPRESSION", help: "Fire repeatedly: five fields, or @hourly, @daily, ..." },
   "start-time": {
     kind: "text",
     value: "TIME",
-    help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+    help: "First firing; without --cron the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
   },
   timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
-  "on-dataset": { kind: "text", value: "DATASET", help: "Also, or only, when this dataset has a new version" },
+  "on-dataset": {
+    kind: "text",
+    value: "DATASET",
+    help: "Fire when this dataset has a new version, with or without --cron",
+  },
   "quiet-for": {
     kind: "text",
     value: "TIME",
-    help: "Not before that dataset has had no further version for so long: 90s, 10m, 2h (default: 60s)",
+    help: "Wait until the dataset has had no new version for this time: 90s, 10m, 2h (default: 60s)",
   },
   overlap: {
     kind: "text",
     value: "POLICY",
     complete: overlapWords,
-    help: "While the last run is still going: skip (default), wait for its end, or allow both",
+    help: "If the last run is still running: skip (default), wait for its end, or allow both",
   },
   "catch-up": {
     kind: "text",
     value: "POLICY",
     complete: catchUpWords,
-    help: "After an outage: one run for all missed ones (default), none, or all",
+    help: "Missed runs after an outage: one run for all of them (default), none, or all",
   },
   follow: {
     kind: "text",
     value: "POLICY",
     complete: followWords,
-    help: "Scripts: none (default) keeps those that it has, latest takes the newest at each firing",
+    help: "Scripts: none (default) keeps the current ones, latest takes the newest at each firing",
   },
 } as const satisfies Record<string, Flag>;
 
-const backfillId = { ID: { help: "Number of the backfill, as `millrace backfill ls` shows it" } } as const;
+const backfillId = { ID: { help: "Number of the backfill (see `millrace backfill ls`)" } } as const;
 const failureWords = ["stop", "continue"] as const satisfies readonly BackfillFailurePolicy[];
 const everyWords = ["hour", "day", "week", "month"] as const;
-const webhookId = { ID: { help: "Id of the webhook, as millrace webhook ls shows it" } } as const;
+const webhookId = { ID: { help: "Id of the webhook (see `millrace webhook ls`)" } } as const;
 const eventWords = [
   "job.failure",
   "job.recovery",
@@ -255,21 +288,21 @@ const eventFlag = {
   kind: "list",
   value: "EVENT",
   complete: eventWords,
-  help: "Such as job.failure, pipeline.recovery, schedule.skip: docs/notifications.md has all",
+  help: "Such as job.failure, pipeline.recovery, schedule.skip; docs/notifications.md lists all",
 } as const;
 const enabling = {
-  enable: { kind: "switch", help: "Send what waits, and go on" },
-  disable: { kind: "switch", help: "Tell nothing for now" },
+  enable: { kind: "switch", help: "Send waiting deliveries, and continue" },
+  disable: { kind: "switch", help: "Stop sending for now" },
 } as const satisfies Record<string, Flag>;
 const deliveryWords = ["pending", "delivered", "failed"] as const satisfies readonly DeliveryStatus[];
 const webhookFlags = {
   event: eventFlag,
-  "job-status": { kind: "list", value: "STATUS", help: "States of jobs that are told, such as COMPLETE FAILED" },
+  "job-status": { kind: "list", value: "STATUS", help: "Job states to send, such as COMPLETE FAILED" },
   format: {
     kind: "text",
     value: "FORMAT",
     complete: ["json", "form", "slack"] as const satisfies readonly WebhookFormat[],
-    help: "json (default), form (the same in the field payload), or slack (only a text)",
+    help: "json (default), form (the JSON in the field payload), or slack (a text message)",
   },
   method: {
     kind: "text",
@@ -292,25 +325,25 @@ const serverFlags = {
     kind: "text",
     value: "DIR",
     complete: "directory",
-    help: "Folder with the store, logs and files (default: ./.millrace)",
+    help: "Data folder: database, logs and files (default: ./.millrace)",
   },
-  "database-url": { kind: "text", value: "URL", help: "PostgreSQL to use instead of the embedded SQLite" },
+  "database-url": { kind: "text", value: "URL", help: "PostgreSQL database to use instead of the embedded SQLite" },
 } as const satisfies Record<string, Flag>;
 
 const paramsFlag = {
   kind: "list",
   value: "NAME=VALUE",
-  help: "Parameters that the script reads with param(); also a JSON object",
+  help: "Parameters that the script reads with param(), or a JSON object",
 } as const;
 
-/** Of jobs and of the runs of pipelines. */
+/** Jobs and pipeline runs share these flags. */
 const retryFlags = {
-  timeout: { kind: "text", value: "TIME", help: "How long an attempt may run, such as 10m; 0: without a limit" },
-  retries: { kind: "integer", value: "N", min: 0, max: 20, help: "How often to try again after a failure" },
+  timeout: { kind: "text", value: "TIME", help: "Time limit of an attempt, such as 10m; 0: no limit" },
+  retries: { kind: "integer", value: "N", min: 0, max: 20, help: "Number of retries after a failure" },
   "retry-delay": {
     kind: "text",
     value: "TIME",
-    help: "Wait before the first retry (default: 30s); each further one is twice as long",
+    help: "Delay before the first retry (default: 30s); it doubles with each retry",
   },
 } as const satisfies Record<string, Flag>;
 
@@ -330,7 +363,7 @@ const pipelineList = {
       short: "s",
       value: "STATUS",
       complete: pipelineStatusWords,
-      help: "Only pipelines in this state, or in these with commas between them",
+      help: "Only pipelines in this state, or in one of several, separated by commas",
     },
     search: { kind: "text", short: "S", value: "TEXT", help: "Only those with this text in the name or a dataset" },
     limit: {
@@ -339,7 +372,7 @@ const pipelineList = {
       value: "N",
       min: 1,
       max: 1000,
-      help: "At most so many pipelines (default: 20)",
+      help: "Maximum number of pipelines (default: 20)",
     },
     json,
   },
@@ -347,7 +380,7 @@ const pipelineList = {
 
 export const commands = {
   serve: {
-    summary: "Start the service",
+    summary: "Start the server",
     arguments: {},
     flags: serverFlags,
     examples: ["millrace serve", "millrace serve --port 9000 --data-dir /srv/millrace"],
@@ -369,7 +402,7 @@ export const commands = {
         value: "DAYS",
         min: 1,
         max: 3650,
-        help: "Life of the token (default: 365 days)",
+        help: "Days until the token expires (default: 365)",
       },
     },
     examples: ["millrace auth login", "millrace auth login --url https://millrace.example.com --no-open"],
@@ -382,9 +415,9 @@ export const commands = {
     flags: { local },
   },
   "auth status": {
-    summary: "Show who you are, at which server, in which team, with which token",
+    summary: "Show your user, server, team and token",
     details:
-      "Where each comes from is shown, too. Exit codes: 0 signed in, 4 not signed in, or the token does not work.",
+      "Also shows the source of each setting. Exit codes: 0 signed in, 4 not signed in, or the token does not work.",
     arguments: {},
     flags: { ...connection, json },
   },
@@ -399,10 +432,10 @@ export const commands = {
     flags: { url },
   },
   "admin token": {
-    summary: "Print a new token; works on the store itself, whether the server runs or not",
+    summary: "Print a new token; works directly on the database, with or without a running server",
     arguments: {},
     flags: {
-      user: { kind: "text", value: "NAME", help: "Whose token (default: admin)" },
+      user: { kind: "text", value: "NAME", help: "Owner of the token (default: admin)" },
       team: { kind: "text", value: "NAME", help: "Limit the token to this team" },
       scopes: { kind: "text", value: "SCOPES", help: "Comma-separated, such as JOB,DATASETS:read (default: all)" },
       "expires-in": { kind: "integer", value: "DAYS", min: 1, max: 3650, help: "Days until the token expires" },
@@ -413,32 +446,35 @@ export const commands = {
   "admin link": {
     summary: "Print a new one-use sign-in link for the browser",
     arguments: {},
-    flags: { user: { kind: "text", value: "NAME", help: "Who signs in with it (default: admin)" }, ...serverFlags },
+    flags: { user: { kind: "text", value: "NAME", help: "User of the link (default: admin)" }, ...serverFlags },
   },
   "admin rotate-key": {
-    summary: "Encrypt the secrets of the store with a new key; works on the store itself, with the server up or down",
+    summary: "Encrypt all secrets with a new key; works directly on the database, with or without a running server",
     details:
-      "Puts a new key into the key file, encrypts everything anew, and drops the old key once nothing needs it. What is\n" +
-      "cut short is finished by running it again. With MILLRACE_SECRET_KEY, put the new key in front yourself, restart\n" +
-      "the server, then run this.",
+      "Adds a new key to the key file, re-encrypts everything, and removes the old key once nothing uses it. If interrupted,\n" +
+      "run it again to finish. With MILLRACE_SECRET_KEY, put the new key in front of the old one yourself, restart the\n" +
+      "server, then run this.",
     arguments: {},
     flags: { json, ...serverFlags },
   },
   "admin password": {
-    summary: "Set a password; works on the store itself, whether the server runs or not",
-    details: `${secretInput}\nEnds the user's browser sessions. A server that other machines can reach wants an administrator with a password.`,
+    summary: "Set a password; works directly on the database, with or without a running server",
+    details: `${secretInput}\nEnds the user's browser sessions. A server that other machines can reach needs an administrator with a password.`,
     arguments: {},
-    flags: { user: { kind: "text", value: "NAME", help: "Whose password (default: admin)" }, ...serverFlags },
+    flags: {
+      user: { kind: "text", value: "NAME", help: "User whose password is set (default: admin)" },
+      ...serverFlags,
+    },
     examples: ["millrace admin password", "millrace admin password --user alice < password-file"],
   },
   "user add": {
-    summary: "Make a user",
-    details: `Without --password they sign in by a link (millrace admin link --user NAME).\n${secretInput}`,
+    summary: "Create a user",
+    details: `Without --password the user signs in with a link (millrace admin link --user NAME).\n${secretInput}`,
     arguments: { USER: { help: "Name of the new user: lower-case letters, digits, hyphens, underscores" } },
     flags: {
       ...person,
-      admin: { kind: "switch", help: "An administrator of the whole server" },
-      password: { kind: "switch", help: "Ask for a password" },
+      admin: { kind: "switch", help: "Make the user an administrator of the server" },
+      password: { kind: "switch", help: "Set a password" },
       url,
       json,
     },
@@ -451,12 +487,12 @@ export const commands = {
     flags: { url, json },
   },
   "user set": {
-    summary: "Change your names, e-mail address and time zone, or those of another user",
+    summary: "Change the names, e-mail address and time zone of yourself or another user",
     arguments: { USER: { optional: true, help: "User name (default: you)" } },
     flags: {
       ...person,
       admin: { kind: "switch", help: "Make the user an administrator of the server" },
-      "no-admin": { kind: "switch", help: "Take that back; the last administrator stays one" },
+      "no-admin": { kind: "switch", help: "Remove the administrator role; the last administrator keeps it" },
       url,
       json,
     },
@@ -474,44 +510,44 @@ export const commands = {
     flags: { url },
   },
   "user passwd": {
-    summary: "Change your password, or as an administrator somebody else's",
-    details: `${secretInput}\nFrom standard input: the present password, if you have one and change your own, and the new one, each on a line.\nBrowser sessions of the user end.`,
+    summary: "Change your password, or, as an administrator, another user's",
+    details: `${secretInput}\nStandard input: the current password, if you have one and change your own, and the new one, each on a line.\nEnds the user's browser sessions.`,
     arguments: { USER: { optional: true, help: "User name (default: you)" } },
     flags: { url },
   },
   "team add": {
-    summary: "Make a team",
+    summary: "Create a team",
     arguments: { NAME: { help: "Name of the new team: lower-case letters, digits, hyphens, underscores" } },
     flags: { admin: { kind: "text", value: "USER", help: "Its first admin (default: you)" }, ...quotas, url, json },
   },
   "team ls": { summary: "List your teams; administrators of the server see all", arguments: {}, flags: { url, json } },
   "team show": { summary: "Show a team", arguments: {}, flags: { ...connection, json } },
   "team usage": {
-    summary: "Show what a team keeps on disk and in the store, and how much it may",
+    summary: "Show how much a team stores, and its quotas",
     arguments: {},
     flags: { ...connection, json },
   },
   "team set": {
-    summary: "Rename a team, choose what its jobs get that say nothing; administrators also set its quotas",
+    summary: "Rename a team or set defaults for its jobs; administrators also set its quotas",
     details:
-      "Settings and scripts that name the team must be told the new name; links to its jobs change. A --max-logs below what\n" +
-      "the team has removes its oldest logs: you are asked on a terminal, and elsewhere --yes is needed.",
+      "After a rename, update settings and scripts that name the team; links to its jobs change. A --max-logs below the\n" +
+      "current size removes the oldest logs: asks on a terminal, requires --yes elsewhere.",
     arguments: {},
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
       "library-version": {
         kind: "text",
         value: "VERSION",
-        help: "Of datachain, for jobs that name none; empty: the server's default",
+        help: "Default datachain version of the team's jobs; empty: the server's default",
       },
       "job-timeout": {
         ...retryFlags.timeout,
-        help: "For jobs that name none: how long an attempt may run; 0: no limit",
+        help: "Default time limit of an attempt; 0: no limit",
       },
-      "job-retries": { ...retryFlags.retries, help: "For jobs that name none: how often to try again after a failure" },
+      "job-retries": { ...retryFlags.retries, help: "Default number of retries after a failure" },
       "job-retry-delay": {
         ...retryFlags["retry-delay"],
-        help: "For jobs that name none: wait before the first retry (default: 30s)",
+        help: "Default delay before the first retry (default: 30s)",
       },
       ...quotas,
       yes,
@@ -526,7 +562,7 @@ export const commands = {
     flags: { role: { ...role, help: "viewer, editor or admin (default: editor)" }, ...connection, json },
   },
   "team set-role": {
-    summary: "Change the role of a member; holds from the next request on",
+    summary: "Change the role of a member, from their next request on",
     arguments: { ...user, ROLE: { help: "viewer, editor or admin", complete: roleWords } },
     flags: { ...connection, json },
   },
@@ -537,8 +573,8 @@ export const commands = {
     flags: { ...leaving, ...connection },
   },
   "team add-service-account": {
-    summary: "Make the team's service account: a user that is no person, as whom schedules and tasks can run",
-    details: "It has no password, and nobody signs in as it. There is one to a team.",
+    summary: "Create the team's service account: a user that is not a person and can own schedules and tasks",
+    details: "The account has no password, and nobody can sign in as it. A team has at most one.",
     arguments: {},
     flags: {
       name: { kind: "text", value: "NAME", help: "User name (default: TEAM-service)" },
@@ -564,7 +600,7 @@ export const commands = {
   },
   "team revoke-service-token": {
     summary: "Revoke a token of the team's service account",
-    arguments: { ID: { help: "Id of the token: millrace team service-tokens" } },
+    arguments: { ID: { help: "Id of the token (see `millrace team service-tokens`)" } },
     flags: connection,
   },
   "team invite": {
@@ -572,8 +608,14 @@ export const commands = {
     arguments: {},
     flags: {
       role: { ...role, help: "viewer, editor or admin (default: editor)" },
-      email: { kind: "text", value: "ADDRESS", help: "For whom, as a note: nothing is sent" },
-      "expires-in": { kind: "integer", value: "DAYS", min: 1, max: 3650, help: "Life of the link (default: 7 days)" },
+      email: { kind: "text", value: "ADDRESS", help: "A note whom the link is for; nothing is sent" },
+      "expires-in": {
+        kind: "integer",
+        value: "DAYS",
+        min: 1,
+        max: 3650,
+        help: "Days until the link expires (default: 7)",
+      },
       ...connection,
       json,
     },
@@ -585,26 +627,26 @@ export const commands = {
   },
   "team revoke-invitation": {
     summary: "Revoke an invitation",
-    arguments: { ID: { help: "As `millrace team invitations` shows it" } },
+    arguments: { ID: { help: "Id of the invitation (see `millrace team invitations`)" } },
     flags: connection,
   },
   "team dataset-copies": {
-    summary: "List the copies of a team's warehouse: daily ones, and stores that a copy replaced",
+    summary: "List the copies of a team's datasets: daily copies, and datasets that a restored copy replaced",
     arguments: {},
     flags: { ...connection, json },
   },
   "team restore-datasets": {
-    summary: "Put a copy in the place of a team's warehouse",
+    summary: "Restore a copy of a team's datasets",
     details:
-      "For a store that a script has spoilt. None of the team's jobs may run; versions made after the copy are gone.\n" +
-      "What will go is shown, and you are asked on a terminal; elsewhere --yes is needed. The store that is replaced is\n" +
-      "kept for a week: `millrace team dataset-copies` lists it, and --copy puts it back.",
+      "Use this after a script has damaged the datasets. No job of the team may be running; versions newer than the copy\n" +
+      "are lost. Shows them first: asks on a terminal, requires --yes elsewhere. The replaced datasets are kept for a\n" +
+      "week: `millrace team dataset-copies` lists them, and --copy restores them.",
     arguments: {},
     flags: {
       copy: {
         kind: "text",
         value: "TIME",
-        help: "As `millrace team dataset-copies` shows it (default: the newest daily one)",
+        help: "Time of the copy, see `millrace team dataset-copies` (default: the newest daily copy)",
       },
       ...asksFirst,
       ...connection,
@@ -612,7 +654,7 @@ export const commands = {
     },
   },
   "token create": {
-    summary: "Print a new token of yours, which reaches no further than the one you use",
+    summary: "Print a new token of yours, with at most the rights of the one you use",
     arguments: { NAME: { help: "What it is for" } },
     flags: {
       scopes: { kind: "text", value: "SCOPES", help: "Comma-separated, such as JOB,DATASETS:read (default: yours)" },
@@ -630,30 +672,34 @@ export const commands = {
     examples: ["millrace token create nightly --scopes JOB --team main --expires-in 90"],
   },
   "token ls": {
-    summary: "List your tokens that work",
+    summary: "List your valid tokens",
     arguments: {},
     flags: {
-      user: { kind: "text", value: "USER", help: "Somebody else's: for administrators" },
-      all: { kind: "switch", help: "Everybody's: for administrators" },
+      user: { kind: "text", value: "USER", help: "Tokens of this user (administrators only)" },
+      all: { kind: "switch", help: "Tokens of all users (administrators only)" },
       url,
       json,
     },
   },
   "token revoke": {
-    summary: "Revoke a token; administrators of the server revoke anybody's",
-    details: "On a terminal you are asked first.",
-    arguments: { ID: { help: "As `millrace token ls` shows it" } },
+    summary: "Revoke a token; administrators of the server can revoke anybody's",
+    details: "On a terminal, asks first.",
+    arguments: { ID: { help: "Id of the token (see `millrace token ls`)" } },
     flags: { yes: yesOnTerminal, url },
   },
   audit: {
     summary: "Show who changed what, newest first",
-    details: "Everything for administrators of the server, a team's for its admins.",
+    details: "Administrators of the server see everything; admins of a team see what happened in it.",
     arguments: {},
     flags: {
       team: { kind: "text", value: "NAME", help: "Only what happened in this team" },
       user: { kind: "text", value: "USER", help: "Only what this user did" },
-      action: { kind: "text", value: "ACTION", help: "Only this, such as user.create, or a noun: user, job, session" },
-      limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "At most so many entries (default: 50)" },
+      action: {
+        kind: "text",
+        value: "ACTION",
+        help: "Only this action, such as user.create, or this noun: user, job, session",
+      },
+      limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "Maximum number of entries (default: 50)" },
       before: { kind: "integer", value: "ID", min: 1, help: "Only entries older than this one" },
       url,
       json,
@@ -663,10 +709,10 @@ export const commands = {
   "job run": {
     summary: "Run a file as a job and follow it",
     details:
-      "A .py file runs in Python, anything else in a shell, or in what its first line names (#!). From standard input (-)\n" +
-      "a script is Python unless its first line names something else, or --name ends otherwise. Exit codes: 0 complete,\n" +
-      "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job goes on. With --start-time or --cron the\n" +
-      "job is kept as a task that starts it later.",
+      "A .py file runs in Python, any other in a shell or in the interpreter that its first line (#!) names. A script from\n" +
+      "standard input (-) is Python unless its first line or the suffix of --name says otherwise. Exit codes: 0 complete,\n" +
+      "1 failed, 2 canceled, 4 sign-in needed. Ctrl-C stops following; the job continues. With --start-time or --cron the\n" +
+      "job becomes a task that starts later.",
     arguments: {
       FILE: {
         optional: true,
@@ -686,16 +732,16 @@ export const commands = {
         kind: "texts",
         short: "c",
         value: "NAME",
-        help: "Credentials that the job gets; repeat it for several sets (default: the team's; '': none)",
+        help: "Credentials for the job; repeat the flag for several sets (default: the team's; '': none)",
       },
-      workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job takes" },
-      files: { kind: "list", value: "FILE", complete: "file", help: "Files to take along, into the job's folder" },
+      workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that the job occupies" },
+      files: { kind: "list", value: "FILE", complete: "file", help: "Files to upload into the job's folder" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
-      repository: { kind: "text", value: "URL", help: "Git repository to clone first; @revision may follow" },
+      repository: { kind: "text", value: "URL", help: "Git repository to clone first, optionally with @revision" },
       script: {
         kind: "text",
         value: "PATH",
-        help: "Script in the repository, read there at each start, in the place of FILE",
+        help: "Script in the repository, read at each start, instead of FILE",
       },
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
@@ -706,7 +752,7 @@ export const commands = {
         value: "TIME",
         help: "When to start: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am', 'monday 18:30'",
       },
-      cron: { kind: "text", value: "EXPRESSION", help: "Start again and again: five fields, or @hourly, @daily, ..." },
+      cron: { kind: "text", value: "EXPRESSION", help: "Start repeatedly: five fields, or @hourly, @daily, ..." },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression (default: UTC)" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...retryFlags,
@@ -739,8 +785,8 @@ export const commands = {
       since: { kind: "text", value: "TIME", help: "Only jobs created since: 2026-01-31T09:00, '2 hours ago', today" },
       until: { kind: "text", value: "TIME", help: "Only jobs created before this time" },
       cluster: { kind: "text", value: "NAME", help: "Only jobs of this cluster" },
-      parent: { kind: "text", value: "ID", help: "Only jobs that this task has started" },
-      limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "At most so many jobs (default: 20)" },
+      parent: { kind: "text", value: "ID", help: "Only jobs that this task started" },
+      limit: { kind: "integer", value: "N", min: 1, max: 1000, help: "Maximum number of jobs (default: 20)" },
       extended: { kind: "switch", short: "e", help: "Also show the cluster and how long each stage took" },
       json,
     },
@@ -751,18 +797,18 @@ export const commands = {
     ],
   },
   "job logs": {
-    summary: "Print the log of a job and follow it to its end",
-    details: "Exit codes as for `millrace job run`. Ctrl-C stops following; the job goes on.",
+    summary: "Print the log of a job and follow it until the job ends",
+    details: "Exit codes as for `millrace job run`. Ctrl-C stops following; the job continues.",
     arguments: jobId,
     flags: {
       ...connection,
-      "no-follow": { kind: "switch", help: "Print what is there, byte for byte, and stop" },
-      tail: { kind: "integer", value: "N", min: 0, help: "Begin with the last N lines" },
+      "no-follow": { kind: "switch", help: "Print the current log, byte for byte, and stop" },
+      tail: { kind: "integer", value: "N", min: 0, help: "Start with the last N lines" },
       attempt: {
         kind: "integer",
         value: "N",
         min: 1,
-        help: "Only the log of attempt N, as it stands; `millrace job show` lists attempts",
+        help: "Only the current log of attempt N; `millrace job show` lists attempts",
       },
     },
   },
@@ -772,30 +818,30 @@ export const commands = {
     flags: { ...connection, json },
   },
   "job usage": {
-    summary: "Show what a job uses of processors and memory, during the run and after it",
-    details: "Samples are taken every second at first, and more seldom the longer the job runs.",
+    summary: "Show the CPU and memory usage of a job, while it runs or afterwards",
+    details: "Samples are taken every second at first, and less often the longer the job runs.",
     arguments: jobId,
     flags: { ...connection, json },
   },
   "job cancel": {
-    summary: "Cancel a job that waits or runs, or stop a task",
+    summary: "Cancel a waiting or running job, or stop a task",
     arguments: jobId,
     flags: connection,
   },
   "job hand-over": {
-    summary: "Let a task fire jobs as another user, with that user's rights and credentials",
-    details: "To you or, as an admin of the team, to its service account; administrators of the server to anybody.",
+    summary: "Transfer a task to another user; its jobs then run with that user's rights and credentials",
+    details:
+      "You can transfer it to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
     arguments: { ...jobId, USER: { help: "New owner" } },
     flags: { force, ...connection },
   },
   "job rerun": {
     summary: "Run a job again with the same settings, and follow it",
-    details:
-      "Continues from the checkpoints of the first run where there are any; exit codes as for `millrace job run`.",
+    details: "Continues from the first run's checkpoints, if there are any. Exit codes as for `millrace job run`.",
     arguments: jobId,
     flags: {
       ...connection,
-      params: { ...paramsFlag, help: "The same as for `millrace job run`, over those that the job had" },
+      params: { ...paramsFlag, help: "As for `millrace job run`; they override the job's own" },
       "ignore-checkpoints": { kind: "switch", help: "Start from scratch, not from checkpoints" },
       ...followFlags,
     },
@@ -806,28 +852,28 @@ export const commands = {
     flags: { ...connection, json },
   },
   "task show": {
-    summary: "Show a task: when it fires, what it has fired, why it did not",
-    details: "The jobs that it has started: millrace job ls --parent ID",
+    summary: "Show a task: when it fires, its past firings, and why it did not fire",
+    details: "To list the jobs that it started: millrace job ls --parent ID",
     arguments: taskName,
     flags: { ...connection, json },
   },
-  "task pause": { summary: "Pause a task: it fires no more", arguments: taskName, flags: { ...connection, json } },
+  "task pause": { summary: "Pause a task: it stops firing", arguments: taskName, flags: { ...connection, json } },
   "task resume": {
-    summary: "Let a task fire again, from its next tick on",
+    summary: "Resume a task: it fires again from its next time on",
     arguments: taskName,
     flags: { ...connection, json },
   },
   "task update": {
     summary: "Change when a task fires, or its name",
-    details: "What is not named stays as it is; --cron= and --start-time= take one of the two away.",
+    details: "Other settings stay as they are; --cron= and --start-time= remove one of the two.",
     arguments: taskName,
     flags: {
-      name: { kind: "text", value: "NAME", help: "New name, also of the jobs that it starts" },
-      cron: { kind: "text", value: "EXPRESSION", help: "When, again and again: five fields, or @hourly, @daily, ..." },
+      name: { kind: "text", value: "NAME", help: "New name of the task and of the jobs that it starts" },
+      cron: { kind: "text", value: "EXPRESSION", help: "Fire repeatedly: five fields, or @hourly, @daily, ..." },
       "start-time": {
         kind: "text",
         value: "TIME",
-        help: "Not before this time, without --cron once: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
+        help: "First firing; without --cron the only one: 2026-01-31T09:00, 'in 2 hours', 'tomorrow 9am'",
       },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the cron expression; --timezone=: UTC" },
       ...connection,
@@ -836,30 +882,30 @@ export const commands = {
     examples: ["millrace task update nightly.sh --cron '0 4 * * *' --timezone Europe/Berlin"],
   },
   "task rm": {
-    summary: "Remove a task; jobs that it has started go on",
-    details: "On a terminal you are asked first.",
+    summary: "Remove a task; jobs that it started continue",
+    details: "On a terminal, asks first.",
     arguments: taskName,
     flags: { yes: yesOnTerminal, ...connection, json },
   },
   upcoming: {
-    summary: "Show what fires next, schedules and tasks together, by time",
+    summary: "Show upcoming firings of schedules and tasks, by time",
     details:
-      "Times are shown in the time zone of --tz, of your profile (millrace user set --timezone), or of this machine.",
+      "Shows times in the time zone of --tz, of your profile (millrace user set --timezone), or of this machine.",
     arguments: {},
     flags: {
-      limit: { kind: "integer", value: "N", min: 1, max: 200, help: "At most so many (default: 20)" },
+      limit: { kind: "integer", value: "N", min: 1, max: 200, help: "Maximum number (default: 20)" },
       tz: { kind: "text", value: "ZONE", help: "Time zone to show times in, such as Europe/Berlin" },
       ...connection,
       json,
     },
     examples: ["millrace upcoming", "millrace upcoming --tz Asia/Tokyo --limit 50"],
   },
-  "job clusters": { summary: "List the clusters that take jobs", arguments: {}, flags: { ...connection, json } },
+  "job clusters": { summary: "List the clusters that jobs can run on", arguments: {}, flags: { ...connection, json } },
   "dataset ls": {
     summary: "List datasets, each with its newest version",
-    arguments: { NAME: { optional: true, help: "Only those whose name, short or in full, begins like this" } },
+    arguments: { NAME: { optional: true, help: "Only datasets whose short or full name begins with this" } },
     flags: {
-      versions: { kind: "switch", help: "List all the versions of each dataset" },
+      versions: { kind: "switch", help: "List all versions of each dataset" },
       "include-removed": includeRemoved,
       ...connection,
       json,
@@ -873,25 +919,25 @@ export const commands = {
     examples: ["millrace dataset show cats", "millrace dataset show prod.zoo.cats@1.0.2 --json"],
   },
   "dataset lineage": {
-    summary: "Draw what a dataset was made from, and what was made from it",
+    summary: "Draw the lineage of a dataset: what it was made from, and what was made from it",
     arguments: dataset,
     flags: {
       upstream: { kind: "switch", help: "Only what it was made from" },
       downstream: { kind: "switch", help: "Only what was made from it" },
-      depth: { kind: "integer", value: "N", min: 1, max: 100, help: "At most so many steps away (default: 10)" },
+      depth: { kind: "integer", value: "N", min: 1, max: 100, help: "Maximum number of steps (default: 10)" },
       ...connection,
       json,
     },
   },
   "dataset edit": {
-    summary: "Rename a dataset, or change what is said of it",
-    details: "Scripts that read it by its old name do not find it any more.",
-    arguments: { NAME: { help: "Dataset, short or in full" } },
+    summary: "Rename a dataset, or change its description and attributes",
+    details: "Scripts that read the dataset by its old name will no longer find it.",
+    arguments: { NAME: { help: "Short or full name of the dataset" } },
     flags: {
-      "new-name": { kind: "text", value: "NAME", help: "New name; namespace and project stay" },
-      description: { kind: "text", value: "TEXT", help: "What it is; --description= removes it" },
-      attrs: { kind: "list", value: "WORD", help: "Words, or NAME=VALUE, in the place of those it has" },
-      "no-attrs": { kind: "switch", help: "Remove all of them" },
+      "new-name": { kind: "text", value: "NAME", help: "New name; namespace and project stay the same" },
+      description: { kind: "text", value: "TEXT", help: "Description; --description= removes it" },
+      attrs: { kind: "list", value: "WORD", help: "Attributes, as words or NAME=VALUE; they replace the current ones" },
+      "no-attrs": { kind: "switch", help: "Remove all attributes" },
       ...connection,
       json,
     },
@@ -899,12 +945,12 @@ export const commands = {
   "dataset rm": {
     summary: "Remove a version, or with --force all versions",
     details:
-      "The rows are gone for good; the number of a removed version is not given again. One version that you name is removed\n" +
-      "without a question. With --force the versions are shown, and you are asked on a terminal; elsewhere --yes is needed.",
+      "The rows cannot be recovered, and the version number is not reused. A single named version is removed without asking.\n" +
+      "With --force, shows all versions first: asks on a terminal, requires --yes elsewhere.",
     arguments: dataset,
     flags: {
       version: { kind: "text", value: "VERSION", help: "The same as NAME@VERSION" },
-      force: { kind: "switch", help: "Without a version: remove all of them" },
+      force: { kind: "switch", help: "Remove all versions, if none is named" },
       yes,
       ...connection,
       json,
@@ -912,15 +958,17 @@ export const commands = {
     examples: ["millrace dataset rm cats@1.0.2", "millrace dataset rm cats --force --yes"],
   },
   "pipeline create": {
-    summary: "Make a pipeline that rebuilds datasets and all that they were made from",
+    summary: "Create a pipeline that rebuilds datasets and everything they were made from",
     details:
-      "It is made paused, for you to look at (millrace pipeline status) and resume; with --run it begins at once. Short\n" +
-      "names are those of your own namespace, @you.default; without @VERSION the latest version is meant.",
-    arguments: { DATASET: { many: true, help: "name, project.name or namespace.project.name, perhaps with @1.2.3" } },
+      "The pipeline is created paused: review it (millrace pipeline status), then resume it. With --run it starts at once.\n" +
+      "A short name is in your own namespace, @you.default; without @VERSION, the latest version is used.",
+    arguments: {
+      DATASET: { many: true, help: "name, project.name or namespace.project.name, optionally with @1.2.3" },
+    },
     flags: {
       ...connection,
-      run: { kind: "switch", help: "Begin at once, without a review" },
-      watch: { kind: "switch", short: "w", help: "With --run: watch it to its end" },
+      run: { kind: "switch", help: "Start at once, without a review" },
+      watch: { kind: "switch", short: "w", help: "With --run: watch it until it ends" },
       json,
     },
     examples: ["millrace pipeline create final", "millrace pipeline create final@1.2.0 stats --run --watch"],
@@ -928,78 +976,78 @@ export const commands = {
   "pipeline status": {
     summary: "Show a pipeline and its runs",
     details:
-      "With --watch to its end: redrawn on a terminal, else a line for each change. Exit codes then: 0 complete, 1 failed,\n" +
-      "2 canceled. Ctrl-C stops watching; the pipeline goes on.",
+      "--watch follows it until it ends: redrawn on a terminal, else one line per change. Exit codes then: 0 complete,\n" +
+      "1 failed, 2 canceled. Ctrl-C stops watching; the pipeline continues.",
     arguments: pipelineName,
     flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline ls": pipelineList,
-  "pipeline list": { ...pipelineList, summary: "The same as `pipeline ls`, as the datachain client has it" },
+  "pipeline list": { ...pipelineList, summary: "The same as `pipeline ls`, under the datachain client's name" },
   "pipeline pause": {
-    summary: "Pause a pipeline: what runs finishes, nothing begins",
+    summary: "Pause a pipeline: running jobs finish, no new ones start",
     arguments: pipelineName,
     flags: { ...connection, json },
   },
   "pipeline resume": {
-    summary: "Resume a pipeline: runs begin whose parents are done",
+    summary: "Resume a pipeline: runs start once their parents are complete",
     arguments: pipelineName,
     flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline remove-job": {
-    summary: "Take a run that is PENDING out of a paused pipeline",
-    details: "Those that waited for it wait for its parents instead.",
+    summary: "Remove a PENDING run from a paused pipeline",
+    details: "Runs that waited for it then wait for its parents.",
     arguments: pipelineJob,
     flags: { ...connection, json },
   },
   "pipeline settings": {
-    summary: "Change what all runs get that have not begun",
+    summary: "Change settings of all runs that have not started",
     details:
-      "Each setting takes the place of what the original jobs had, but for variables, which are added to theirs. An\n" +
-      "empty value (--repository=, --req=, --files=) takes a setting back.",
+      "Each setting replaces that of the original jobs, except for variables, which are added to theirs. An empty value\n" +
+      "(--repository=, --req=, --files=) restores the original setting.",
     arguments: pipelineName,
     flags: {
       ...connection,
       "env-file": { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
-      env: { kind: "list", value: "NAME=VALUE", help: "Environment variables that every run gets" },
+      env: { kind: "list", value: "NAME=VALUE", help: "Environment variables of every run" },
       "credentials-name": { kind: "list", short: "c", value: "NAME", help: "Credentials of every run" },
-      workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that each run takes" },
-      files: { kind: "list", value: "FILE", complete: "file", help: "Files that every run takes along" },
+      workers: { kind: "integer", value: "N", min: 0, help: "Slots of the cluster that each run occupies" },
+      files: { kind: "list", value: "FILE", complete: "file", help: "Files to upload into the folder of every run" },
       "python-version": { kind: "text", value: "X.Y", help: "Python version, such as 3.12" },
-      repository: { kind: "text", value: "URL", help: "Git repository to clone first; @revision may follow" },
+      repository: { kind: "text", value: "URL", help: "Git repository to clone first, optionally with @revision" },
       "req-file": { kind: "text", value: "FILE", complete: "file", help: "Python requirements file" },
       req: { kind: "list", value: "PACKAGE", help: "Python packages to install" },
       priority: { kind: "integer", value: "N", min: 0, max: 5, help: "0 runs first, 5 last" },
-      "reuse-listings": { kind: "switch", help: "Runs may use listings of storages that are up to four hours old" },
-      "list-anew": { kind: "switch", help: "Runs list storages anew (the default)" },
+      "reuse-listings": { kind: "switch", help: "Let runs use cached storage listings, up to four hours old" },
+      "list-anew": { kind: "switch", help: "Let runs list storages again (the default)" },
       ...retryFlags,
       json,
     },
     examples: ["millrace pipeline settings river-mill --python-version 3.12 --env DEBUG=1"],
   },
   "pipeline cancel": {
-    summary: "Cancel a pipeline: what runs is ended, nothing begins",
+    summary: "Cancel a pipeline: running jobs are canceled, no new ones start",
     arguments: pipelineName,
     flags: { ...connection, json },
   },
   "pipeline rerun": {
-    summary: "Run again what failed or was canceled; what is complete stays as it is",
+    summary: "Rerun what failed or was canceled; complete runs are kept",
     arguments: pipelineName,
     flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline retry-job": {
-    summary: "Run again one run that failed or was canceled, and nothing else",
+    summary: "Rerun a single run that failed or was canceled",
     arguments: pipelineJob,
     flags: { ...connection, watch: watchFlag, json },
   },
   "pipeline backfill": {
-    summary: "Run a copy of a pipeline for past moments",
+    summary: "Run copies of a pipeline for past dates",
     details:
-      "Each run is told its moment (MILLRACE_SCHEDULED_AT, MILLRACE_SCHEDULED_DATE). They go on by themselves, also after a\n" +
-      "restart of the server: millrace backfill show tells how far they are. At most 1000 moments.",
+      "Each run gets its date in MILLRACE_SCHEDULED_AT and MILLRACE_SCHEDULED_DATE. The server runs them on its own, even\n" +
+      "after a restart: millrace backfill show tells the progress. At most 1000 dates.",
     arguments: pipelineName,
     flags: {
-      from: { kind: "text", value: "TIME", help: "First moment: 2026-01-01 or 2026-01-01T06:00" },
-      to: { kind: "text", value: "TIME", help: "Last moment, included where it is one; it has passed" },
+      from: { kind: "text", value: "TIME", help: "First date: 2026-01-01 or 2026-01-01T06:00" },
+      to: { kind: "text", value: "TIME", help: "Last date, inclusive; it must be in the past" },
       every: {
         kind: "text",
         value: "PERIOD",
@@ -1007,12 +1055,12 @@ export const commands = {
         help: "hour, day (default), week, month, or a cron expression",
       },
       timezone: { kind: "text", value: "ZONE", help: "Time zone of the times and of the period (default: UTC)" },
-      parallel: { kind: "integer", value: "N", min: 1, max: 100, help: "Runs side by side (default: 1, in order)" },
+      parallel: { kind: "integer", value: "N", min: 1, max: 100, help: "Runs at the same time (default: 1, in order)" },
       "on-failure": {
         kind: "text",
         value: "POLICY",
         complete: failureWords,
-        help: "When a run fails: stop (default), or continue with the other moments",
+        help: "When a run fails: stop (default), or continue with the other dates",
       },
       ...connection,
       json,
@@ -1027,36 +1075,37 @@ export const commands = {
     arguments: {},
     flags: {
       ...connection,
-      limit: { kind: "integer", short: "l", value: "N", min: 1, max: 1000, help: "At most so many (default: 20)" },
+      limit: { kind: "integer", short: "l", value: "N", min: 1, max: 1000, help: "Maximum number (default: 20)" },
       json,
     },
   },
   "backfill show": {
-    summary: "Show a backfill and how each of its moments fares",
+    summary: "Show a backfill and the status of each date",
     arguments: backfillId,
     flags: { ...connection, json },
   },
   "backfill cancel": {
-    summary: "Cancel a backfill: what runs is ended, nothing begins",
+    summary: "Cancel a backfill: running jobs are canceled, no new ones start",
     arguments: backfillId,
     flags: { ...connection, json },
   },
   "backfill retry": {
-    summary: "Run the moments again that failed or were canceled, and go on with those that had no run",
+    summary: "Rerun failed and canceled dates, and continue with dates that have not run",
     arguments: backfillId,
     flags: { ...connection, json },
   },
   "pipeline hand-over": {
-    summary: "Let runs that have not begun run as another user, with that user's rights and credentials",
-    details: "To you or, as an admin of the team, to its service account; administrators of the server to anybody.",
+    summary: "Transfer runs that have not started to another user, with that user's rights and credentials",
+    details:
+      "You can transfer it to yourself or, as an admin of the team, to its service account;\nadministrators of the server can choose anybody.",
     arguments: { ...pipelineName, USER: { help: "New owner" } },
     flags: { force, ...connection },
   },
   "schedule create": {
-    summary: "Run a copy of a pipeline at its times",
+    summary: "Run copies of a pipeline on a schedule",
     details:
-      "The pipeline stays as it is, and need not run itself: millrace pipeline create makes one that is paused. Its copy\n" +
-      "is shown by millrace schedule show, and takes millrace pipeline settings.",
+      "The pipeline itself is not changed and need not run: millrace pipeline create makes a paused one. millrace schedule\n" +
+      "show prints the name of the schedule's copy, which millrace pipeline settings can change.",
     arguments: { NAME: { help: "Name of the new schedule" }, PIPELINE: { help: "Name of the pipeline to copy" } },
     flags: { ...scheduleFlags, owner, force, ...connection, json },
     examples: [
@@ -1066,15 +1115,15 @@ export const commands = {
     ],
   },
   "schedule update": {
-    summary: "Change a schedule, pause it, or let it go on",
-    details: "What is not named stays as it is; --cron=, --start-time= and --on-dataset= take one of them away.",
+    summary: "Change, pause or resume a schedule",
+    details: "Other settings stay as they are; --cron=, --start-time= and --on-dataset= remove one of them.",
     arguments: scheduleName,
     flags: {
       name: { kind: "text", value: "NAME", help: "New name" },
       ...scheduleFlags,
-      refresh: { kind: "switch", help: "Take the newest script that made each of its datasets" },
-      pause: { kind: "switch", help: "It fires no more; what runs goes on" },
-      resume: { kind: "switch", help: "It fires again, from its next tick on" },
+      refresh: { kind: "switch", help: "Use the newest script that made each of its datasets" },
+      pause: { kind: "switch", help: "Stop firing; running jobs continue" },
+      resume: { kind: "switch", help: "Fire again, from the next time on" },
       owner,
       force,
       ...connection,
@@ -1088,8 +1137,8 @@ export const commands = {
     ],
   },
   "schedule delete": {
-    summary: "Delete a schedule; pipelines that it has started go on",
-    details: "On a terminal you are asked first.",
+    summary: "Delete a schedule; pipelines that it started continue",
+    details: "On a terminal, asks first.",
     arguments: scheduleName,
     flags: { yes: yesOnTerminal, ...connection, json },
   },
@@ -1099,15 +1148,15 @@ export const commands = {
     flags: { ...connection, json },
   },
   "schedule show": {
-    summary: "Show a schedule: its health, its next and last firings, its newest run, its copy of the pipeline",
+    summary: "Show a schedule: health, next and last firings, newest run, and its copy of the pipeline",
     arguments: scheduleName,
     flags: { ...connection, json },
   },
   "webhook create": {
-    summary: "Have a URL told what happens; a PING is sent at once",
+    summary: "Send events to a URL; a PING is sent at once",
     details:
-      "Without --event and --job-status it is told every failure, recovery, skip and lateness. Without --secret-file a\n" +
-      "secret is made, and shown once: docs/notifications.md has the recipe that checks signatures.",
+      "Without --event and --job-status, sends every failure, recovery, skip and overdue event. Without --secret-file, a\n" +
+      "secret is generated and shown once; docs/notifications.md explains how to verify signatures.",
     arguments: { URL: { help: "http:// or https://" } },
     flags: {
       ...webhookFlags,
@@ -1121,15 +1170,15 @@ export const commands = {
     ],
   },
   "webhook ls": { summary: "List webhooks, without their secrets", arguments: {}, flags: { ...connection, json } },
-  "webhook show": { summary: "Show a webhook and how it fares", arguments: webhookId, flags: { ...connection, json } },
+  "webhook show": { summary: "Show a webhook and its health", arguments: webhookId, flags: { ...connection, json } },
   "webhook test": {
-    summary: "Send a PING and show what became of it",
+    summary: "Send a PING and show the outcome",
     arguments: webhookId,
     flags: { ...connection, json },
   },
   "webhook update": {
     summary: "Change a webhook, disable it, or enable it again",
-    details: "What is not named stays as it is.",
+    details: "Other settings stay as they are.",
     arguments: webhookId,
     flags: {
       address: { kind: "text", value: "URL", help: "New URL of the receiver" },
@@ -1143,18 +1192,18 @@ export const commands = {
     examples: ["millrace webhook update 3 --enable"],
   },
   "webhook rm": {
-    summary: "Delete a webhook and its deliveries; what waits is not sent",
-    details: "On a terminal you are asked first.",
+    summary: "Delete a webhook and its deliveries; waiting ones are not sent",
+    details: "On a terminal, asks first.",
     arguments: webhookId,
     flags: { yes: yesOnTerminal, ...connection },
   },
   "webhook deliveries": {
     summary: "List deliveries to webhooks and e-mail addresses, newest first",
-    arguments: { ID: { optional: true, help: "Only of this webhook" } },
+    arguments: { ID: { optional: true, help: "Only deliveries to this webhook" } },
     flags: {
       address: { kind: "text", value: "ADDRESS", help: "Only e-mails to this address" },
       status: { kind: "text", value: "STATUS", complete: deliveryWords, help: "pending, delivered or failed" },
-      limit: { kind: "integer", value: "N", min: 1, max: 100, help: "At most so many (default: 20)" },
+      limit: { kind: "integer", value: "N", min: 1, max: 100, help: "Maximum number (default: 20)" },
       ...connection,
       json,
     },
@@ -1165,22 +1214,22 @@ export const commands = {
     flags: { ...connection, json },
   },
   "notify set": {
-    summary: "Have an address told of events by e-mail, or change which",
+    summary: "Send events to an e-mail address, or change which",
     details:
-      "A new address is told of all events unless --event names some. The operator sets up e-mail:\n" +
+      "A new address receives all events unless --event names some. The operator must configure e-mail:\n" +
       "docs/notifications.md.",
     arguments: { ADDRESS: { help: "E-mail address" } },
     flags: { event: eventFlag, ...enabling, ...connection, json },
     examples: ["millrace notify set team@example.com --event pipeline.failure schedule.overdue"],
   },
-  "notify ls": { summary: "List the addresses and what they are told", arguments: {}, flags: { ...connection, json } },
+  "notify ls": { summary: "List the addresses and their events", arguments: {}, flags: { ...connection, json } },
   "notify test": {
-    summary: "Send an e-mail and show what became of it",
+    summary: "Send a test e-mail and show the outcome",
     arguments: { ADDRESS: { help: "E-mail address" } },
     flags: { ...connection, json },
   },
   "notify rm": {
-    summary: "Send an address no more e-mails",
+    summary: "Stop sending e-mails to an address",
     arguments: { ADDRESS: { help: "E-mail address" } },
     flags: { ...connection },
   },
@@ -1192,17 +1241,21 @@ export const commands = {
   "credentials set": {
     summary: "Create credentials, or replace all their values",
     details:
-      "The values are read as NAME=VALUE lines from --file, or from standard input where that is no terminal, or asked\n" +
-      "for with --prompt without showing what is typed. They are never part of the command line, where others on the\n" +
-      "same machine could see them. New values of the same variables are taken without a question; where variables of\n" +
-      "the set would go, you are asked on a terminal, and elsewhere --yes is needed.",
+      "Reads NAME=VALUE lines from --file or from standard input, or, with --prompt, asks for values without echo. Values\n" +
+      "are never part of the command line, where other users of the machine could see them. New values for the same\n" +
+      "variables replace the old ones without asking; if variables would be removed from the set, asks on a terminal,\n" +
+      "requires --yes elsewhere.",
     arguments: { NAME: { help: "Name of the set" } },
     flags: {
       ...connection,
       own,
       file: { kind: "text", value: "FILE", complete: "file", help: "File with NAME=VALUE lines" },
       prompt: { kind: "list", value: "VARIABLE", help: "Ask for the values of these variables" },
-      plain: { kind: "list", value: "VARIABLE", help: "Not secret: shown in lists, not masked in logs" },
+      plain: {
+        kind: "list",
+        value: "VARIABLE",
+        help: "Variables that are not secret: shown in lists, not masked in logs",
+      },
       yes,
     },
     examples: [
@@ -1211,29 +1264,29 @@ export const commands = {
     ],
   },
   "credentials rm": {
-    summary: "Delete credentials; jobs that name them and have not begun will fail",
-    details: "The values cannot be brought back: you are asked on a terminal, and elsewhere --yes is needed.",
+    summary: "Delete credentials; jobs that name them and have not started will fail",
+    details: "The values cannot be recovered: asks on a terminal, requires --yes elsewhere.",
     arguments: { NAME: { help: "Name of the set" } },
     flags: { ...connection, own, yes },
   },
   "credentials default": {
-    summary: "Show which credentials jobs of the team get that name none, or choose them",
-    arguments: { NAME: { optional: true, help: "A set of the team" } },
-    flags: { ...connection, none: { kind: "switch", help: "Such jobs get none" } },
+    summary: "Show or choose the default credentials of the team's jobs",
+    arguments: { NAME: { optional: true, help: "Name of a set of the team" } },
+    flags: { ...connection, none: { kind: "switch", help: "Use no default credentials" } },
   },
   "storage ls": {
     summary: "List a folder, or what a pattern matches",
     details:
       "s3://, gs:// and az:// without a bucket list the buckets; gs:// needs the project in its client_config.\n" +
       "Patterns: * and ? within a folder, ** across folders, {a,b} and {1..9}, [classes].\n" +
-      "Quote them in a shell; a backslash before one takes it for itself. What has the very name is listed, whatever\n" +
-      "else that would match. A pattern that matches nothing is an error.",
+      "Quote patterns in a shell; a backslash makes a character literal. An exact name wins over a pattern. A pattern\n" +
+      "without a match is an error.",
     arguments: storageUri,
     flags: { recursive, "client-config": clientConfig, json },
     examples: ["millrace storage ls s3://bucket/data/", "millrace storage ls 's3://bucket/**/*.csv' --json"],
   },
   "storage cat": {
-    summary: "Print the bytes of a file, or of a part of it",
+    summary: "Print the bytes of a file, or of a range of it",
     arguments: storageUri,
     flags: {
       start: { kind: "integer", value: "BYTE", min: 0, help: "First byte (default: 0)" },
@@ -1244,8 +1297,8 @@ export const commands = {
   "storage cp": {
     summary: "Copy a file, or with --recursive a folder",
     details:
-      "A TO that ends with a slash, or is a folder, gets the name of FROM; with --recursive the files of FROM go below TO.\n" +
-      "What is there is replaced. FROM may be - for standard input, and TO for standard output, which gets one file.",
+      "If TO ends with a slash or is a folder, the file keeps its name there; with --recursive, the files of FROM go below\n" +
+      "TO. Existing files are replaced. FROM may be - for standard input, TO may be - for standard output (one file only).",
     arguments: fromAndTo,
     flags: { recursive, ...bothConfigs, json },
     examples: [
@@ -1254,17 +1307,16 @@ export const commands = {
     ],
   },
   "storage sync": {
-    summary: "Make a folder like another: copy what is absent, differs in size, or is newer",
+    summary: "Make a folder like another: copy files that are missing, differ in size, or are newer",
     details:
-      "With --delete, what only TO has is removed: that is asked for on a terminal, and needs --yes elsewhere. Nothing is\n" +
-      "asked when there is nothing to remove. --dry-run asks nothing and changes nothing. FROM must be a folder that is\n" +
-      "there, or a bucket; it may be empty.\n" +
-      "A copy has the time of its copying, so that syncing back copies everything once. In doubt a file is copied again:\n" +
-      "when it was written in the very second of its copying, where a store tells whole seconds, or when the clock of TO\n" +
+      "With --delete, removes files that only TO has: asks on a terminal, requires --yes elsewhere, unless there is nothing\n" +
+      "to remove. --dry-run asks nothing and changes nothing. FROM must be an existing folder or bucket.\n" +
+      "A copy has the time of its copying, so syncing back copies everything once. If in doubt, a file is copied again:\n" +
+      "if it was written in the same second as its copy, in stores with whole-second times, or if the clock of TO\n" +
       "is behind.",
     arguments: fromAndTo,
     flags: {
-      delete: { kind: "switch", help: "Remove what FROM does not have" },
+      delete: { kind: "switch", help: "Remove files that FROM does not have" },
       ...asksFirst,
       ...bothConfigs,
       json,
@@ -1272,67 +1324,67 @@ export const commands = {
     examples: ["millrace storage sync data/ s3://bucket/data/ --delete --dry-run"],
   },
   "storage rm": {
-    summary: "Remove a file, or with --recursive a folder with all it holds",
+    summary: "Remove a file, or with --recursive a folder with its contents",
     details:
-      "One file is removed without a question. With --recursive the files are counted, and you are asked on a terminal;\n" +
-      "elsewhere --yes is needed. --dry-run asks nothing and removes nothing. Removing what is not there is an error.",
+      "A single file is removed without asking. With --recursive, counts the files first: asks on a terminal, requires\n" +
+      "--yes elsewhere. --dry-run asks nothing and removes nothing. Removing something that does not exist is an error.",
     arguments: storageUri,
     flags: { recursive, ...asksFirst, "client-config": clientConfig, json },
   },
   "storage du": {
-    summary: "Show how many files and bytes there are, in all and in each folder",
+    summary: "Show the number of files and bytes, in total and in each folder",
     arguments: storageUri,
     flags: { "client-config": clientConfig, json },
   },
   "storage stat": {
-    summary: "Show what a storage knows of a file",
+    summary: "Show the metadata of a file",
     arguments: storageUri,
     flags: { "client-config": clientConfig, json },
   },
   "storage explain": {
-    summary: "Show every parameter of a storage: its value, where that comes from, what it does",
-    details: "Nothing is sent. Secrets are masked.",
+    summary: "Show every parameter of a storage: its value, its source, and its meaning",
+    details: "No request is sent. Secrets are masked.",
     arguments: storageUri,
     flags: { "client-config": clientConfig, json },
     examples: ["millrace storage explain s3://bucket --client-config @s3.json"],
   },
   backup: {
-    summary: "Back up the store, the datasets, the uploads and the logs into a new folder, with the server up or down",
+    summary: "Back up the database, datasets, uploads and logs into a new folder, with or without a running server",
     details:
-      "Holds the rows of one moment, and each team's warehouse as of a moment later, with every version that the\n" +
-      "rows name. Jobs go on meanwhile. What it holds, and of when, is said at the end; exit code 1 if a team's warehouse\n" +
-      "could not be read and a daily copy is in its place. Read it back with `millrace backup verify DIR`.\n" +
-      "The key of encrypted values (secret.key in the data folder) is left out unless --with-key is given: without it\n" +
-      "credentials and the variables of jobs cannot be read again. Keep the key in another place than the backup.",
-    arguments: { DIR: { help: "Folder to make; it must not be there yet", complete: "directory" } },
-    flags: { "with-key": { kind: "switch", help: "Put the key of encrypted values in, too" }, ...serverFlags },
+      "The backup holds the database as of one moment, and each team's datasets as of a moment later, with every version\n" +
+      "that the database names. Jobs continue meanwhile. The command ends with a summary, and with exit code 1 if a team's\n" +
+      "datasets could not be read and a daily copy was used instead. Check it with `millrace backup verify DIR`.\n" +
+      "The encryption key (secret.key in the data folder) is left out unless --with-key is given. Without the key,\n" +
+      "credentials and jobs' variables cannot be decrypted. Keep it in a different place than the backup.",
+    arguments: { DIR: { help: "Folder to create; it must not exist yet", complete: "directory" } },
+    flags: { "with-key": { kind: "switch", help: "Include the encryption key" }, ...serverFlags },
     examples: ["millrace backup /backups/millrace-2026-01-31 --data-dir /srv/millrace"],
   },
   "backup verify": {
-    summary: "Read a backup back, all of it: digests, rows, warehouses",
+    summary: "Verify a whole backup: checksums, database, datasets",
     details:
-      "Puts the rows into a store and each team's datasets together in a temporary folder, as a restore would, looks for\n" +
-      "every registered version, and removes it all. Needs neither a server nor its data folder.",
+      "Restores the database and each team's datasets into a temporary folder, looks for every registered version, and\n" +
+      "removes the folder. It needs neither a server nor its data folder.",
     arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
     flags: {
       "work-dir": {
         kind: "text",
         value: "DIR",
         complete: "directory",
-        help: "Where the temporary folder is made; it needs room for the largest store (default: $TMPDIR)",
+        help: "Parent of the temporary folder; it needs room for the largest team's datasets (default: $TMPDIR)",
       },
       json,
     },
     examples: ["millrace backup verify /backups/millrace-2026-01-31"],
   },
   restore: {
-    summary: "Restore a backup into an empty data folder, and an empty database where one is used",
+    summary: "Restore a backup into an empty data folder, and with PostgreSQL an empty database",
     details:
-      "Jobs that were running are FAILED. Jobs that waited run: also those that ran after the backup was made, once\n" +
-      "more, unless --cancel-queued is given. A backup restores into either store, so this is also the way to move.",
+      "Jobs that were running become FAILED. Jobs that waited will run, even if they already ran after the backup was\n" +
+      "made, unless --cancel-queued is given. To move between SQLite and PostgreSQL, restore a backup into the other.",
     arguments: { DIR: { help: "Folder of the backup", complete: "directory" } },
     flags: {
-      "cancel-queued": { kind: "switch", help: "Cancel the jobs that waited instead of running them" },
+      "cancel-queued": { kind: "switch", help: "Cancel waiting jobs instead of running them" },
       ...serverFlags,
     },
     examples: ["millrace restore /backups/millrace-2026-01-31 --data-dir /srv/millrace-new"],
@@ -1343,7 +1395,7 @@ export const commands = {
     flags: { url, json, ...serverFlags },
   },
   completion: {
-    summary: "Print a script that completes commands in a shell",
+    summary: "Print a shell completion script",
     details:
       'bash: eval "$(millrace completion bash)" in ~/.bashrc\n' +
       'zsh:  eval "$(millrace completion zsh)" in ~/.zshrc, after compinit\n' +
@@ -1373,7 +1425,7 @@ type Arguments<Table> = {
       : string;
 };
 
-/** What a command gets after parsing. */
+/** The parsed input that a command's handler receives. */
 export interface Input<P extends CommandPath> {
   readonly flags: Flags<(typeof commands)[P]["flags"]> & Flags<typeof commonFlags>;
   readonly arguments: Arguments<(typeof commands)[P]["arguments"]>;

@@ -1,6 +1,7 @@
-/** A server, reached with the settings of this user; and what its refusals mean to them. */
+/** Connects to the server with this user's settings, and turns its errors into messages for the user. */
 import { ApiError, type Client, createClient, type ErrorCode } from "@millrace/contract";
 import { CliError, exitCodes, messageOf } from "./errors.ts";
+import { commandFor } from "./next-steps.ts";
 import { readSettings, type Settings, type SettingsFlags } from "./settings.ts";
 
 type Fetch = typeof fetch;
@@ -8,11 +9,11 @@ type Fetch = typeof fetch;
 export interface Connection {
   readonly settings: Settings;
   readonly client: Client;
-  /** The same server through another way to send: for uploads that show their progress. */
+  /** A client for the same server with its own `fetch`: uploads use it to show progress. */
   clientWith(send: (plain: Fetch) => Fetch): Client;
 }
 
-/** For commands that need somebody signed in. */
+/** Connects for commands that need a signed-in user. */
 export async function connect(flags: SettingsFlags = {}): Promise<Connection> {
   const settings = await readSettings(flags);
   if (!settings.token) {
@@ -37,10 +38,10 @@ export function openConnection(settings: Settings): Connection {
   return { settings, client: clientWith((same) => same), clientWith };
 }
 
-/** No answer at all: the request may be tried again. */
+/** The server did not answer, so the request may be retried. */
 export class UnreachableError extends CliError {}
 
-/** `fetch`, with an error that says which server did not answer. */
+/** Wraps `fetch` so that its error names the server that did not answer. */
 function reachingFetch(url: string): Fetch {
   return async (input, init) => {
     try {
@@ -66,7 +67,7 @@ function unreachable(url: string, error: unknown): UnreachableError {
 const titles: Partial<Record<ErrorCode, string>> = {
   unauthorized: "The server does not accept your token",
   forbidden: "You may not do this",
-  not_found: "The server has nothing by that name",
+  not_found: "Not found on the server",
   wrong_state: "This is not possible now",
   too_large: "This is too large for the server",
   too_many_requests: "The server asks you to slow down",
@@ -74,19 +75,19 @@ const titles: Partial<Record<ErrorCode, string>> = {
   unavailable: "The server is not ready",
 };
 
-/** A refusal of rights says itself what would help: a role, a scope or another team. */
+/** Permission errors are not in this table: the server already says which role, scope or team would help. */
 const nextSteps: Partial<Record<ErrorCode, string>> = {
   unauthorized: "millrace auth login",
   internal: "Try again; the server's log has the details",
   unavailable: "Try again in a moment",
 };
 
-/** An error of the API as people need it told; undefined for any other error. */
+/** Turns an API error into a message for the user; returns undefined for any other error. */
 export function explainApiError(error: unknown): CliError | undefined {
   if (!(error instanceof ApiError)) return undefined;
   return new CliError(titles[error.code] ?? "The server did not accept the request", {
     why: error.message,
-    next: nextSteps[error.code],
+    next: commandFor(error.hint) ?? nextSteps[error.code],
     exitCode: error.code === "unauthorized" ? exitCodes.signInNeeded : exitCodes.error,
     cause: error,
   });

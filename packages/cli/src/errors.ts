@@ -1,6 +1,9 @@
-/** What a command may end with other than success, and how it is told: what happened, why, what to do next. */
+/** How a command fails: an exit code, and a message that says what happened, why, and what to do next. */
 
-/** 0, 1 and 2 tell how a followed job ended: complete, failed (or any other error), canceled. A signal adds its number. */
+/**
+ * 0, 1 and 2 tell how a followed job ended: complete, failed (or any other error), canceled. After a signal, the exit
+ * code is `signal` plus its number.
+ */
 export const exitCodes = {
   error: 1,
   signInNeeded: 4,
@@ -12,7 +15,7 @@ export const exitCodes = {
 
 interface Explanation {
   readonly why?: string | undefined;
-  /** A command to type, or a sentence. */
+  /** A command to run, or a sentence. */
   readonly next?: string | undefined;
   readonly exitCode?: number;
   readonly cause?: unknown;
@@ -35,7 +38,7 @@ export class CliError extends Error {
 export const usageError = (what: string, explanation: Omit<Explanation, "exitCode"> = {}) =>
   new CliError(what, { ...explanation, exitCode: exitCodes.usage });
 
-/** The message of anything thrown, with the cause that `fetch` hides behind "fetch failed". */
+/** Returns the message of anything thrown, including the cause that `fetch` hides behind "fetch failed". */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -1,4 +1,4 @@
-/** Help at every level, written from the table of commands. */
+/** Help at every level, generated from the command table. */
 import { type Command, commands, commonFlags, type Flag, groups } from "./arguments.ts";
 
 export function helpText(topic: string): string {
@@ -20,7 +20,7 @@ function overview(): string {
       ["-V, --version", "Show the version"],
     ]),
     block("First steps", [
-      ["millrace serve", "start a service on this machine"],
+      ["millrace serve", "start a server on this machine"],
       ["millrace auth login", "sign in to it"],
       ["millrace job run FILE", "run a script"],
     ]),

@@ -1,4 +1,4 @@
-/** The entry point: finds the command, loads only what it needs, and turns its end into an exit code. */
+/** The entry point: finds the command, loads only the modules it needs, and sets the exit code. */
 import { readFileSync } from "node:fs";
 import type { CommandPath } from "./arguments.ts";
 import type { HandlersOf } from "./commands/handler.ts";
@@ -6,7 +6,7 @@ import { CliError, exitCodes } from "./errors.ts";
 import { Output } from "./output.ts";
 import { type Invocation, parseCommandLine } from "./parse.ts";
 
-/** Loaded one at a time: start-up time is part of every command. */
+/** Each module is loaded on demand: every command pays for start-up time. */
 const modules = {
   serve: () => import("./commands/serve.ts"),
   auth: () => import("./commands/auth.ts"),
@@ -54,7 +54,7 @@ async function run(invocation: Invocation, output: Output): Promise<number> {
   if (invocation.kind !== "run") return 0;
   output.configure(invocation.input.flags);
   const noun = invocation.path.split(" ")[0] as keyof typeof modules;
-  // The path names both the input that was parsed and the handler that takes it.
+  // The path determines both the type of the input and the handler that takes it.
   const handlers = (await modules[noun]()).handlers as HandlersOf<CommandPath>;
   return handlers[invocation.path](invocation.input as never, output);
 }
@@ -64,15 +64,15 @@ function version(): string {
   return (JSON.parse(text) as { version: string }).version;
 }
 
-/** `millrace job logs ID | head`: the reader has seen enough, which is no fault. */
+/** `millrace job logs ID | head`: the reader closed the pipe, which is no error. */
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error;
   process.exit(exitCodes.brokenPipe);
 });
 
-/** A terminal that was closed: there is nobody to tell, but something to tidy up. */
+/** The terminal was closed: nobody reads the error, but cleanup must still run. */
 process.stderr.on("error", () => {});
 
 process.exitCode = await main(process.argv.slice(2), new Output());
-// Stopped while nobody reads: what is left to print is not waited for.
+// After a signal with a stalled reader, exits without waiting for the remaining output.
 if (process.exitCode > exitCodes.signal && process.stdout.writableNeedDrain) process.exit();

@@ -1,9 +1,9 @@
-/** Everything that a person or a program reads: tables, values, JSON, notes, progress, errors. */
+/** Writes everything that a person or a program reads: tables, values, JSON, notes, progress, errors. */
 import { CliError, exitCodes, messageOf } from "./errors.ts";
 import { wantsColor } from "./settings.ts";
 import { columnWidths, displayWidth, fitted, type Shrinkable } from "./table-layout.ts";
 
-/** As much of a stream as is needed here. */
+/** The parts of a stream that this file needs. */
 export interface Sink {
   write(text: string | Uint8Array): boolean;
   readonly isTTY?: boolean;
@@ -18,9 +18,9 @@ export interface Line {
 }
 
 export interface Column<Row> extends Shrinkable {
-  /** The whole value, for programs. */
+  /** The complete value, for programs. */
   readonly full: (row: Row) => string;
-  /** What a person wants to see of it; null: nothing, leave the column out on a terminal. */
+  /** The form for people; null hides the column on a terminal. */
   readonly short?: ((row: Row) => string) | null;
   readonly style?: (row: Row) => Style;
 }
@@ -42,18 +42,18 @@ export class Output {
     this.#color = color;
   }
 
-  /** The flags that every command takes. */
+  /** Applies the flags that every command takes. */
   configure(flags: { quiet: boolean; verbose: boolean }): void {
     this.#quiet = flags.quiet;
     this.#verbose = flags.verbose;
   }
 
-  /** A result: what the command was called for. */
+  /** Prints a result, which is what the command was called for. */
   print(text: string): void {
     this.#stdout.write(`${text}\n`);
   }
 
-  /** The bytes of a log as they came. Where the reader is slow, wait for the promise before giving more. */
+  /** Writes the bytes of a log unchanged. If the reader is slow, wait for the promise before writing more. */
   raw(text: string | Uint8Array, signal?: AbortSignal): Promise<void> | undefined {
     this.clearProgress();
     signal?.throwIfAborted();
@@ -72,7 +72,7 @@ export class Output {
     this.print(JSON.stringify(value, null, 2));
   }
 
-  /** Something to know that is not the result. `below`: the log has left a line open on the same screen. */
+  /** Writes information beside the result. `below`: the log has left an unfinished line on the same screen. */
   note(text: string, style: Style = "plain", options: { below?: boolean } = {}): void {
     if (this.#quiet) return;
     this.clearProgress();
@@ -80,14 +80,14 @@ export class Output {
     this.#stderr.write(`${lineEnd}${this.#paint(this.#stderr, text, style)}\n`);
   }
 
-  /** One line that replaces itself; only where somebody is looking. */
+  /** Draws one line that overwrites itself, on a terminal only. */
   progress(text: string): void {
     if (this.#quiet || !this.showsProgress) return;
     this.#stderr.write(`\r\u001b[2K${text}`);
     this.#progressShown = true;
   }
 
-  /** Whether results go to a person. */
+  /** Whether results go to a terminal. */
   get isTerminal(): boolean {
     return this.#stdout.isTTY === true;
   }
@@ -101,7 +101,10 @@ export class Output {
     this.#progressShown = false;
   }
 
-  /** Aligned columns with titles on a terminal; full values between tabs, one row to a line, for programs. */
+  /**
+   * Prints aligned columns with titles on a terminal; for programs, one row per line with full values separated by
+   * tabs.
+   */
   table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): void {
     if (!this.#stdout.isTTY) {
       for (const row of rows) this.print(columns.map(({ full }) => oneField(full(row))).join("\t"));
@@ -120,11 +123,10 @@ export class Output {
       this.print(this.#line((texts[index] ?? []).filter(hasRoom), room, styles));
     }
     const hidden = wanted.filter((_column, index) => widths[index] === 0 && texts.some((cells) => cells[index]));
-    if (hidden.length > 0)
-      this.note(`Not shown, for lack of room: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
+    if (hidden.length > 0) this.note(`Columns that do not fit: ${hidden.map(({ title }) => title).join(", ")}`, "dim");
   }
 
-  /** Lines that take the place of those drawn before, on a terminal. `drawn` is what the last call returned. */
+  /** Replaces the lines drawn before, on a terminal. `drawn` is what the last call returned. */
   redraw(lines: readonly Line[], drawn = 0): number {
     const columns = this.#stdout.columns || 80;
     const texts = lines.map(({ text, style }) => this.#paint(this.#stdout, fitted(visible(text), columns - 1), style));
@@ -133,18 +135,18 @@ export class Output {
     return lines.length;
   }
 
-  /** Rows of the terminal that results are drawn on; undefined: it is none. */
+  /** The height of the terminal that results go to; undefined if it is not a terminal. */
   get rows(): number | undefined {
     return this.#stdout.isTTY ? this.#stdout.rows || 24 : undefined;
   }
 
-  /** Lines as they are, painted on a terminal. */
+  /** Prints lines, with colours on a terminal. */
   lines(lines: readonly Line[]): void {
     for (const { text, style } of lines)
       this.print(this.#stdout.isTTY ? this.#paint(this.#stdout, visible(text), style) : text);
   }
 
-  /** Names and values of one thing; a value of several lines goes below its name. */
+  /** Prints names and values of one thing; a value of several lines goes below its name. */
   fields(pairs: readonly (readonly [string, string])[]): void {
     const width = Math.max(...pairs.map(([name]) => name.length)) + 2;
     for (const [name, value] of pairs) {
@@ -155,7 +157,7 @@ export class Output {
     }
   }
 
-  /** What happened, why, and what to do next. Returns the exit code. */
+  /** Prints what happened, why, and what to do next. Returns the exit code. */
   failure(error: unknown): number {
     this.clearProgress();
     const { message, why, next, exitCode } = explained(error);
@@ -192,10 +194,10 @@ function explained(error: unknown) {
 
 const causes = (error: Error) => (error.cause instanceof Error ? `caused by: ${error.cause.stack}\n` : "");
 
-/** A tab or a line end inside a value would break the row. */
+/** Escapes tabs and newlines inside a value: they would break the row. */
 const oneField = (value: string) => value.replaceAll("\t", "\\t").replaceAll("\n", "\\n").replaceAll("\r", "\\r");
 
-/** Names come from other people: nothing that they contain may steer the terminal. */
+/** Replaces control characters: names come from other people and must not control the terminal. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this is about
 export const visible = (value: string) => value.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, "\ufffd");
 

@@ -1,4 +1,4 @@
-/** From words on the command line to a command with checked input. */
+/** Parses the words of the command line into a command with validated input. */
 import { parseArgs } from "node:util";
 import {
   type Command,
@@ -12,7 +12,7 @@ import {
 } from "./arguments.ts";
 import { usageError } from "./errors.ts";
 
-/** A command with its own input: the path says which, so a handler found by the path fits the input. */
+/** A command with its own input type: the path selects both, so the handler for the path fits the input. */
 export type Invocation =
   | { readonly kind: "run"; readonly path: CommandPath; readonly input: Input<CommandPath> }
   | { readonly kind: "help"; readonly topic: string; readonly asked: boolean }
@@ -27,7 +27,7 @@ export function parseCommandLine(words: readonly string[]): Invocation {
   if (first === "help") return { kind: "help", topic: topicOf(words.slice(1)), asked: true };
   if (first.startsWith("-")) throw unknownFlag(first, ["--help", "--version"], "millrace --help");
   if (!isGroup(first)) {
-    // `backup verify`: a command may have others beside its own arguments.
+    // A command may have subcommands beside its own arguments, as in `backup verify`.
     const path = `${first} ${second}`;
     return isCommand(path) ? parseCommand(path, words.slice(2)) : parseCommand(commandPath(first), words.slice(1));
   }
@@ -53,7 +53,7 @@ function commandPath(path: string): CommandPath {
     : [...Object.keys(commands).filter((name) => !name.includes(" ")), ...Object.keys(groups), "help"];
   const help = isGroup(group) ? `millrace ${group} --help` : "millrace --help";
   const guess = closest(path, known);
-  throw usageError(`There is no command 'millrace ${path}'`, {
+  throw usageError(`Unknown command 'millrace ${path}'`, {
     why: guess && `Did you mean 'millrace ${guess}'?`,
     next: help,
   });
@@ -131,7 +131,7 @@ function takeFlag(path: string, flags: Record<string, Flag>, values: Values, tok
     values[name] = true;
     return;
   }
-  // A word with a dash is the next flag, not a value, unless it is tied on with "=".
+  // A word that begins with a dash is the next flag, not a value, unless "=" joins it to the flag.
   if (value === undefined || (!token.inlineValue && /^-./.test(value))) {
     throw usageError(`${rawName} needs a value`, { why: flag.help, next: help });
   }
@@ -163,16 +163,16 @@ function takeArguments(path: string, command: Command, given: readonly string[],
   }
   const takesRest = (name: string | undefined) => command.arguments[name ?? ""]?.many === true;
   if (given.length > names.length && !takesRest(names.at(-1)))
-    throw usageError(`'${given[names.length]}' is one word too many`, { next });
+    throw usageError(`'${given[names.length]}' is one argument too many`, { next });
   return Object.fromEntries(names.map((name, index) => [name, takesRest(name) ? given.slice(index) : given[index]]));
 }
 
 function unknownFlag(rawName: string, known: readonly string[], next: string) {
   const guess = closest(rawName, known);
-  return usageError(`There is no flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
+  return usageError(`Unknown flag ${rawName}`, { why: guess && `Did you mean ${guess}?`, next });
 }
 
-/** The candidate that was most likely meant: one that begins with the word, or is a few typing errors away. */
+/** Returns the candidate that was most likely meant: one that begins with the word, or is a few typos away. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((name) => ({ name, distance: name.startsWith(word) && word.length > 2 ? 0 : editDistance(word, name) }))
@@ -181,7 +181,7 @@ export function closest(word: string, candidates: readonly string[]): string | u
   return best && best.distance <= Math.max(1, Math.floor(word.length / 4)) ? best.name : undefined;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words. */
+/** Counts insertions, deletions, replacements and swaps of neighbours between two words. */
 function editDistance(from: string, to: string): number {
   const rows = [[...Array(to.length + 1).keys()]];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY;

@@ -1,34 +1,36 @@
 /**
- * What is asked of people. Passwords without showing them, or from standard input: never as arguments, which everybody
- * can see.
+ * Asks the user. Passwords are read without echo, or from standard input, never from arguments, which every user of the
+ * machine can see.
  */
 import { CliError, exitCodes, usageError } from "./errors.ts";
 
-/** The present password, where there is one to be asked for, and a new one. */
+/** Asks for the current password, if there is one, and for a new one. */
 export async function askPasswordChange(username: string): Promise<{ current: string; password: string }> {
   if (process.stdin.isTTY) {
-    const current = await askHidden(`Present password of ${username}: `);
+    const current = await askHidden(`Current password of ${username}: `);
     return { current, password: await askNewPassword(username) };
   }
   const [current = "", password = ""] = await readLines();
   if (password === "")
-    throw usageError("There is no new password", {
-      why: "Standard input must have the present password on the first line and the new one on the second",
+    throw usageError("The new password is missing", {
+      why: "Standard input must have the current password on the first line and the new one on the second",
     });
   return { current, password };
 }
 
-/** Twice on a terminal, where nobody sees what they type. */
+/** Asks twice on a terminal, because the user does not see the input. */
 export async function askNewPassword(username: string): Promise<string> {
   if (!process.stdin.isTTY) {
     const [password = ""] = await readLines();
     if (password === "")
-      throw usageError("There is no password", { why: "Standard input is no terminal and its first line is empty" });
+      throw usageError("The password is missing", {
+        why: "Standard input is not a terminal, and its first line is empty",
+      });
     return password;
   }
   const password = await askHidden(`New password of ${username}: `);
-  if ((await askHidden("The same again: ")) === password) return password;
-  throw new CliError("The two passwords are not the same", { next: "Run the command again" });
+  if ((await askHidden("Repeat the password: ")) === password) return password;
+  throw new CliError("The two passwords differ", { next: "Run the command again" });
 }
 
 async function readLines(): Promise<string[]> {
@@ -36,7 +38,7 @@ async function readLines(): Promise<string[]> {
   return (await text(process.stdin)).split(/\r?\n/);
 }
 
-/** Reads a line key by key, so that the terminal shows none of it. */
+/** Reads a line key by key, so that the terminal echoes nothing. */
 function askHidden(question: string): Promise<string> {
   const { stdin, stderr } = process;
   stderr.write(question);
@@ -54,7 +56,7 @@ function askHidden(question: string): Promise<string> {
     const listen = (keys: string) => {
       for (const [index, key] of [...keys].entries()) {
         if (key === "\r" || key === "\n") {
-          // What was pasted beyond the line belongs to the next question.
+          // Text pasted after the newline belongs to the next question.
           const rest = [...keys].slice(index + 1).join("");
           if (rest) stdin.unshift(rest);
           return finish(() => resolve(typed));
@@ -71,30 +73,30 @@ function askHidden(question: string): Promise<string> {
 
 interface Asking {
   readonly signal?: AbortSignal;
-  /** Whether the command has a flag that shows what it would do. */
+  /** Whether the command has a `--dry-run` flag. */
   readonly hasDryRun?: boolean;
 }
 
-/** For what is named and can be made again: asked of a person; a script that says it means it. */
+/** Asks before something that can be recreated is removed. Only a person is asked; a script is trusted. */
 export async function askOnTerminal(statement: () => Promise<string>): Promise<void> {
   if (process.stdin.isTTY) await askToProceed(await statement());
 }
 
-/** Says what will go. Anything but yes means no. Where there is nobody to ask, `--yes` must have said it. */
+/** States what will be removed and asks. Anything but yes means no. Without a terminal, `--yes` is required. */
 export async function askToProceed(statement: string, { signal, hasDryRun = false }: Asking = {}): Promise<void> {
   if (!process.stdin.isTTY) {
     throw usageError(statement, {
-      why: "There is no terminal to answer on; nothing was changed",
-      next: hasDryRun ? "Say --yes, or look with --dry-run" : "Say --yes",
+      why: "There is no terminal to ask on; nothing was changed",
+      next: hasDryRun ? "Add --yes, or preview with --dry-run" : "Add --yes",
     });
   }
   const { createInterface } = await import("node:readline/promises");
   const lines = createInterface({ input: process.stdin, output: process.stderr });
-  // On a terminal it keeps Ctrl-C to itself.
+  // readline handles Ctrl-C itself on a terminal, so the signal is raised again.
   lines.once("SIGINT", () => process.kill(process.pid, "SIGINT"));
   try {
     const answer = await lines.question(
-      `${statement}${statement.includes("\n") ? "\n" : " "}Go on? [y/N] `,
+      `${statement}${statement.includes("\n") ? "\n" : " "}Continue? [y/N] `,
       signal ? { signal } : {},
     );
     if (!/^y(es)?$/i.test(answer.trim())) throw new CliError("Nothing was changed");

@@ -1,20 +1,20 @@
-/** What webhooks and e-mail addresses share on the command line: events, how they fare, what became of a delivery. */
+/** Shared by webhooks and e-mail addresses: event names, health, and the outcome of a delivery. */
 import { type Client, type Delivery, routes, type ToldEvent, toldEvents } from "@millrace/contract";
 import { CliError, usageError } from "./errors.ts";
 import type { Column, Output } from "./output.ts";
 import { closest } from "./parse.ts";
 
-/** One of these words, in any letter case. */
+/** Parses one of these words, ignoring case. */
 export function readWord<W extends string>(flag: string, text: string, words: readonly W[]): W {
   const found = words.find((word) => word.toLowerCase() === text.toLowerCase());
   if (found) return found;
   const guess = closest(text, words);
-  throw usageError(`--${flag}: there is no '${text}'`, {
-    why: guess ? `Did you mean ${guess}?` : `There are ${words.join(", ")}`,
+  throw usageError(`--${flag}: unknown value '${text}'`, {
+    why: guess ? `Did you mean ${guess}?` : `Expected one of ${words.join(", ")}`,
   });
 }
 
-/** `--event a,b c`: with commas or without. */
+/** Parses `--event a,b c`, with or without commas. */
 export const readWords = <W extends string>(flag: string, texts: readonly string[], words: readonly W[]): W[] =>
   texts.flatMap((text) => text.split(",")).map((text) => readWord(flag, text.trim(), words));
 
@@ -46,14 +46,14 @@ export const deliveryColumns: Column<Delivery>[] = [
 
 const patience = 30_000;
 
-/** Waits for the first attempt, and says what became of it. Ends with 0 only where it was delivered. */
+/** Waits for the first attempt and prints its outcome. Returns 0 only if it was delivered. */
 export async function showOutcome(client: Client, first: Delivery, json: boolean, output: Output): Promise<number> {
   const delivery = await outcomeOf(client, first);
   if (json) output.json(delivery);
   else if (delivery.status === "delivered") output.print(`Delivered ${delivery.id}`);
   if (delivery.status === "delivered") return 0;
   if (json) return 1;
-  throw new CliError(`The delivery ${delivery.id} was not made`, {
+  throw new CliError(`Delivery ${delivery.id} has not succeeded`, {
     why: delivery.error ?? "There is no answer yet",
     next: "millrace webhook deliveries",
   });

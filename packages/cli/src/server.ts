@@ -1,4 +1,4 @@
-/** The server is big: only the commands that work on it load it. */
+/** Loads the server package, which is large, only for the commands that need it. */
 import { messageOf, usageError } from "./errors.ts";
 
 export type Server = typeof import("@millrace/server");

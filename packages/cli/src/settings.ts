@@ -1,7 +1,7 @@
 /**
- * Server, token and team, found exactly where the `datachain` client looks for them:
- * flag > environment > project (.datachain/config) > user > system; where none of them says anything, what a job is
- * given. This file is the only reader of the environment and of the client's settings files.
+ * Finds server, token and team exactly where the `datachain` client looks for them: flag > environment > project
+ * (.datachain/config) > user > system, and last the variables that a job receives. This file is the only reader of the
+ * environment and of the client's settings files.
  */
 import { chmodSync, mkdirSync, readFileSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -11,7 +11,7 @@ import type { StudioChanges } from "./studio-table.ts";
 
 export const defaultUrl = "http://127.0.0.1:8484";
 
-/** Where everything is read from; tests give their own. */
+/** The environment and folders to read settings from; tests pass their own. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
@@ -19,7 +19,7 @@ export interface Surroundings {
 }
 const here = (): Surroundings => ({ env: process.env, cwd: process.cwd(), platform: process.platform });
 
-/** A value and who gave it: a flag, a variable, a file, or nobody. */
+/** A value and its source: a flag, a variable, a file, or nothing. */
 interface Setting {
   readonly value: string;
   readonly source: string;
@@ -39,7 +39,7 @@ const levels: readonly Level[] = ["local", "global", "system"];
 type Key = keyof Settings;
 type StoredSettings = { readonly [K in Key]?: string };
 
-/** With `among`, only these files count: signing out concerns one of them. */
+/** With `among`, reads only these files: signing out concerns one of them. */
 export async function readSettings(flags: SettingsFlags = {}, from = here(), among = levels): Promise<Settings> {
   const stored: { path: string; values: StoredSettings }[] = [];
   for (const level of among) {
@@ -59,17 +59,20 @@ export async function readSettings(flags: SettingsFlags = {}, from = here(), amo
   return { url: checkedUrl(url ?? { value: defaultUrl, source: "default" }), token, team: found.team };
 }
 
-/** Inside a job: the server that runs it, and the job's own token. Only together: the token is for that server alone. */
+/**
+ * Inside a job: the server that runs it, and the job's own token. They count only together, because the token is valid
+ * for that server alone.
+ */
 function ownOfJob({ env }: Surroundings): Partial<Settings> {
   const { MILLRACE_URL: url, MILLRACE_TOKEN: token } = env;
   if (!url || !token) return {};
   return { url: { value: url, source: "MILLRACE_URL" }, token: { value: token, source: "MILLRACE_TOKEN" } };
 }
 
-/** What one file says by itself. */
+/** Reads the settings of one file alone. */
 export const readStoredSettings = (level: Level, from = here()) => readStudioTable(settingsFile(level, from));
 
-/** Stores settings where the client finds them too, readable by their owner only. Returns the file's path. */
+/** Stores settings where the client finds them too, readable by the owner only. Returns the file's path. */
 export async function storeSettings(level: Level, changes: StudioChanges, from = here()): Promise<string> {
   const path = settingsFile(level, from);
   const { editStudioTable } = await import("./studio-table.ts");
@@ -98,7 +101,7 @@ function settingsFolder(level: Level, { env, cwd, platform }: Surroundings): str
   return given ? resolve(cwd, given) : join(systemConfigFolder(env, platform), "datachain");
 }
 
-/** As the Python package platformdirs has it, which the client uses: XDG variables count if they are absolute. */
+/** Follows the Python package platformdirs, which the client uses: XDG variables count only if they are absolute. */
 function userConfigFolder(env: Surroundings["env"], platform: NodeJS.Platform): string {
   const xdg = env["XDG_CONFIG_HOME"] ?? "";
   if (isAbsolute(xdg)) return xdg;
@@ -141,7 +144,7 @@ function readText(path: string): string | undefined {
   }
 }
 
-/** All or nothing, and never readable by others, not even for a moment. A link to the file stays a link. */
+/** Replaces the file atomically; other users can never read it, not even briefly. A symbolic link to it is kept. */
 function replaceFile(path: string, text: string): void {
   const target = readText(path) === undefined ? path : realpathSync(path);
   const draft = `${target}.${process.pid}.new`;
@@ -155,16 +158,16 @@ function checkedUrl(setting: Setting): Setting {
     return { ...setting, value: setting.value.replace(/\/+$/, "") };
   }
   throw new CliError(`'${setting.value}' is not the address of a server`, {
-    why: `It came from ${setting.source}, and must begin with http:// or https://`,
-    next: `Give one such as ${defaultUrl}`,
+    why: `It is set in ${setting.source}, and must begin with http:// or https://`,
+    next: `Use an address such as ${defaultUrl}`,
     exitCode: exitCodes.usage,
   });
 }
 
-/** NO_COLOR (no-color.org) and terminals that cannot. */
+/** Respects NO_COLOR (no-color.org) and terminals without colour. */
 export const wantsColor = ({ env } = here()) => !env["NO_COLOR"] && env["TERM"] !== "dumb";
 
-/** The program that opens a web page for this user, if there is a screen to open it on. */
+/** Returns the program that opens a web page for this user, if there is a display. */
 export function browserProgram({ env, platform } = here()): string | undefined {
   if (platform === "darwin") return "open";
   return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? "xdg-open" : undefined;

@@ -1,4 +1,4 @@
-/** Changes keys of the `[studio]` table in a settings file and leaves the rest as it was, comments included. */
+/** Edits keys of the `[studio]` table in a settings file and keeps the rest, comments included. */
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, type TomlTable } from "smol-toml";
 
@@ -8,7 +8,7 @@ export type StudioChanges = Readonly<Record<string, string | null>>;
 export function editStudioTable(text: string, changes: StudioChanges): string {
   const rewritten = stringify(changedDocument(parse(text), changes));
   const edited = editLines(text.split("\n"), changes).join("\n");
-  // Lines are enough for nearly any file; where they are not, comments are lost, but no key.
+  // Editing lines works for nearly every file. If it does not, the file is rewritten: comments are lost, but no key.
   return meanTheSame(edited, rewritten) ? edited : rewritten;
 }
 

@@ -1,14 +1,14 @@
-/** How wide the columns of a table are on a terminal, and which find no room there. Names are the last to be cut. */
+/** Computes the widths of table columns on a terminal, and which columns do not fit. Names are cut last. */
 
-/** What a column is ready to give up where the terminal is too narrow. */
+/** How a column behaves when the terminal is too narrow. */
 export interface Shrinkable {
   readonly title: string;
   /**
-   * `true`: it is cut to its least width, then left out, the rightmost first. `"first"`: the same, before those.
-   * `"last"`: a name, cut after all others.
+   * `true`: the column is cut to its minimum width, then left out, the rightmost first. `"first"`: the same, before
+   * those. `"last"`: a name, cut after all others.
    */
   readonly shrinks?: true | "first" | "last";
-  /** Least width of one that shrinks; 12 unless told. */
+  /** Minimum width of a column that shrinks; 12 by default. */
   readonly least?: number;
 }
 
@@ -20,7 +20,7 @@ interface Fit {
   readonly excess: number;
 }
 
-/** The width of each column; 0: there is no room for it. */
+/** Returns the width of each column; 0 means that it does not fit. */
 export function columnWidths(
   columns: readonly Shrinkable[],
   cells: readonly (readonly string[])[],
@@ -44,7 +44,7 @@ export function columnWidths(
   return fit.excess <= 0 ? fit.widths : cut(columns, fit.widths, terminal, leastWidth).widths;
 }
 
-/** Ordinary columns first, the widest first, then names, down to `leastName`. */
+/** Cuts ordinary columns first, the widest first, then names, down to `leastName`. */
 function cut(columns: readonly Shrinkable[], natural: readonly number[], terminal: number, leastName: number): Fit {
   const widths = [...natural];
   const all = () => widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + gap), -gap);
@@ -58,7 +58,7 @@ function cut(columns: readonly Shrinkable[], natural: readonly number[], termina
       );
       const widest = candidates.sort((a, b) => (widths[b] ?? 0) - (widths[a] ?? 0))[0];
       if (widest === undefined) break;
-      // Down to the next one, so that two of a width give way alike.
+      // Cuts down to the next widest column, so that equal columns shrink together.
       const next = candidates[1] === undefined ? 0 : (widths[candidates[1]] ?? 0);
       const width = widths[widest] ?? 0;
       widths[widest] = Math.max(least(widest), Math.min(width - 1, Math.max(next, width - excess)));
@@ -78,7 +78,7 @@ export function fitted(text: string, width: number): string {
   return `${kept}…`;
 }
 
-/** Columns that a text takes on a terminal: East Asian letters and emoji take two. */
+/** The number of terminal columns that a text takes: East Asian letters and emoji take two. */
 export function displayWidth(text: string): number {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: plain ASCII needs no segmenter
   if (/^[\u0000-\u007f]*$/.test(text)) return text.length;

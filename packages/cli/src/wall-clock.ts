@@ -1,7 +1,7 @@
-/** What the clock on the wall shows at a moment. */
+/** Formats moments as local time in a time zone. */
 import { usageError } from "./errors.ts";
 
-/** In this form years, days and minutes stand as in the times that the API writes. */
+/** This locale formats dates like the times in the API. */
 const locale = "sv-SE";
 
 export const wallText = (moment: string, timezone: string): string =>
@@ -9,7 +9,7 @@ export const wallText = (moment: string, timezone: string): string =>
     new Date(moment),
   );
 
-/** How far away a moment is: in 5m, 3h ago. */
+/** Formats how far away a moment is: in 5m, 3h ago. */
 export function distanceText(moment: string, now: number): string {
   const seconds = Math.floor(Math.abs(Date.parse(moment) - now) / 1000);
   const [size, unit] = distances.find(([least]) => seconds >= least) ?? [1, "s"];
@@ -19,11 +19,11 @@ export function distanceText(moment: string, now: number): string {
 
 const distances = [[86_400, "d"] as const, [3600, "h"] as const, [60, "m"] as const];
 
-/** As the API writes it, and by the clock on the wall. */
+/** The API's form, followed by local time. */
 export const whenText = (moment: string, timezone: string): string =>
   timezone === "UTC" ? moment : `${moment} (${wallText(moment, timezone)} ${timezone})`;
 
-/** ISO 8601 with the offset of that moment. */
+/** ISO 8601 with the time zone's offset at that moment. */
 export function localTime(moment: string, timezone: string): string {
   const date = new Date(moment);
   const wall = new Intl.DateTimeFormat(locale, { timeZone: timezone, dateStyle: "short", timeStyle: "medium" });
@@ -38,6 +38,6 @@ export function checkZone(text: string): string {
   try {
     return new Intl.DateTimeFormat(locale, { timeZone: text }).resolvedOptions().timeZone;
   } catch {
-    throw usageError(`--tz: there is no time zone '${text}'`, { why: "Expected an IANA name such as Europe/Berlin" });
+    throw usageError(`--tz: unknown time zone '${text}'`, { why: "Expected an IANA name such as Europe/Berlin" });
   }
 }

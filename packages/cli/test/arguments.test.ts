@@ -116,8 +116,8 @@ Arguments:
 Flags:
       --local    Use the project's settings (.datachain/config) instead of the user's
   -h, --help     Show this help
-  -q, --quiet    Say nothing but results and errors
-  -v, --verbose  Show where an error came from
+  -q, --quiet    Print only results and errors
+  -v, --verbose  Print the stack trace of an error
 `,
     );
   });
@@ -192,7 +192,7 @@ describe("arguments", () => {
     assert.match(refusal("job run --env A=1 x.py").why ?? "", /Put FILE first/);
   });
   it("that are too many are named", () => {
-    assert.match(refusal("job show 1 2").message, /'2' is one word too many/);
+    assert.match(refusal("job show 1 2").message, /'2' is one argument too many/);
     assert.match(refusal("serve now").message, /'now'/);
   });
   it("that are optional may be left out", () => {

@@ -53,7 +53,7 @@ describe("a script in a repository", () => {
     assert.deepEqual([compose(...words, "--name", "nightly").query_type], ["PYTHON"]);
   });
   it("needs its repository, and takes the place of FILE", () => {
-    assert.throws(() => compose("--script", "etl/report.py"), /the repository is missing/);
+    assert.throws(() => compose("--script", "etl/report.py"), /--script needs --repository/);
     assert.throws(
       () => compose(file("a.sh", "true"), "--script", "x", "--repository", "https://h/r.git"),
       /FILE and --script exclude each other/,
@@ -160,7 +160,7 @@ describe("parameters", () => {
   });
   it("that are neither are refused", () => {
     assert.throws(() => compose(script, "--params", "day"), /--params: 'day' has no value/);
-    assert.throws(() => compose(script, "--params", "{day}"), /--params: the JSON object cannot be read/);
+    assert.throws(() => compose(script, "--params", "{day}"), /--params: invalid JSON object/);
   });
   it("of a rerun lie over those of the job", () => {
     assert.deepEqual(composeRerun(job, false, ["q=2", "p=3"]).params, { p: "3", q: "2" });

@@ -78,8 +78,8 @@ describe("a table", () => {
       return [stdout.text.split("\n")[1], stderr.text];
     };
     assert.deepEqual(table(65), [`${name}  COMPLETE  what somebody had…  somebody`, ""]);
-    assert.deepEqual(table(50), [`${name}  COMPLETE  what somebod…`, "Not shown, for lack of room: BY\n"]);
-    assert.deepEqual(table(40), [`${name}  COMPLETE`, "Not shown, for lack of room: NOTE, BY\n"]);
+    assert.deepEqual(table(50), [`${name}  COMPLETE  what somebod…`, "Columns that do not fit: BY\n"]);
+    assert.deepEqual(table(40), [`${name}  COMPLETE`, "Columns that do not fit: NOTE, BY\n"]);
     assert.deepEqual(table(30)[0], "@somebody.default.n…  COMPLETE");
   });
   it("of columns that are alike cuts the widest first", () => {
@@ -157,7 +157,7 @@ describe("datasets", () => {
     );
     output.table(previewColumns([row]), [row]);
     for (const line of stdout.text.split("\n")) assert.ok(displayWidth(line) <= 120, line);
-    assert.equal(stderr.text, "Not shown, for lack of room: file.is_latest, file.last_modified, file.location\n");
+    assert.equal(stderr.text, "Columns that do not fit: file.is_latest, file.last_modified, file.location\n");
   });
 });
 
@@ -196,7 +196,7 @@ describe("what runs by itself", () => {
   it("is listed at 80 columns without wrapping; of a schedule why it fails stays longest", () => {
     const [list = "", said] = at80(scheduleColumns(now), schedule);
     assert.match(list, /^12 {2}\S+ {2}active {2}30 17 \* \* 1-5 {2}in 17h {4}failing {2}The last 2 runs…/m);
-    assert.equal(said, "Not shown, for lack of room: TIME ZONE, ON DATASET, OWNER, SCRIPTS\n");
+    assert.equal(said, "Columns that do not fit: TIME ZONE, ON DATASET, OWNER, SCRIPTS\n");
     const wide = screens({ terminal: true, columns: 200 });
     wide.output.table(scheduleColumns(now), [schedule] as never);
     assert.match(wide.stdout.text, /cedar-pond: report\.py failed: no file/, "without the id of the job");

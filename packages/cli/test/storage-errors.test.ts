@@ -14,8 +14,8 @@ async function explained(code: ErrorCode, scheme: string, requestId?: string): P
 
 describe("errors of storages", () => {
   test("credentials are asked for where there are such things, and not for files of this machine", async () => {
-    assert.match((await explained("permission", "s3")).next ?? "", /^Give credentials/);
-    assert.equal((await explained("permission", "file")).next, "Run it as a user who may do that");
+    assert.match((await explained("permission", "s3")).next ?? "", /^Pass credentials/);
+    assert.equal((await explained("permission", "file")).next, "Run the command as a user with the permission");
   });
 
   test("the number of a request is told with what happened, and is no reason", async () => {

@@ -23,7 +23,7 @@ export const startDeviceLogin = defineRoute({
   method: "POST",
   path: "/api/device-login",
   tag: "Sign-in",
-  summary: "Start a device login: a person confirms the code in a browser or with millrace auth approve",
+  summary: "Start a device login: a signed-in user confirms the code in a browser or with the command line",
   access: { kind: "public", why: "its caller has no token yet; rate-limited" },
   body: Type.Object({
     client_name: maybe(Type.String({ maxLength: 255 })),

@@ -1,5 +1,5 @@
 /** A typed client, derived from the same route definitions as the server. */
-import { ApiError, type ErrorCode, errorCodes } from "./errors.ts";
+import { ApiError, type ErrorCode, errorCodes, isErrorHint } from "./errors.ts";
 import type { UploadedFile } from "./files.ts";
 import type { Route, RouteInput, RouteOutput } from "./routes.ts";
 
@@ -87,9 +87,11 @@ function queryString(values: Record<string, unknown>): string {
 async function readError(response: Response): Promise<ApiError> {
   const text = await response.text();
   try {
-    const body = JSON.parse(text) as { message?: unknown; code?: unknown };
+    const body = JSON.parse(text) as { message?: unknown; code?: unknown; hint?: unknown };
     const code = String(body.code);
-    if (typeof body.message === "string" && code in errorCodes) return new ApiError(code as ErrorCode, body.message);
+    const hint = isErrorHint(body.hint) ? body.hint : undefined;
+    if (typeof body.message === "string" && code in errorCodes)
+      return new ApiError(code as ErrorCode, body.message, { hint });
   } catch {
     // Not our shape: something between us and the server answered.
   }

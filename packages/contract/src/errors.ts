@@ -36,9 +36,51 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
+/** What to do about an error, as a word that each client turns into its own next step: a command, a link, a button. */
+export const errorHints = {
+  sign_in: "Sign in again.",
+  create_token: "Create a token with the scope that the message names.",
+  create_sign_in_link: "Ask an administrator of the server for a sign-in link.",
+  list_teams: "List your teams.",
+  list_members: "List the members of the team.",
+  list_jobs: "List the jobs of the team.",
+  list_attempts: "List the attempts of the job.",
+  list_tasks: "List the tasks of the team.",
+  list_datasets: "List the datasets of the team.",
+  list_pipelines: "List the pipelines of the team.",
+  list_runs: "List the runs of the pipeline.",
+  list_schedules: "List the schedules of the team.",
+  list_backfills: "List the backfills of the team.",
+  list_webhooks: "List the webhooks of the team.",
+  list_deliveries: "List the deliveries of the webhook.",
+  list_notifications: "List the e-mail notifications of the team.",
+  list_tokens: "List your tokens.",
+  list_service_tokens: "List the tokens of the service account.",
+  remove_run: "Remove the run from the paused pipeline.",
+  rerun_pipeline: "Run the failed and canceled part of the pipeline again.",
+  remove_versions: "Remove versions of datasets that nobody needs.",
+  set_credentials: "Store credentials under the name that the message has.",
+  add_member: "Add the user to the team.",
+  set_role: "Change the role of a member.",
+  set_administrator: "Make another user an administrator of the server.",
+  create_service_account: "Create the service account of the team.",
+} as const satisfies Record<string, string>;
+
+export type ErrorHint = keyof typeof errorHints;
+export const isErrorHint = (word: unknown): word is ErrorHint => Object.hasOwn(errorHints, String(word));
+
 /** `message` and `detail` say the same: clients read one or the other. */
 export const ErrorBody = Type.Object(
-  { message: Type.String(), detail: Type.String(), code: Type.String() },
+  {
+    message: Type.String({ description: "what happened, why, and what to do about it" }),
+    detail: Type.String({ description: "the same text as `message`" }),
+    code: Type.String({ description: "a word of the table in docs/errors.md" }),
+    hint: Type.Optional(
+      Type.String({
+        description: "what to do next, as a word that a client turns into a command or a link; absent: nothing known",
+      }),
+    ),
+  },
   { $id: "Error" },
 );
 export type ErrorBody = Static<typeof ErrorBody>;
@@ -47,12 +89,18 @@ export type ErrorBody = Static<typeof ErrorBody>;
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly retryAfter: number | undefined;
+  readonly hint: ErrorHint | undefined;
 
-  constructor(code: ErrorCode, message: string, options: { retryAfter?: number } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { readonly retryAfter?: number; readonly hint?: ErrorHint | undefined } = {},
+  ) {
     super(message);
     this.name = "ApiError";
     this.code = code;
     this.retryAfter = options.retryAfter;
+    this.hint = options.hint;
   }
 
   get status(): number {
@@ -60,7 +108,8 @@ export class ApiError extends Error {
   }
 
   toBody(): ErrorBody {
-    return { message: this.message, detail: this.message, code: this.code };
+    const body = { message: this.message, detail: this.message, code: this.code };
+    return this.hint ? { ...body, hint: this.hint } : body;
   }
 }
 

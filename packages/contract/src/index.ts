@@ -160,8 +160,8 @@ export { type Credentials, type CredentialsInput, credentialLimits } from "./cre
 export type { DatasetCopy } from "./dataset-copies.ts";
 export { type Dataset, type DatasetVersion, type ListedDataset, versionStatus } from "./datasets.ts";
 export { durationWords, readDuration } from "./durations.ts";
-export type { ErrorBody, ErrorCode } from "./errors.ts";
-export { ApiError, errorCodes, invalid } from "./errors.ts";
+export type { ErrorBody, ErrorCode, ErrorHint } from "./errors.ts";
+export { ApiError, errorCodes, errorHints, invalid } from "./errors.ts";
 export { parseExactly, replaceBareNumbers } from "./exact-json.ts";
 export type { ExportStatus } from "./exports.ts";
 export type { UploadedFile } from "./files.ts";

@@ -88,7 +88,7 @@ export const allows = (action: keyof typeof jobActions, status: JobStatus) =>
 export const followExitCode = (status: JobStatus) => (status === "FAILED" ? 1 : status === "CANCELED" ? 2 : 0);
 
 const Step = Type.Object({
-  name: Type.String({ description: "environment, repository, files or query" }),
+  name: Type.String({ description: "repository, files, environment, datasets or query" }),
   label: Type.String(),
   started_at: Timestamp,
   finished_at: nullable(Timestamp),

@@ -8,7 +8,7 @@ import { dataPlace } from "./admin/backup/data-place.ts";
 import type { Manifest } from "./admin/backup/format.ts";
 import { type Restored, restoreBackup } from "./admin/backup/restore.ts";
 import { type Verified, verifyBackup } from "./admin/backup/verify.ts";
-import { keyFilePath } from "./admin/keys/key-file.ts";
+import { keyFilePath, keyLocation } from "./admin/keys/key-file.ts";
 import { type Rotation, rotateKey } from "./admin/keys/key-rotation.ts";
 import { type RunningServer, startServer } from "./app/server.ts";
 import type { Config } from "./configuration/config.ts";
@@ -22,6 +22,7 @@ import { setAdminPassword } from "./domain/people/users.ts";
 import { systemClock } from "./domain/time/clock.ts";
 import { openConfinement } from "./engines/local/isolation/open-confinement.ts";
 import { DataFolder } from "./machine/data-folder.ts";
+import { readFaults } from "./machine/faults.ts";
 import { openLogSink } from "./machine/log-sink.ts";
 import type { Store } from "./store/drivers/store.ts";
 import { openStore } from "./store/opening/open-store.ts";
@@ -32,7 +33,7 @@ export { type Config, type ConfigRow, configRows, readConfig } from "./configura
 
 /** Serves until told to stop. */
 export async function serve(config: Config): Promise<void> {
-  const log = pino({ level: config.logLevel, redact: secretFields }, openLogSink());
+  const log = pino({ level: config.logging.level, redact: secretFields }, openLogSink());
   endOnFaults(log);
   const server = await startServer(config, log);
   process.stdout.write(`Millrace is ready at ${server.url}\n`);
@@ -102,13 +103,15 @@ export const adminToken = (config: Config, options: AdminTokenOptions): Promise<
 
 export const adminLink = (config: Config, { user = "admin" }: { user?: string | undefined }): Promise<string> =>
   withStore(config, async (store) => {
-    const running = (await readFile(new DataFolder(config.dataDir).serverUrl, "utf8").catch(() => "")).trim();
-    const url = config.publicUrl || running || `http://${config.host}:${config.port}`;
+    const running = (await readFile(new DataFolder(config.data.dataDir).serverUrl, "utf8").catch(() => "")).trim();
+    const { publicUrl, host, port } = config.listening;
+    const url = publicUrl || running || `http://${host}:${port}`;
     return linkUrl(url, await createSignInLink(store, user, systemClock.now()));
   });
 
 export const adminRotateKey = (config: Config): Promise<Rotation> =>
-  withStore(config, (store) => rotateKey(config, store));
+  withStore(config, (store) => rotateKey(keyLocation(config), store, readFaults(config.testing.fault)));
+
 /** Sets the password of a user, by default of the first administrator. */
 export const adminPassword = (
   config: Config,
@@ -118,11 +121,11 @@ export const adminPassword = (
 type Progress = (text: string) => void;
 
 /** The child that opens them has its view from the level of isolation that holds here. */
-const openStores = async ({ isolation, diskFloor }: Config, folder: DataFolder): Promise<BackupWarehouses> =>
+const openStores = async ({ localEngine, data }: Config, folder: DataFolder): Promise<BackupWarehouses> =>
   new BackupWarehouses(
     folder.warehouses,
-    await openConfinement({ wanted: isolation, folders: folder.engine }),
-    diskFloor,
+    await openConfinement({ wanted: localEngine.isolation, folders: folder.engine }),
+    data.diskFloor,
   );
 
 /** With the server up or down. */
@@ -132,7 +135,7 @@ export async function backup(
   { withKey, onProgress }: { withKey: boolean; onProgress: Progress },
 ): Promise<Manifest> {
   await requireStore(config);
-  const keyFile = withKey ? keyFilePath(config) : undefined;
+  const keyFile = withKey ? keyFilePath(keyLocation(config)) : undefined;
   const place = await dataPlace(config);
   const stores = await openStores(config, place.folder);
   return takeBackup(place, resolve(folder), { keyFile, stores, onProgress, now: systemClock.now }).finally(() =>
@@ -167,7 +170,7 @@ export const verify = (
 /** Never makes a store: a token for one that no server uses would be of no use to anybody. */
 async function withStore<T>(config: Config, work: (store: Store) => Promise<T>): Promise<T> {
   await requireStore(config);
-  const store = await openStore(new DataFolder(config.dataDir).storeLocation(config));
+  const store = await openStore(new DataFolder(config.data.dataDir).storeLocation(config.data));
   try {
     await prepareStore(store, systemClock.now());
     return await work(store);
@@ -176,17 +179,18 @@ async function withStore<T>(config: Config, work: (store: Store) => Promise<T>):
   }
 }
 
-async function requireStore(config: Config): Promise<void> {
-  const file = new DataFolder(config.dataDir).storeFile;
+async function requireStore({ data }: Config): Promise<void> {
+  const { dataDir, databaseUrl } = data;
+  const file = new DataFolder(dataDir).storeFile;
   if (
-    !config.databaseUrl &&
+    !databaseUrl &&
     !(await access(file).then(
       () => true,
       () => false,
     ))
   ) {
     throw new Error(
-      `There is no store in ${config.dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
+      `There is no store in ${dataDir}: no server was ever started with this data folder. Run this in the folder where the server was started, or give --data-dir.`,
     );
   }
 }

@@ -1,21 +1,24 @@
 /**
- * What a scheme must supply: the few calls that differ from store to store. Everything else (relative paths, whole and
- * parallel reads, uploads in parts, globs, moves, trees) is built on these for all of them. Keys are whole and exact,
- * never relative. Every call rejects with a StorageError, or with the reason of its signal.
+ * The interface that a scheme implements: the few calls that differ from store to store. Everything else (relative
+ * paths, whole and parallel reads, uploads in parts, globs, moves, trees) is built on these calls for all schemes. Keys
+ * are complete and exact, never relative. Every call rejects with a StorageError, or with the reason of its signal.
  */
 import type { RetryPolicy } from "./concurrency/retry.ts";
 
-/** What a listing or a look at one object tells. A backend puts the whole key into `path`; the storage shortens it. */
+/**
+ * What a listing or a stat returns for one object. A backend puts the whole key into `path`; the storage makes it
+ * relative.
+ */
 export interface Entry {
   path: string;
   size: number;
-  /** Without quotes; empty where the store has none. */
+  /** ETag without quotes; empty if the store has none. */
   etag: string;
-  /** Empty where the store keeps no versions. */
+  /** Empty if the store keeps no versions. */
   version: string;
   is_latest: boolean;
   last_modified: Date | null;
-  /** The path of a directory ends with a slash: it is the prefix of what lies in it. */
+  /** A directory's path ends with a slash: it is the prefix of its contents. */
   type: "file" | "directory";
 }
 
@@ -24,19 +27,21 @@ export interface CallOptions {
 }
 
 export interface ListCall extends CallOptions {
-  /** Without it, everything below the prefix; with it, one level, and what lies deeper as directories. */
+  /**
+   * With a delimiter, lists one level and shows deeper keys as directories; without, lists everything below the prefix.
+   */
   readonly delimiter?: string | undefined;
-  /** Only keys that sort after this one. */
+  /** Lists only keys that sort after this one. */
   readonly startAfter?: string | undefined;
-  /** All versions instead of the latest. */
+  /** Lists all versions instead of the latest. */
   readonly versions?: boolean | undefined;
-  /** In the order of the keys' bytes. Without it a backend may list several ranges at once. */
+  /** Lists keys in byte order. Without it, a backend may list several ranges at once. */
   readonly ordered?: boolean | undefined;
-  /** How many requests may run at once. */
+  /** Maximum number of requests at once. */
   readonly concurrency?: number | undefined;
-  /** The store is asked, whatever is kept of earlier listings. */
+  /** Asks the store even if a listing is cached. */
   readonly refresh?: boolean | undefined;
-  /** False: links to folders are left out, where there are links. */
+  /** If false, symbolic links to folders are left out. */
   readonly followLinks?: boolean | undefined;
 }
 
@@ -45,118 +50,130 @@ export interface VersionCall extends CallOptions {
 }
 
 export interface CopyCall extends VersionCall {
-  /** Where the object lies, and what it is there, if that is another bucket: only with `copiesBetweenBuckets`. */
+  /** The source bucket and entry, if the object lies in another bucket. Only used with `copiesBetweenBuckets`. */
   readonly source?: { readonly bucket: string; readonly entry: Entry } | undefined;
 }
 
 export interface ReadCall extends VersionCall {
-  /** First byte; 0 when absent. */
+  /** First byte; 0 by default. */
   readonly start?: number | undefined;
-  /** The byte after the last; the end of the object when absent, or when the object ends before. */
+  /** The byte after the last; by default, and at most, the end of the object. */
   readonly end?: number | undefined;
   readonly ifMatch?: string | undefined;
 }
 
-/** An object, or part of one, on its way. Whoever gets it reads the body to its end, or ends the iteration. */
+/**
+ * The content of an object, or part of it, while it arrives. The receiver must read the body to its end or end the
+ * iteration.
+ */
 export interface Content {
   readonly entry: Entry;
-  /** Which bytes the body has: not always the ones that were asked for, where a server ignores ranges. */
+  /** The range that the body holds. It may differ from the requested one, because some servers ignore ranges. */
   readonly start: number;
   readonly end: number;
   readonly body: AsyncIterable<Uint8Array>;
-  /** The body at once, where the backend has something faster than iterating. */
+  /** Reads the whole body, if the backend has a faster way than iterating. */
   bytes?(): Promise<Uint8Array>;
-  /** Puts the next bytes into a buffer: fewer than it holds when the body has ended, or broke off, as the next call says. */
+  /**
+   * Fills a buffer with the next bytes. It returns fewer than fit if the body has ended or broken off; after a break,
+   * the next call throws the error.
+   */
   fill?: ((buffer: Uint8Array) => Promise<number>) | undefined;
-  /** Gives up what has not been read, where ending the iteration is not enough. */
+  /** Abandons the unread rest, if ending the iteration is not enough. */
   close?(): void;
 }
 
 export interface WriteCall extends CallOptions {
   readonly contentType?: string | undefined;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
-  /** Only over the object with this ETag. */
+  /** Writes only if the current object has this ETag. */
   readonly ifMatch?: string | undefined;
-  /** Only where there is no object yet. */
+  /** Writes only if there is no object yet. */
   readonly ifNoneMatch?: "*" | undefined;
-  /** How long it will be, where that is known. */
+  /** Size of the content, if it is known. */
   readonly size?: number | undefined;
 }
 
-/** An object that is written in parts. Nothing of it can be seen until `finish`; `abort` leaves nothing behind. */
+/** A multipart upload. The object stays invisible until `finish`; `abort` leaves nothing behind. */
 export interface Upload {
   /**
-   * Parts are numbered from 1; they come in any order and several at once, unless `transfer` says otherwise. The caller
-   * uses the bytes' buffer again when this has resolved: what is still needed then must be a copy.
+   * Part numbers begin at 1. Parts arrive in any order and several at once, unless `transfer` says otherwise. The
+   * caller reuses the buffer once this resolves, so keep a copy of bytes that are needed longer.
    */
   put(part: number, bytes: Uint8Array): Promise<void>;
   finish(): Promise<Entry>;
   abort(): Promise<void>;
 }
 
-/** How big objects are moved, from the configuration. */
+/** How large objects are transferred, from the configuration. */
 export interface Transfer {
-  /** Bytes of one part, and of one range. */
+  /** Size in bytes of a part, and of a range. */
   readonly partSize: number;
-  /** What the store demands of all parts but the last. */
+  /** The store's minimum size of every part but the last. */
   readonly minimumPart: number;
   readonly maximumParts: number;
-  /** Objects up to this size are written at once. */
+  /** Objects up to this size are written in one request. */
   readonly wholeUpTo: number;
-  /** Parts or ranges of one object that move at the same time. */
+  /** Parts or ranges of one object that are transferred at once. */
   readonly concurrency: number;
-  /** Parts must be written one after the other, whatever a caller wishes. */
+  /** Parts must be written one after the other, even if a caller asks for concurrency. */
   readonly partsInOrder?: true;
-  /** How a body that broke off is taken up again. */
+  /** Retry policy for a body that broke off. */
   readonly retry: RetryPolicy;
 }
 
 export interface BatchCall extends CallOptions {
-  /** What the changes are for, where the store keeps such words. */
+  /** Commit message, for stores that keep one. */
   readonly message?: string | undefined;
 }
 
 /** Changes that become visible together. */
 export interface Batch {
-  /** Its writes and removals are kept; its reads see what was there before. */
+  /** A backend that collects writes and removals; its reads see the state before the batch. */
   readonly backend: Backend;
   finish(): Promise<void>;
 }
 
 export interface PresignCall extends VersionCall {
   readonly method: "GET" | "PUT";
-  /** Seconds. */
+  /** Lifetime in seconds. */
   readonly expiresIn: number;
 }
 
 export interface Backend {
   readonly transfer: Transfer;
-  /** Pages of entries; directories only with a delimiter. An unknown prefix has no entries: it is no error. */
+  /**
+   * Yields pages of entries; directories appear only with a delimiter. An unknown prefix yields nothing and is no
+   * error.
+   */
   list(prefix: string, call: ListCall): AsyncIterable<Entry[]>;
   stat(key: string, call: VersionCall): Promise<Entry>;
   read(key: string, call: ReadCall): Promise<Content>;
-  /** Writes at once. */
+  /** Writes an object in one request. */
   put(key: string, bytes: Uint8Array, call: WriteCall): Promise<Entry>;
-  /** Begins a write in parts. */
+  /** Starts a multipart upload. */
   upload(key: string, call: WriteCall): Promise<Upload>;
-  /** Where an object lies, or would, if it is a file of this machine: then it is copied without a stream. */
+  /**
+   * The local path of an object, existing or not, if the store is this machine's file system: copies then need no
+   * stream.
+   */
   localPath?(key: string): string;
   copy?(from: string, to: string, call: CopyCall): Promise<void>;
-  /** The store copies from its other buckets, too, for whoever may read there. */
+  /** The store can copy from its other buckets too, if the credentials may read them. */
   readonly copiesBetweenBuckets?: true;
-  /** A move that is one step of the store; elsewhere it is a copy and a removal. */
+  /** Moves an object in a single step of the store; without this, a move is a copy and a removal. */
   move?(from: string, to: string, call: CallOptions): Promise<void>;
-  /** Removing what is not there succeeds: a removal may have been tried before. */
+  /** Succeeds if the object does not exist: an earlier attempt may have removed it. */
   remove(key: string, call: VersionCall): Promise<void>;
-  /** Many at once, at most `removeAtOnce`, where the store has such a call. */
+  /** Removes up to `removeAtOnce` objects in one call, if the store supports it. */
   removeMany?(keys: readonly string[], call: CallOptions): Promise<void>;
   readonly removeAtOnce?: number;
-  /** A folder with all it holds, where folders exist on their own. */
+  /** Removes a folder with its contents, for stores with real folders. */
   removeTree?(key: string, call: CallOptions): Promise<void>;
-  /** Where the store can make many changes as one. A batch that is not finished changes nothing. */
+  /** Starts a batch, if the store can make many changes atomically. An unfinished batch changes nothing. */
   batch?(call: BatchCall): Batch;
   presign?(key: string, call: PresignCall): Promise<string>;
-  /** Makes the opened bucket or container, where the store has such things. */
+  /** Creates the opened bucket or container, if the store has them. */
   createBucket?(call: CallOptions): Promise<void>;
   close(): Promise<void>;
 }

@@ -1,9 +1,9 @@
-/** Many small requests in the body of one, as the object stores take them. */
+/** Packs many small requests into the body of one, in the format of the object stores. */
 import { randomUUID } from "node:crypto";
 import { type RetryPolicy, retry } from "./concurrency/retry.ts";
 import { describePlace, type ErrorPlace, StorageError } from "./errors.ts";
 
-/** Numbers begin at 0; stores differ in how they want them written. */
+/** Numbering begins at 0; stores differ in how the number is written. */
 export function batchBody(requests: readonly string[], writeNumber: (number: number) => string) {
   const boundary = `batch_${randomUUID()}`;
   const parts = requests.map((request, number) => {
@@ -19,7 +19,7 @@ export interface BatchAnswer {
   readonly body: string;
 }
 
-/** The answers by the number of their request. */
+/** Returns the answers by the number of their request. */
 export function parseBatch(text: string): Map<number, BatchAnswer> {
   const boundary = /^\s*(--\S+)/.exec(text)?.[1] ?? "--";
   const answers = new Map<number, BatchAnswer>();
@@ -33,16 +33,16 @@ export function parseBatch(text: string): Map<number, BatchAnswer> {
   return answers;
 }
 
-/** One of a batch that did not succeed. */
+/** A request of a batch that failed. */
 export interface BatchFailure {
   readonly key: string;
   readonly error: StorageError;
 }
 
 export const noAnswer = (place: ErrorPlace) =>
-  new StorageError("network", `${describePlace(place)}: no answer in the batch`, place);
+  new StorageError("network", `${describePlace(place)}: the store's batch answer has no result for this object`, place);
 
-/** Each of a batch has its own fate: those that may succeed later are sent again, and no others. */
+/** Each request of a batch fails or succeeds alone: only the retryable failures are sent again. */
 export async function retryFailures(
   keys: readonly string[],
   policy: RetryPolicy,

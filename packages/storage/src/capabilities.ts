@@ -1,4 +1,4 @@
-/** What a kind of storage can do, as data: documentation, early refusals and the choice of tests all read it. */
+/** What a kind of storage can do, as data. Documentation, early refusals and the choice of tests all read it. */
 
 export interface Capabilities {
   readonly list: boolean;
@@ -7,23 +7,23 @@ export interface Capabilities {
   readonly ranges: boolean;
   /** Old versions can be listed and read. */
   readonly versions: boolean;
-  /** Old versions can be read by their names, although they cannot be listed. */
+  /** Old versions can be read by version id, but not listed. */
   readonly namedVersions?: true;
-  /** A read can insist on an ETag, so that an object replaced meanwhile is noticed. */
+  /** A read can require an ETag, so that a replaced object is noticed. */
   readonly readConditions: boolean;
-  /** A write can insist that the object is absent, or is the one expected. */
+  /** A write can require that the object is absent or has a given ETag. */
   readonly writeConditions: boolean;
-  /** Copies are made by the store; elsewhere the bytes pass through us. */
+  /** The store makes copies itself; without this, the bytes pass through this process. */
   readonly serverCopy: boolean;
   readonly presign: boolean;
-  /** Content type and metadata are kept with an object. */
+  /** The store keeps content type and metadata with an object. */
   readonly metadata: boolean;
   /** Folders exist on their own, and stay when they are empty. */
   readonly folders: boolean;
   readonly keys: KeyCapabilities;
 }
 
-/** Which unusual keys can be stored as they are. */
+/** Which unusual keys can be stored unchanged. */
 export interface KeyCapabilities {
   /** `a//b` is not `a/b`. */
   readonly doubleSlash: boolean;
@@ -37,7 +37,7 @@ export interface KeyCapabilities {
   readonly segment: number;
 }
 
-/** What the object stores of the clouds have in common. */
+/** Capabilities that the cloud object stores share. */
 export const objectStoreCapabilities: Capabilities = {
   list: true,
   write: true,
@@ -52,13 +52,13 @@ export const objectStoreCapabilities: Capabilities = {
   keys: { doubleSlash: true, trailingSlash: true, besideFolder: true, length: 1024, segment: 1024 },
 };
 
-/** What servers of plain files have in common. */
+/** Capabilities that file servers share. */
 export const fileServerCapabilities: Capabilities = {
   list: true,
   write: true,
   ranges: true,
   versions: false,
-  // Times have seconds: a file that is replaced within one by another of the same size is not noticed.
+  // File times have a resolution of one second: a replacement of the same size within that second goes unnoticed.
   readConditions: false,
   writeConditions: false,
   serverCopy: false,

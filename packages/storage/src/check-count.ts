@@ -1,4 +1,4 @@
-/** Numbers that callers give, and sizes that stores tell: wrong ones would hang, or read nothing. */
+/** Validates numbers from callers and sizes from stores: wrong ones would cause hangs or empty reads. */
 import { StorageError } from "./errors.ts";
 
 export function checkCount(name: string, value: number | undefined): void {
@@ -6,10 +6,10 @@ export function checkCount(name: string, value: number | undefined): void {
   throw new StorageError("invalid", `${name}: expected a whole number, 1 or more, got ${value}`);
 }
 
-/** A size as a store tells it: everything that counts bytes relies on it. */
+/** Validates a size that a store reported, because all byte counting relies on it. */
 export function checkedSize(told: string | number, path: string): number {
   const size = typeof told === "number" || /^\d+$/.test(told) ? Number(told) : Number.NaN;
   if (Number.isSafeInteger(size) && size >= 0) return size;
   const said = JSON.stringify(String(told).slice(0, 40));
-  throw new StorageError("failed", `${path}: the store tells a size of ${said}, which is no number of bytes`);
+  throw new StorageError("failed", `${path}: the store reported an invalid size: ${said}`);
 }

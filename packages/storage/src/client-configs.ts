@@ -1,4 +1,4 @@
-/** The parameters of each kind of storage as types, so that a misspelt one does not compile. */
+/** The parameters of each scheme as types, so that a misspelt one does not compile. */
 import type { ClientConfig, ConfigOf } from "./configuration/parameters.ts";
 import type { parameters as az } from "./schemes/az/parameters.ts";
 import type { parameters as file } from "./schemes/file/parameters.ts";
@@ -20,7 +20,7 @@ type FtpConfig = ConfigOf<typeof ftp>;
 type WebdavConfig = ConfigOf<typeof webdav>;
 type FileConfig = ConfigOf<typeof file>;
 
-/** By the scheme of a URI. */
+/** Parameter types by scheme. */
 export interface ClientConfigs {
   readonly s3: S3Config;
   readonly s3a: S3Config;
@@ -46,8 +46,8 @@ export interface ClientConfigs {
 }
 
 /**
- * What may be given with a URI, where its scheme is known when the program is compiled. Chains (`::`), kinds of fsspec
- * and URIs that are known only at run time take anything: there it is checked when the storage is opened.
+ * The parameters that go with a URI, if its scheme is known at compile time. For chains (`::`), fsspec schemes and URIs
+ * known only at run time the type allows anything; parameters are then checked when the storage is opened.
  */
 export type ClientConfigFor<Uri extends string> = Uri extends `${string}::${string}`
   ? ClientConfig

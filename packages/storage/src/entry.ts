@@ -1,4 +1,4 @@
-/** Entries before anything is known of them: one shape for all stores, so that lists of a million have only one. */
+/** Blank entries. All stores create them here, so that V8 sees a single object shape in lists of a million. */
 import type { Entry } from "./backend.ts";
 
 export const blankEntry = (type: Entry["type"], path = ""): Entry => ({
@@ -11,5 +11,5 @@ export const blankEntry = (type: Entry["type"], path = ""): Entry => ({
   type,
 });
 
-/** The path ends with a slash. */
+/** Expects a path that ends with a slash. */
 export const directoryEntry = (path: string): Entry => blankEntry("directory", path);

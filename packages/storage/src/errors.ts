@@ -1,11 +1,11 @@
-/** Every way in which a storage can fail: one table, one class, so that callers decide by `code` and `retryable`. */
+/** Every way in which a storage can fail: one table and one class. Callers decide by `code` and `retryable`. */
 
 export const errorCodes = {
   not_found: { retryable: false, meaning: "There is no such object, bucket or version." },
   permission: { retryable: false, meaning: "The credentials are missing, wrong, expired, or not enough." },
-  precondition: { retryable: false, meaning: "The object is not, or no longer, the one that was asked for." },
+  precondition: { retryable: false, meaning: "The object is not, or no longer, the one that the caller expected." },
   throttled: { retryable: true, meaning: "The store is overloaded, or wants fewer requests." },
-  network: { retryable: true, meaning: "The connection could not be made, broke, or was too slow." },
+  network: { retryable: true, meaning: "The connection failed, broke, or timed out." },
   config: { retryable: false, meaning: "The URI or the client_config is wrong; the message names the key." },
   invalid: { retryable: false, meaning: "A path or an option of this call is wrong." },
   unsupported: { retryable: false, meaning: "This kind of storage cannot do that; see its capabilities." },
@@ -14,14 +14,14 @@ export const errorCodes = {
 
 export type ErrorCode = keyof typeof errorCodes;
 
-/** Where it happened, as far as that is known. */
+/** Where the error happened, as far as that is known. */
 export interface ErrorPlace {
   readonly scheme?: string;
   readonly bucket?: string;
   readonly key?: string;
 }
 
-/** How messages name it: `scheme://bucket/key`. The bucket of a web server is its origin already. */
+/** The form in messages: `scheme://bucket/key`. For a web server the bucket already is the origin. */
 export function describePlace({ scheme, bucket = "", key }: ErrorPlace): string {
   const root = bucket.includes("://") ? bucket : `${scheme}://${bucket}`;
   return key ? `${root}/${key}` : root;
@@ -29,19 +29,22 @@ export function describePlace({ scheme, bucket = "", key }: ErrorPlace): string 
 
 export interface ErrorDetails extends ErrorPlace {
   readonly requestId?: string | undefined;
-  /** The HTTP status, where there was an answer. */
+  /** The HTTP status, if there was an answer. */
   readonly status?: number;
-  /** Milliseconds that the store asked us to wait. */
+  /** Milliseconds to wait, if the store sent Retry-After. */
   readonly retryAfter?: number | undefined;
-  /** Overrides what the table says of the code. */
+  /** Overrides the table's value for the code. */
   readonly retryable?: boolean;
   readonly cause?: unknown;
 }
 
-/** Letters of a message. */
+/** Maximum length of a message in characters. */
 const longestMessage = 2000;
 
-/** A server can make names and answers as long as it likes. The beginning says where, the end says what. */
+/**
+ * Cuts the middle out of a long message, since servers choose names and answers of any length. The beginning says
+ * where, the end says what.
+ */
 function shortened(message: string): string {
   if (message.length <= longestMessage) return message;
   const [start, end] = [message.slice(0, longestMessage / 2), message.slice(-longestMessage / 4)];
@@ -72,14 +75,17 @@ export class StorageError extends Error {
   }
 }
 
-/** A folder where a file was wanted: there is no such file, but something is there, even where the folder is empty. */
+/**
+ * The path is a folder where a file was expected. The code is `not_found`, but something exists, even if the folder is
+ * empty.
+ */
 export class FolderError extends StorageError {
   constructor(place: ErrorPlace & { readonly key: string }) {
     super("not_found", `${place.key} is a folder`, place);
   }
 }
 
-/** Whether something thrown is a storage's error, of one of these codes where any are named. */
+/** Whether a thrown value is a StorageError, with one of these codes if any are given. */
 export function isStorageError(error: unknown, ...codes: ErrorCode[]): error is StorageError {
   return error instanceof StorageError && (codes.length === 0 || codes.includes(error.code));
 }

@@ -1,4 +1,4 @@
-/** `@millrace/storage`: everything that is public. */
+/** The public API of `@millrace/storage`. */
 
 export { type Location, parseBucketUri } from "./address/uri.ts";
 export type {

@@ -1,4 +1,4 @@
-/** The way in: a URI and a client_config become a storage. */
+/** The entry point: opens a storage from a URI and a client_config. */
 import type { ClientConfigFor } from "./client-configs.ts";
 import { resolveConfiguration } from "./configuration/configuration.ts";
 import type { ClientConfig, Environment } from "./configuration/parameters.ts";
@@ -7,11 +7,11 @@ import { findScheme } from "./registry.ts";
 import type { Storage } from "./storage.ts";
 
 export interface OpenOptions {
-  /** Instead of the environment of this process. */
+  /** Replaces the environment of this process. */
   readonly environment?: Environment;
 }
 
-/** Checks everything that can be checked without asking the store, and throws at once what is wrong. */
+/** Checks everything that needs no request to the store, and throws at once if something is wrong. */
 export function openStorage<Uri extends string>(
   uri: Uri,
   client_config?: ClientConfigFor<Uri>,

@@ -1,4 +1,4 @@
-/** A storage over a backend: paths relative to the opened URI, and all that is built alike for every kind. */
+/** A storage on top of a backend: relative paths, and everything that is the same for every scheme. */
 import { isDeepStrictEqual } from "node:util";
 import { folderOf, isSamePlace, joinKey, type Location } from "./address/uri.ts";
 import type { Backend, BatchCall, CallOptions, Entry, VersionCall } from "./backend.ts";
@@ -79,7 +79,7 @@ export class OpenedStorage implements Storage {
     });
     for await (const page of pages) {
       for (const entry of page) entry.path = entry.path.slice(folder.length);
-      // The mark of the opened folder itself is no entry of it.
+      // The marker of the opened folder itself is not an entry.
       yield page.some(({ path }) => path === "") ? page.filter(({ path }) => path !== "") : page;
     }
   }
@@ -181,7 +181,10 @@ export class OpenedStorage implements Storage {
     else await this.#copyThrough(source, from, to, options);
   }
 
-  /** With the same parameters: whoever may read there may let the store copy from there. False: it cannot. */
+  /**
+   * Lets the store copy, if both storages have the same parameters: the target's credentials can then read the source.
+   * Returns false if it cannot.
+   */
   async #copyByStore(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<boolean> {
     const [here, there] = [this.#location, source.#location];
     if (!this.capabilities.serverCopy || here.scheme !== there.scheme) return false;
@@ -196,7 +199,7 @@ export class OpenedStorage implements Storage {
     return true;
   }
 
-  /** Files of this machine need no stream; one of which the ETag is named is read as any other. */
+  /** Local files need no stream. A source with a given ETag is read like any other, to check it. */
   async #copyThrough(source: OpenedStorage, from: string, to: string, options: CopyFromOptions): Promise<void> {
     const { signal, size, onBytes, ifMatch } = options;
     const origin = await source.#backendFor(options);
@@ -281,18 +284,20 @@ export class OpenedStorage implements Storage {
     return this.#configuration.values["version_aware"] === true;
   }
 
-  /** A bucket is no object: calls that take it for one would mean something else, up to its removal. */
+  /** Refuses the bucket itself: a call meant for an object would do something else, such as remove the bucket. */
   #key(path: string): string {
     const key = joinKey(this.#location.path, path);
     if (key !== "" || !this.#isBucket) return key;
-    throw new StorageError("invalid", `${this.uri} is not an object: name one below it`, { scheme: this.scheme });
+    throw new StorageError("invalid", `${this.uri} is a bucket, not an object: give the path of an object in it`, {
+      scheme: this.scheme,
+    });
   }
 
   get #isBucket(): boolean {
     return this.capabilities.list && this.#location.bucket !== "" && this.#location.path === "";
   }
 
-  /** Loads the scheme at the first use. A failure is not kept: the next call tries again. */
+  /** Loads the scheme at the first use. A failure is not cached: the next call tries again. */
   #backend(options: CallOptions = {}): Promise<Backend> {
     options.signal?.throwIfAborted();
     if (this.#closed) throw new StorageError("invalid", `${this.uri} is closed`, { scheme: this.scheme });
@@ -303,11 +308,11 @@ export class OpenedStorage implements Storage {
     return this.#opening;
   }
 
-  /** A version is for storages that were opened to know versions: elsewhere it would be ignored, or a surprise. */
+  /** Refuses a version unless the storage was opened with `version_aware`: it would be ignored or surprising. */
   #backendFor(options: VersionCall): Promise<Backend> {
     if (options.version && !this.capabilities.namedVersions) this.#need("versions");
     if (options.version && this.#configuration.values["version_aware"] === false) {
-      const message = `${this.uri}: a version can be named only where version_aware is true`;
+      const message = `${this.uri}: to read a version, open the storage with version_aware: true`;
       throw new StorageError("config", message, { scheme: this.scheme });
     }
     return this.#backend(options);
@@ -323,7 +328,7 @@ export class OpenedStorage implements Storage {
   }
 
   #cannot(capability: string): StorageError {
-    return new StorageError("unsupported", `${this.scheme}:// has no ${capability}`, { scheme: this.scheme });
+    return new StorageError("unsupported", `${this.scheme}:// does not support ${capability}`, { scheme: this.scheme });
   }
 
   async #holdsAnything(prefix: string, options: CallOptions): Promise<boolean> {
@@ -332,7 +337,7 @@ export class OpenedStorage implements Storage {
     return false;
   }
 
-  /** The object itself, if it is one, and everything below it. */
+  /** Removes the object itself, if there is one, and everything below it. */
   async #removeBelow(backend: Backend, path: string, options: CallOptions): Promise<void> {
     if (backend.removeTree) return backend.removeTree(joinKey(this.#location.path, path), options);
     if (path !== "") await backend.remove(this.#key(path), options);
@@ -360,12 +365,12 @@ function decoderOf(encoding: string | undefined): TextDecoder {
   try {
     return new TextDecoder(encoding);
   } catch (error) {
-    throw new StorageError("invalid", `${encoding} is not a known encoding of text`, { cause: error });
+    throw new StorageError("invalid", `${encoding} is not a known text encoding`, { cause: error });
   }
 }
 
 async function copyKey(backend: Backend, from: string, to: string, options: VersionCall): Promise<void> {
-  // Onto itself there is nothing to do, which some stores call an error; what is not there is one everywhere.
+  // A copy onto itself does nothing, though some stores refuse it; a missing source is an error everywhere.
   if (from === to && options.version === undefined) return void (await backend.stat(from, options));
   if (backend.copy) return backend.copy(from, to, options);
   await writeObject(backend, to, streamObject(backend, from, options), options);

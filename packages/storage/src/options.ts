@@ -1,45 +1,47 @@
-/** What callers may say of a call, and the bytes that they give and get. */
+/** Options of the calls, and the types of bytes that callers pass and receive. */
 import type { CallOptions, PresignCall, ReadCall, VersionCall, WriteCall } from "./backend.ts";
 
 export interface ListOptions extends CallOptions {
-  /** Only what begins with this, relative to the opened URI: `a/` for the folder a, `a` for ab and a/b, too. */
+  /**
+   * Lists only paths that begin with this, relative to the opened URI: `a/` for the folder a, `a` for ab and a/b, too.
+   */
   readonly prefix?: string;
-  /** Everything below, instead of one level. */
+  /** Lists everything below, instead of one level. */
   readonly recursive?: boolean;
-  /** What ends a level; `/` when absent. */
+  /** What separates levels; `/` by default. */
   readonly delimiter?: string;
-  /** Only paths that sort after this one. */
+  /** Lists only paths that sort after this one. */
   readonly startAfter?: string;
-  /** Every version; when absent, what `version_aware` says. */
+  /** Lists every version; by default, `version_aware` decides. */
   readonly versions?: boolean;
-  /** In the order of the paths' bytes. A recursive listing is faster without. */
+  /** Lists paths in byte order. A recursive listing is faster without. */
   readonly ordered?: boolean;
-  /** Requests at once; 16 when absent. */
+  /** Maximum requests at once; 16 by default. */
   readonly concurrency?: number;
-  /** Ask the store, also where `cache_timeout` keeps listings. */
+  /** Asks the store even if `cache_timeout` has cached the listing. */
   readonly refresh?: boolean;
-  /** Into links to folders of this machine; true when absent. */
+  /** Follows symbolic links to local folders; true by default. */
   readonly followLinks?: boolean;
 }
 
 export type GlobOptions = Pick<ListOptions, "signal" | "concurrency">;
 
 export interface ReadOptions extends ReadCall {
-  /** Ranges of one object at once; when absent, what the configuration says. */
+  /** Ranges of one object read at once; by default, the configuration decides. */
   readonly concurrency?: number;
-  /** Bytes of one range; when absent, what the configuration says. */
+  /** Size of a range in bytes; by default, the configuration decides. */
   readonly blockSize?: number;
 }
 
 export interface WriteOptions extends WriteCall {
-  /** Parts at once; when absent, what the configuration says. */
+  /** Parts written at once; by default, the configuration decides. */
   readonly concurrency?: number;
-  /** Bytes of one part; when absent, what the configuration says. */
+  /** Size of a part in bytes; by default, the configuration decides. */
   readonly partSize?: number;
 }
 
 export interface TransferProgress {
-  /** Told of bytes that have just moved; all at once where a store copies by itself. */
+  /** Called with the number of bytes just transferred; once with all of them if the store copies by itself. */
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 
@@ -47,24 +49,24 @@ export type DownloadOptions = ReadOptions & TransferProgress;
 export type UploadOptions = WriteOptions & TransferProgress;
 
 export interface CopyFromOptions extends VersionCall, TransferProgress {
-  /** Only the object with this ETag. */
+  /** Copies only the object with this ETag. */
   readonly ifMatch?: string | undefined;
-  /** Of the object, where it is known: where the bytes pass through here, another one is refused. */
+  /** The object's expected size. If the bytes pass through this process, another size is refused. */
   readonly size?: number | undefined;
 }
 
 export interface RemoveOptions extends VersionCall {
-  /** Also everything below, as a folder. */
+  /** Also removes everything below, as a folder. */
   readonly recursive?: boolean;
 }
 
 export interface PresignOptions extends Partial<PresignCall> {}
 
-/** Bytes as the functions of the web take them, in every version of TypeScript: `Uint8Array<ArrayBuffer>` where there is such. */
+/** Bytes as web APIs take them, in every version of TypeScript: `Uint8Array<ArrayBuffer>` where that type exists. */
 export type Bytes = ReturnType<Uint8ArrayConstructor["from"]>;
 
-/** Text is written in UTF-8. */
+/** Text is encoded in UTF-8. */
 export type BytesOrText = Uint8Array | ArrayBuffer | ArrayBufferView | string;
 
-/** What can be written: all at once, or a stream, which is never whole in memory: Node's, the web's, any iterable. */
+/** Content to write: a whole value, or a stream that is never whole in memory, from Node, the web, or any iterable. */
 export type WriteContent = BytesOrText | Blob | AsyncIterable<BytesOrText> | Iterable<BytesOrText>;

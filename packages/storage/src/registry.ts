@@ -1,4 +1,4 @@
-/** The kinds of storage that are known: those built in, those that were registered, and those of fsspec. */
+/** The known schemes: built-in, registered, and those of fsspec. */
 import { chainOf } from "./address/chain.ts";
 import { checkUri, schemeOf } from "./address/uri.ts";
 import type { OuterOpener, OuterPlace } from "./archive/outer.ts";
@@ -23,7 +23,7 @@ import { tarScheme } from "./schemes/tar/scheme.ts";
 import { webdavScheme } from "./schemes/webdav/scheme.ts";
 import { zipScheme } from "./schemes/zip/scheme.ts";
 
-/** What an archive lies in is of any other kind. */
+/** Opens the storage that holds an archive, of any other scheme. */
 const outerOpener: OuterOpener = {
   check: (place) => void prepareOuter(place),
   async open(place) {
@@ -48,7 +48,7 @@ const archives = [zipScheme(outerOpener), tarScheme(outerOpener)];
 const archiveNames = archives.flatMap(({ names }) => names);
 for (const scheme of [fileScheme, memoryScheme, ...clouds, ...servers, ...archives]) registerScheme(scheme as Scheme);
 
-/** Adds a kind of storage, or replaces one of the same name. */
+/** Adds a scheme, or replaces one of the same name. */
 export function registerScheme<Table extends ParameterTable>(scheme: Scheme<Table>): void {
   for (const name of scheme.names) registered.set(name, scheme as unknown as Scheme);
 }
@@ -65,7 +65,7 @@ export function findScheme(uri: string): Scheme {
 
 const isChaining = (name: string) => (chainingNames as readonly string[]).includes(name);
 
-/** No link of it needs the bridge. */
+/** Whether no link of the chain needs the fsspec bridge. */
 function isNative(uri: string): boolean {
   const chain = chainOf(uri);
   if (chain && archiveNames.includes(chain.scheme)) return isNative(chain.outer);
@@ -74,13 +74,15 @@ function isNative(uri: string): boolean {
 
 const bridge = (uri: string) => bridgeScheme(uri, [...registered.keys()]) as unknown as Scheme;
 
-/** fsspec may have it, of itself or by a package: that is found out at the first use. What is mistyped, it has not. */
+/**
+ * An unknown scheme may exist in fsspec or in a package for it; the first use finds out. A likely typo is refused here.
+ */
 function otherScheme(uri: string, name: string): Scheme {
   const known = [...registered.keys()];
   const isTheirs = (fsspecNames as readonly string[]).includes(name) || isChaining(name) || isForced(uri);
   const hint = isTheirs ? "" : suggest(name, known);
   if (hint === "") return bridge(uri);
   const message = `${name}:// is not a known kind of storage (${known.join(", ")})${hint}`;
-  const next = ` A kind that a package adds to fsspec is had with fsspec+${name}://`;
+  const next = ` For a kind that a package adds to fsspec, write fsspec+${name}://`;
   throw new StorageError("config", message + next, { scheme: name });
 }

@@ -1,4 +1,4 @@
-/** A kind of storage: its names, what it takes and can do, and how its backend is loaded. */
+/** A kind of storage: its names, parameters and capabilities, and how its backend is loaded. */
 import type { Location } from "./address/uri.ts";
 import type { Backend } from "./backend.ts";
 import type { Capabilities } from "./capabilities.ts";
@@ -15,16 +15,16 @@ export interface SchemeModule<Table extends ParameterTable> {
 }
 
 export interface Scheme<Table extends ParameterTable = ParameterTable> {
-  /** The first is the usual one. */
+  /** All names, the usual one first. */
   readonly names: readonly string[];
   readonly parameters: Table;
   readonly capabilities: Capabilities;
   parse(uri: string): Location;
-  /** Rules between parameters, checked when a storage is opened. */
+  /** Checks rules between parameters when a storage is opened. */
   check?(configuration: Configuration<Table>, location: Location): void;
-  /** Loads the part that speaks to the store, when it is first used: the parts of other schemes are never loaded. */
+  /** Loads the backend at the first use, so that the code of other schemes is never loaded. */
   load(): Promise<SchemeModule<Table>>;
 }
 
-/** Keeps the types of a table together with the functions that use it, where they are written. */
+/** Ties the types of a table to the functions that use it. */
 export const defineScheme = <Table extends ParameterTable>(scheme: Scheme<Table>): Scheme<Table> => scheme;

@@ -5,7 +5,7 @@ import { directoryEntry } from "./entry.ts";
 import { FolderError, StorageError } from "./errors.ts";
 
 export interface BucketCall extends CallOptions {
-  /** Where the page before ended. */
+  /** Continuation token of the page before. */
   readonly token?: string | undefined;
 }
 
@@ -24,13 +24,13 @@ export function storeBackend(
 ): Backend {
   const refuse = (why: string) => new StorageError("invalid", `${scheme}:// names no bucket: ${why}`, { scheme });
   const refused = async (): Promise<never> => {
-    throw refuse("list it to see those that there are, and open one");
+    throw refuse("list the buckets, and open one of them");
   };
   return {
     transfer: { partSize: 1, minimumPart: 1, maximumParts: 1, wholeUpTo: 1, concurrency: 1, retry },
     list(prefix, call) {
-      if (!call.delimiter) throw refuse("what lies in all of them is not listed at once");
-      if (prefix.includes("/")) throw refuse("open the one that is meant");
+      if (!call.delimiter) throw refuse("a recursive listing needs a bucket; open one");
+      if (prefix.includes("/")) throw refuse("open the bucket to list what is in it");
       return pagesOf(fetch, prefix, call);
     },
     async stat(key) {

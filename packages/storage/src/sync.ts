@@ -1,4 +1,4 @@
-/** Making one tree like another, of whatever kinds of storage the two are. */
+/** Makes one tree like another, in any two kinds of storage. */
 import type { CallOptions, Entry } from "./backend.ts";
 import { runAll } from "./concurrency/window.ts";
 import { isStorageError, StorageError } from "./errors.ts";
@@ -6,13 +6,13 @@ import type { TransferProgress } from "./options.ts";
 import type { Storage } from "./storage.ts";
 
 export interface SyncOptions extends CallOptions, TransferProgress {
-  /** Remove what the source does not have. */
+  /** Removes files that the source does not have. */
   readonly remove?: boolean;
-  /** Copy every file, also what looks the same. */
+  /** Copies every file, even if it looks the same. */
   readonly all?: boolean;
-  /** Files at once; 8 when absent. */
+  /** Files copied at once; 8 by default. */
   readonly concurrency?: number;
-  /** Say what would be done, and do nothing. */
+  /** Reports what would be done, and does nothing. */
   readonly dryRun?: boolean;
   readonly onAction?: (action: SyncAction) => void;
 }
@@ -24,8 +24,8 @@ export interface SyncAction {
 }
 
 /**
- * Copies files that are absent in the target, or differ in size, or are newer in the source, which must be a folder or a
- * bucket that is there. Where the target can make many changes as one, it does; where both are of one store, the store
+ * Copies files that are missing in the target, differ in size, or are newer in the source. The source must be an
+ * existing folder or bucket. If the target supports batches, the changes are one; if both are in one store, the store
  * copies.
  */
 export async function syncTrees(source: Storage, target: Storage, options: SyncOptions = {}): Promise<void> {
@@ -37,7 +37,8 @@ async function syncInto(source: Storage, target: Storage, options: SyncOptions):
   const present = new Map<string, Entry>();
   const { signal, onBytes } = options;
   const call = { recursive: true, refresh: true, signal } as const;
-  // What lies behind a link to a folder is not the target's to remove: it may even be the source.
+  // Files behind a link to a folder do not belong to the target, so they are not removed: the link may even lead to the
+  // source.
   const followLinks = !options.remove;
   for await (const entry of target.list({ ...call, followLinks })) present.set(entry.path, entry);
   let found = false;
@@ -58,18 +59,18 @@ async function syncInto(source: Storage, target: Storage, options: SyncOptions):
 }
 
 /**
- * What is not there lists like what is empty: a wrong name must not empty the target. Where folders do not exist on
- * their own an empty one is not there, but the mark of one is, whose name ends with a slash.
+ * A missing folder lists like an empty one, and a mistyped source must not empty the target. In stores without real
+ * folders an empty folder exists only as a marker, whose name ends with a slash.
  */
 async function checkFolder(source: Storage, signal: AbortSignal | undefined): Promise<void> {
   const { uri, scheme, capabilities } = source;
   const entry = await source.stat("", { signal }).catch((error: unknown) => {
     if (!isStorageError(error, "not_found")) throw error;
-    throw new StorageError("not_found", `${uri}: there is no such folder`, { scheme, cause: error });
+    throw new StorageError("not_found", `${uri}: the folder does not exist`, { scheme, cause: error });
   });
   const isMark = capabilities.keys.trailingSlash && uri.endsWith("/");
   if (entry.type === "directory" || isMark) return;
-  throw new StorageError("invalid", `${uri} is a file, not a folder: copyFrom copies it`, { scheme });
+  throw new StorageError("invalid", `${uri} is a file, not a folder: use copyFrom to copy it`, { scheme });
 }
 
 async function perform(options: SyncOptions, action: SyncAction, run: () => Promise<unknown>): Promise<void> {
@@ -77,7 +78,7 @@ async function perform(options: SyncOptions, action: SyncAction, run: () => Prom
   options.onAction?.(action);
 }
 
-/** In doubt it is another: times may be whole seconds, and a change that is missed would never be made up for. */
+/** If in doubt, files differ: times may be whole seconds, and a missed change would never be copied. */
 function isSame(source: Entry, target: Entry): boolean {
   if (source.size !== target.size) return false;
   if (source.etag !== "" && source.etag === target.etag) return true;

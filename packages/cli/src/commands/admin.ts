@@ -1,4 +1,4 @@
-/** `millrace admin`: works on the store itself, for whoever may read the data folder. */
+/** `millrace admin`: works directly on the database, for anyone who may read the data folder. */
 import { CliError, messageOf } from "../errors.ts";
 import { type Config, loadServer, type Rotation, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -32,13 +32,13 @@ const password: Handler<"admin password"> = async ({ flags }, output) => {
   const { askNewPassword } = await import("../prompt.ts");
   const chosen = await askNewPassword(user);
   await server.adminPassword(config, { user, password: chosen }).catch(refuse("password"));
-  output.print(`The password of ${user} is set`);
+  output.print(`Set the password of ${user}`);
   return 0;
 };
 
-/** Told as what it is: no server has answered here. */
+/** Reports a local error: no server was asked, so the error does not blame one. */
 const refuse = (thing: "token" | "link" | "password") => (error: unknown) => {
-  throw new CliError(`The ${thing} cannot be ${thing === "password" ? "set" : "made"}`, {
+  throw new CliError(`Could not ${thing === "password" ? "set" : "create"} the ${thing}`, {
     why: messageOf(error),
     next: `millrace admin ${thing} --help`,
     cause: error,
@@ -49,7 +49,7 @@ const rotateKey: Handler<"admin rotate-key"> = async ({ flags }, output) => {
   const server = await loadServer();
   const config = serverConfig(server, flags);
   const rotation = await server.adminRotateKey(config).catch((error: unknown) => {
-    throw new CliError("The key cannot be exchanged", {
+    throw new CliError("Could not rotate the key", {
       why: messageOf(error),
       next: "millrace admin rotate-key --help",
       cause: error,
@@ -60,26 +60,26 @@ const rotateKey: Handler<"admin rotate-key"> = async ({ flags }, output) => {
   return rotation.unreadable.length === 0 ? 0 : 1;
 };
 
-const isGiven = (config: Config) => config.secretKey.length > 0;
+const isGiven = (config: Config) => config.keys.secretKey.length > 0;
 
 function tellRotation(
   { keyId, changed, finished, waitsForJobs, unreadable, where }: Rotation,
   given: boolean,
 ): string[] {
-  const lines = [`Everything that can be read is encrypted with the key ${keyId} (${changed} values anew)`];
+  const lines = [`All readable values are encrypted with the key ${keyId} (${changed} re-encrypted)`];
   if (unreadable.length > 0) {
-    lines.push(`No key decrypts these, so the older keys stay: ${unreadable.join(", ")}`);
+    lines.push(`No key decrypts these values, so the old keys are kept: ${unreadable.join(", ")}`);
   } else if (given) {
     lines.push(
-      `The older keys can be taken out of ${where} when the jobs that began before the server had the new key have ended (running now: ${waitsForJobs})`,
+      `Remove the old keys from ${where} when the jobs that started before the server had the new key have ended (running now: ${waitsForJobs})`,
     );
   } else if (finished) {
-    lines.push(`The older keys are gone from ${where}`);
+    lines.push(`Removed the old keys from ${where}`);
   } else {
     lines.push(
       waitsForJobs > 0
-        ? `The older keys stay in ${where} for ${waitsForJobs} running jobs that began before the new one came: run this again when they have ended`
-        : `The older keys stay in ${where}: something was encrypted with one just now; run this again`,
+        ? `Kept the old keys in ${where} for ${waitsForJobs} running jobs that started before the new key existed: run this again when they have ended`
+        : `Kept the old keys in ${where}: a value was encrypted with one of them just now; run this again`,
     );
   }
   return lines;

@@ -19,7 +19,7 @@ const columns: Column<AuditEntry>[] = [
 const audit: Handler<"audit"> = async ({ flags }, output) => {
   const { client, settings } = await connect(flags);
   const { is_admin } = await client.call(routes.whoAmI, {});
-  // Administrators see everything unless they name a team; the default team is for everybody else.
+  // Administrators see all teams unless they name one; the default team applies to everybody else.
   const asker = is_admin && !flags.team ? openConnection({ ...settings, team: undefined }).client : client;
   const entries = await asker.call(routes.listAudit, {
     query: {

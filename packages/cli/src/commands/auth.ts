@@ -1,4 +1,4 @@
-/** `millrace auth`: sign in and out, the token, the team, and answers to other machines' logins. */
+/** `millrace auth`: signs in and out, manages the token and the team, and approves logins of other machines. */
 import { setTimeout as delay } from "node:timers/promises";
 import type { Connection } from "../connection.ts";
 import { CliError, exitCodes, usageError } from "../errors.ts";
@@ -20,14 +20,14 @@ const login: Handler<"auth login"> = async ({ flags }, output) => {
   output.print(`Signed in. The token is in ${path}`);
   output.note(team ? `The default team is '${team}'` : "Choose your default team: millrace auth team NAME");
   if (settings.token?.source.startsWith("DATACHAIN_")) {
-    output.note(`${settings.token.source} is set and goes before the stored token`, "yellow");
+    output.note(`${settings.token.source} is set and overrides the stored token`, "yellow");
   }
   return 0;
 };
 
 /**
- * Signing in twice would leave the first token behind, valid and forgotten. One that no longer works is replaced,
- * and one of another server is none of this server's business.
+ * Refuses a second login, which would leave the first token valid and forgotten. A token that no longer works is
+ * replaced, and a token of another server does not matter.
  */
 async function refuseSecondLogin(url: string, level: Level): Promise<void> {
   const stored = await readStoredSettings(level);
@@ -40,8 +40,8 @@ async function refuseSecondLogin(url: string, level: Level): Promise<void> {
       routes.whoAmI,
       {},
     );
-    throw new CliError(`You are signed in already, as ${username}`, {
-      why: `The token in ${token.source} works at ${url}`,
+    throw new CliError(`You are already signed in as ${username}`, {
+      why: `The token in ${token.source} is valid at ${url}`,
       next: "millrace auth logout",
     });
   } catch (error) {
@@ -71,13 +71,13 @@ async function deviceLogin({ client }: Connection, wishes: LoginWishes, output: 
   });
   const page = `${login.verification_uri}?code=${encodeURIComponent(login.user_code)}`;
   output.print(`Open ${page}\nand confirm the code ${login.user_code}`);
-  output.print(`Without a browser, where you are signed in: millrace auth approve ${login.user_code}`);
+  output.print(`Without a browser, run this where you are signed in: millrace auth approve ${login.user_code}`);
   if (!wishes["no-open"]) await openBrowser(page);
   output.progress("Waiting for the confirmation ...");
   return pollForToken(client, login.device_code);
 }
 
-/** Asks after a second, for a quick answer, then every five, as the client does. */
+/** Polls after one second, in case the answer is quick, then every five seconds, as the client does. */
 async function pollForToken(client: Connection["client"], code: string): Promise<string> {
   const { ApiError, routes } = await import("@millrace/contract");
   for (let wait = 1000; ; wait = 5000) {
@@ -88,8 +88,8 @@ async function pollForToken(client: Connection["client"], code: string): Promise
       const answer = error instanceof ApiError ? error.code : undefined;
       if (answer === "authorization_pending" || answer === "too_many_requests") continue;
       if (answer !== "authorization_denied" && answer !== "authorization_expired") throw error;
-      throw new CliError("The sign-in did not succeed", {
-        why: answer === "authorization_denied" ? "It was denied" : "The code ran out before it was confirmed",
+      throw new CliError("The sign-in failed", {
+        why: answer === "authorization_denied" ? "It was denied" : "The code expired before it was confirmed",
         next: "millrace auth login",
       });
     }
@@ -102,12 +102,12 @@ async function openBrowser(page: string): Promise<void> {
   if (!program) return;
   const { spawn } = await import("node:child_process");
   const child = spawn(program, [page], { detached: true, stdio: "ignore" });
-  // The address is on the screen: where no browser opens, nothing is lost.
+  // The terminal shows the address too, so a browser that does not open is no error.
   child.on("error", () => {});
   child.unref();
 }
 
-/** One team asked for, or one team had, is the one that is meant; the client needs it written down. */
+/** Picks the default team: the one requested, or the only one the user has. The client needs it in its settings. */
 async function defaultTeam({ client }: Connection, wanted: readonly string[]): Promise<string | null> {
   if (wanted.length > 0) return wanted.length === 1 ? (wanted[0] ?? null) : null;
   const { routes } = await import("@millrace/contract");
@@ -126,10 +126,10 @@ const logout: Handler<"auth logout"> = async ({ flags }, output) => {
     await openConnection({ url, token }).client.call(routes.deviceLogout, {});
   } catch (error) {
     if (!(error instanceof ApiError && error.code === "unauthorized")) throw error;
-    output.note("The server had revoked the token already, or never knew it");
+    output.note("The server had already revoked the token, or never knew it");
   }
   const path = await storeSettings(level(flags), { token: null, team: null });
-  output.print(`Signed out. The token is gone from ${path}`);
+  output.print(`Signed out. Removed the token from ${path}`);
   return 0;
 };
 
@@ -154,7 +154,10 @@ const team: Handler<"auth team"> = async ({ flags, arguments: { NAME: name } }, 
   return 0;
 };
 
-/** A name that the server knows nothing of would fail at every later command. Where it cannot be asked, the name is taken. */
+/**
+ * Refuses a team that the server does not know: every later command would fail. If the server does not answer, the name
+ * is accepted.
+ */
 async function refuseForeignTeam(name: string): Promise<void> {
   const settings = await readSettings();
   if (!settings.token) return;
@@ -164,8 +167,10 @@ async function refuseForeignTeam(name: string): Promise<void> {
     const { teams } = await openConnection(settings).client.call(routes.whoAmI, {});
     if (teams.some((team) => team.name === name)) return;
     const names = teams.map((team) => team.name).join(", ");
-    throw new CliError(`You are not in a team '${name}'`, {
-      why: names ? `Your teams at ${settings.url.value}: ${names}` : `At ${settings.url.value} you are in no team`,
+    throw new CliError(`You are not a member of a team '${name}'`, {
+      why: names
+        ? `Your teams at ${settings.url.value}: ${names}`
+        : `You are not a member of any team at ${settings.url.value}`,
       next: "millrace team ls",
     });
   } catch (error) {
@@ -188,7 +193,7 @@ const status: Handler<"auth status"> = async ({ flags }, output) => {
   output.fields([
     ["server", `${url.value} (${url.source})`],
     ["user", `${me.username}${name ? `, ${name}` : ""}${me.is_admin ? ", an administrator of the server" : ""}`],
-    ["team", team ? `${team.value} (${team.source})${role ? `, as ${role}` : ", of which you are no member"}` : "none"],
+    ["team", team ? `${team.value} (${team.source})${role ? `, as ${role}` : ", but you are not a member"}` : "none"],
     ["teams", me.teams.map((each) => `${each.name} (${each.role})`).join(", ") || "none"],
     ["token", `${me.token_name} (${token?.source})`],
     ["scopes", me.scopes.join(", ")],

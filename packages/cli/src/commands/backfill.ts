@@ -1,4 +1,6 @@
-/** `millrace backfill`: runs of a pipeline for past moments. `millrace pipeline backfill` makes them. */
+/**
+ * `millrace backfill`: shows and controls runs of a pipeline for past dates. `millrace pipeline backfill` creates them.
+ */
 import { type Backfill, type BackfillItem, type BackfillMoment, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
@@ -10,7 +12,7 @@ import type { Handler, HandlersOf } from "./handler.ts";
 
 const done = ({ completed, total }: BackfillItem) => `${completed}/${total}`;
 
-/** By the clock of its time zone; most moments are midnights. */
+/** Shows the moment in its time zone; most moments are midnights, so midnight is left out. */
 const dayText = (moment: string, timezone: string) => wallText(moment, timezone).replace(/ 00:00$/, "");
 
 export const backfillColumns: Column<BackfillItem>[] = [
@@ -55,7 +57,7 @@ const fieldsOf = (backfill: Backfill): [string, string][] => [
   ["by", backfill.created_by],
 ];
 
-/** What a person may want to do next. */
+/** Suggests the next command. */
 const nextStep = ({ id, status }: Backfill) =>
   ({
     RUNNING: `millrace backfill show ${id}`,
@@ -81,7 +83,7 @@ const ls: Handler<"backfill ls"> = async ({ flags }, output) => {
   const backfills = await allPages(client, routes.listBackfills, {}, flags.limit ?? 20);
   if (flags.json) output.json(backfills);
   else if (backfills.length === 0)
-    output.note("No backfills found. Make one: millrace pipeline backfill NAME --from DATE --to DATE");
+    output.note("No backfills found. Create one: millrace pipeline backfill NAME --from DATE --to DATE");
   else output.table(backfillColumns, backfills);
   return 0;
 };

@@ -1,4 +1,4 @@
-/** `millrace backup`: everything that a server knows, in a folder; and whether it can be read back. */
+/** `millrace backup`: writes all data of a server to a folder, and verifies that the folder can be restored. */
 import { CliError, messageOf } from "../errors.ts";
 import { ageText, sizeText } from "../job/view.ts";
 import type { Output } from "../output.ts";
@@ -9,7 +9,7 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
   const server = await loadServer();
   const options = { withKey: flags["with-key"], onProgress: (text: string) => output.progress(text) };
   const manifest = await server.backup(serverConfig(server, flags), DIR, options).catch((error: unknown) => {
-    throw new CliError("The backup was not made", {
+    throw new CliError("The backup failed", {
       why: messageOf(error),
       next: "millrace backup --help",
       cause: error,
@@ -18,17 +18,17 @@ const backup: Handler<"backup"> = async ({ flags, arguments: { DIR } }, output) 
   tell(manifest, output);
   output.note(
     manifest.withKey
-      ? "The key of encrypted values (secret.key) is in it: whoever has the backup can read them."
-      : "The key of encrypted values (secret.key) is not in it: keep a copy of it elsewhere, or they are lost with it.",
+      ? "The backup contains the encryption key (secret.key): anyone who has the backup can decrypt its secrets."
+      : "The backup does not contain the encryption key (secret.key): keep a copy elsewhere, or its secrets are lost with the key.",
   );
-  output.note(`Read it back: millrace backup verify ${DIR}`);
+  output.note(`Verify it: millrace backup verify ${DIR}`);
   output.print(DIR);
   return manifest.stores?.some(({ from }) => from !== "store") ? 1 : 0;
 };
 
 type WarehousePart = NonNullable<Manifest["stores"]>[number];
 
-/** What it holds, and of when. */
+/** Prints what the backup holds and when it was made. */
 function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: Output): void {
   output.note(`${rows["jobs"] ?? 0} jobs and ${files} files (${sizeText(bytes)}) as of ${startedAt}`);
   for (const part of stores) output.note(storeText(part, startedAt));
@@ -36,11 +36,11 @@ function tell({ rows, files, bytes, startedAt, stores = [] }: Manifest, output: 
 
 function storeText({ team, from, takenAt, versions, missing, why }: WarehousePart, startedAt: string): string {
   const whose = `Datasets of the team ${team}`;
-  if (from === "nothing") return `warning: ${whose}: none of ${versions} versions is in it. ${why}`;
+  if (from === "nothing") return `warning: ${whose}: none of the ${versions} versions is in the backup. ${why}`;
   const held = `${whose}: ${versions - missing.length} versions as of ${takenAt}`;
   if (from === "store") return missing.length === 0 ? held : `${held}; ${missing.length} were removed meanwhile`;
   const hours = Math.round((Date.parse(startedAt) - Date.parse(takenAt ?? startedAt)) / 3_600_000);
-  return `warning: ${held}, a daily copy that is ${hours} hours old; ${missing.length} versions are not in it. ${why}`;
+  return `warning: ${held}, from a daily copy that is ${hours} hours old; ${missing.length} versions are missing. ${why}`;
 }
 
 const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, output) => {
@@ -58,10 +58,10 @@ const verify: Handler<"backup verify"> = async ({ flags, arguments: { DIR } }, o
   if (flags.json) output.json(found);
   else {
     tell(manifest, output);
-    output.print(`${DIR} was read back: it was taken ${ageText(manifest.startedAt, Date.now())}`);
+    output.print(`${DIR} is complete and readable; it was taken ${ageText(manifest.startedAt, Date.now())}`);
   }
   if (problems.length === 0) return 0;
-  throw new CliError("The backup lacks something", { why: problems.join("\n"), next: "Take another backup" });
+  throw new CliError("The backup is incomplete", { why: problems.join("\n"), next: "Take another backup" });
 };
 
 export const handlers: HandlersOf<"backup"> = { backup, "backup verify": verify };

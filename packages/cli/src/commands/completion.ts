@@ -1,4 +1,7 @@
-/** `millrace completion SHELL`: a script written from the table of commands, so that a shell asks nobody later. */
+/**
+ * `millrace completion SHELL`: prints a completion script built from the command table; the script never calls
+ * millrace.
+ */
 import { bashScript } from "../completion/bash.ts";
 import { fishScript } from "../completion/fish.ts";
 import { zshScript } from "../completion/zsh.ts";
@@ -13,7 +16,7 @@ const completion: Handler<"completion"> = async ({ arguments: { SHELL: shell } }
   if (!script) {
     const guess = closest(shell, Object.keys(scripts));
     throw usageError(`There is no completion for '${shell}'`, {
-      why: guess ? `Did you mean ${guess}?` : "There is one for bash, zsh and fish",
+      why: guess ? `Did you mean ${guess}?` : "Expected bash, zsh or fish",
       next: "millrace completion --help",
     });
   }

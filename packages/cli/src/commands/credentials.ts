@@ -1,11 +1,11 @@
-/** `millrace credentials`: sets of variables that jobs are given. Values go in from files, pipes and prompts only. */
+/** `millrace credentials`: manages sets of variables for jobs. Values come only from files, pipes and prompts. */
 import { type Client, type Credentials, type CredentialsInput, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { Column, Output } from "../output.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
-/** Values of those that are not secret are shown. */
+/** Shows the values of variables that are not secret. */
 const variablesText = ({ variables, plain }: Credentials) =>
   variables.map((name) => (Object.hasOwn(plain, name) ? `${name}=${plain[name]}` : name)).join(", ");
 
@@ -21,7 +21,8 @@ const ls: Handler<"credentials ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const list = await client.call(routes.listCredentials, { query: {} });
   if (flags.json) output.json(list);
-  else if (list.length === 0) output.note("No credentials found. Make some: millrace credentials set NAME --file FILE");
+  else if (list.length === 0)
+    output.note("No credentials found. Create some: millrace credentials set NAME --file FILE");
   else output.table(columns, list);
   return 0;
 };
@@ -37,18 +38,18 @@ const set: Handler<"credentials set"> = async ({ flags, arguments: { NAME: name 
   const body: CredentialsInput = { name, ...plain, ...(await readValues(flags, output)) };
   if (!flags.yes) await askToDrop(client, body, flags.own);
   const route = flags.own ? routes.setOwnCredentials : routes.setTeamCredentials;
-  output.print(`The credentials ${name} hold ${variablesText(await client.call(route, { body }))}`);
+  output.print(`The credentials ${name} contain ${variablesText(await client.call(route, { body }))}`);
   return 0;
 };
 
-/** New values of the same variables are what the command is for; variables that go are not. */
+/** Asks before variables disappear from the set. New values for the same variables need no question. */
 async function askToDrop(client: Client, { name, values, dotenv }: CredentialsInput, own: boolean): Promise<void> {
   const there = await findSet(client, name, own);
   const kept = new Set(values ? Object.keys(values) : namesIn(dotenv ?? ""));
   const gone = there?.variables.filter((variable) => !kept.has(variable)) ?? [];
   if (gone.length === 0) return;
   const { askToProceed } = await import("../prompt.ts");
-  await askToProceed(`The credentials ${name} will no longer hold ${gone.join(", ")}.`);
+  await askToProceed(`The credentials ${name} will no longer contain ${gone.join(", ")}.`);
 }
 
 const namesIn = (dotenv: string) =>
@@ -65,8 +66,8 @@ async function readValues({ file, prompt }: Values, output: Output): Promise<Par
     return { values: await askValues(prompt, output) };
   }
   if (file === undefined && process.stdin.isTTY) {
-    throw usageError("There are no values", {
-      why: "They come from --file, from standard input, or are asked for with --prompt",
+    throw usageError("The values are missing", {
+      why: "Expected --file, values on standard input, or --prompt",
       next: "millrace credentials set --help",
     });
   }
@@ -74,9 +75,9 @@ async function readValues({ file, prompt }: Values, output: Output): Promise<Par
   return { dotenv: file === undefined ? readText("standard input", 0) : readText(file) };
 }
 
-/** Nothing of what is typed is shown. */
+/** Prompts for each value without echoing it. */
 async function askValues(names: readonly string[], output: Output): Promise<Record<string, string>> {
-  if (!process.stdin.isTTY) throw usageError("--prompt needs a terminal", { next: "Give the values with --file FILE" });
+  if (!process.stdin.isTTY) throw usageError("--prompt needs a terminal", { next: "Pass the values with --file FILE" });
   const { createInterface } = await import("node:readline/promises");
   const { Writable } = await import("node:stream");
   const silent = new Writable({ write: (_bytes, _encoding, done) => done() });
@@ -102,7 +103,7 @@ async function askValues(names: readonly string[], output: Output): Promise<Reco
 const rm: Handler<"credentials rm"> = async ({ flags, arguments: { NAME: name } }, output) => {
   const { client } = await connect(flags);
   const there = flags.yes ? undefined : await findSet(client, name, flags.own);
-  // What is not there is for the server to say.
+  // If the set does not exist, the server reports that.
   if (there) {
     const { askToProceed } = await import("../prompt.ts");
     const held = there.variables.join(", ");

@@ -1,4 +1,4 @@
-/** `millrace dataset`: the registry of datasets, their versions, and where they come from. */
+/** `millrace dataset`: shows and edits registered datasets, their versions and their lineage. */
 import { type Client, type Dataset, parseExactly, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
@@ -34,7 +34,7 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   const { client } = await connect(flags);
   const query = { name, include_removed: flags["include-removed"] };
   const text = await (await client.request(routes.getDataset, { query })).text();
-  // Numbers of rows are printed with all their digits; the rest is as well read in the usual way.
+  // Row counts are printed with all their digits; everything else uses the normal parser.
   const exact = parseExactly(text) as Dataset;
   if (flags.json) {
     output.json(exact);
@@ -49,14 +49,14 @@ const show: Handler<"dataset show"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** The one that the name ends with, or the newest. */
+/** Returns the version that the name ends with, or the newest. */
 function chosenVersion({ versions }: Dataset, name: string): number {
   const wanted = /.@v?(\d+\.\d+\.\d+)$/.exec(name.trim())?.[1];
   const index = wanted === undefined ? versions.length - 1 : versions.findIndex(({ version }) => version === wanted);
   if (index >= 0) return index;
-  throw new CliError(`There is no version ${wanted}`, {
-    why: `There are ${versions.map(({ version }) => version).join(", ")}`,
-    next: "millrace dataset show NAME --include-removed, for those that were removed",
+  throw new CliError(`Version ${wanted} does not exist`, {
+    why: `Versions: ${versions.map(({ version }) => version).join(", ")}`,
+    next: "For removed versions: millrace dataset show NAME --include-removed",
   });
 }
 
@@ -66,7 +66,7 @@ function showRows(dataset: Dataset, exact: Dataset, index: number, output: Outpu
   const columns = schemaRows(version?.schema ?? {});
   section(output, `columns of ${version?.version}`);
   if (columns.length > 0) output.table(schemaColumns, columns);
-  else output.note("Its maker told no schema.");
+  else output.note("The schema is unknown.");
   section(output, `first rows of ${version?.version}`);
   if (rows.length > 0) output.table(previewColumns(rows), rows);
   else output.note(version?.num_objects === 0 ? "It has no rows." : "There are no rows to show.");
@@ -87,8 +87,8 @@ const lineage: Handler<"dataset lineage"> = async ({ flags, arguments: { NAME: d
   const { lineageLines } = await import("../dataset/tree.ts");
   const lines = lineageLines(found, direction === "both" ? ["upstream", "downstream"] : [direction]);
   for (const line of lines) output.print(visible(line));
-  if (lines.length === 1) output.note("Nothing is known of what it was made from, or of what was made from it.");
-  if (found.truncated) output.note("There is more than is shown. Look deeper with --depth, or from another dataset.");
+  if (lines.length === 1) output.note("No lineage is known.");
+  if (found.truncated) output.note("The graph is cut off. Use a larger --depth, or start from another dataset.");
   return 0;
 };
 
@@ -110,7 +110,10 @@ const edit: Handler<"dataset edit"> = async ({ flags, arguments: { NAME: name } 
   return 0;
 };
 
-/** A name that ends with a version is one version, whatever else is said; the server has the last word on what there is. */
+/**
+ * Asks before all versions are removed. A name that ends with a version names just that one; the server decides what
+ * exists.
+ */
 async function askToRemoveAll(client: Client, name: string): Promise<void> {
   if (/.@v?\d+\.\d+\.\d+$/.test(name.trim())) return;
   const { versions } = JSON.parse(

@@ -1,4 +1,4 @@
-/** `millrace doctor`: what is wrong on this machine, at the server and in the settings, and what is configured. */
+/** `millrace doctor`: checks this machine, the server and the settings, and prints the configuration. */
 import { ApiError, routes } from "@millrace/contract";
 import { openConnection, UnreachableError } from "../connection.ts";
 import { messageOf } from "../errors.ts";
@@ -22,7 +22,7 @@ const doctor: Handler<"doctor"> = async ({ flags }, output) => {
   return findings.some(({ level }) => level === "error") ? 1 : 0;
 };
 
-/** The way from here to the server: is it there, and does it know us? */
+/** Checks the connection: does the server answer, and does it accept the token? */
 async function diagnoseConnection(settings: Settings): Promise<Finding[]> {
   const { client } = openConnection(settings);
   const url = settings.url.value;

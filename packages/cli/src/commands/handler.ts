@@ -1,4 +1,4 @@
-/** What every command is: it takes its parsed input, writes, and ends with an exit code. */
+/** The type of every command: it takes parsed input, writes output, and returns an exit code. */
 import type { CommandPath, Input } from "../arguments.ts";
 import type { Output } from "../output.ts";
 

@@ -1,4 +1,4 @@
-/** `millrace job`: run, list, follow, show, cancel, run again. */
+/** `millrace job`: runs, lists, follows, shows, cancels and reruns jobs. */
 import { type Job, type JobInput, routes } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { fetchJob, findJobId } from "../job/find.ts";
@@ -89,10 +89,10 @@ const usage: Handler<"job usage"> = async ({ flags, arguments: { ID } }, output)
   const id = await findJobId(connection, ID);
   const used = await connection.client.call(routes.getJobUsage, { params: { job_id: id }, query: {} });
   if (flags.json) output.json(used);
-  else if (used.samples.length === 0) output.note("No samples: the job has not begun, or it was over within a second");
+  else if (used.samples.length === 0) output.note("No samples: the job has not started, or it ended within a second");
   else {
     output.table(usageColumns, used.samples);
-    output.note(`${used.cpu_seconds} s of processor time, at most ${sizeText(used.peak_memory_bytes ?? 0)} of memory`);
+    output.note(`${used.cpu_seconds} s of CPU time, at most ${sizeText(used.peak_memory_bytes ?? 0)} of memory`);
   }
   return 0;
 };

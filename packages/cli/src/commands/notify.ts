@@ -1,4 +1,4 @@
-/** `millrace notify`: e-mail addresses that are told what becomes of jobs, pipelines and schedules. */
+/** `millrace notify`: manages e-mail addresses that receive events of jobs, pipelines and schedules. */
 import { type Notification, routes } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import type { Column } from "../output.ts";
@@ -18,7 +18,7 @@ const set: Handler<"notify set"> = async ({ flags, arguments: { ADDRESS: address
   const body = { address, ...readEvents(flags.event), ...readEnabled(flags) };
   const notification = await client.call(routes.setNotification, { body });
   if (flags.json) output.json(notification);
-  else output.print(`${address} is told of ${notification.events.join(", ")}`);
+  else output.print(`${address} receives ${notification.events.join(", ")}`);
   return 0;
 };
 
@@ -26,7 +26,7 @@ const ls: Handler<"notify ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const list = await client.call(routes.listNotifications, { query: {} });
   if (flags.json) output.json(list);
-  else if (list.length === 0) output.note("Nobody is told by e-mail. Add an address: millrace notify set ADDRESS");
+  else if (list.length === 0) output.note("No addresses found. Add one: millrace notify set ADDRESS");
   else output.table(columns, list);
   return 0;
 };

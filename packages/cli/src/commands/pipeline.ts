@@ -1,4 +1,4 @@
-/** `millrace pipeline`: make, watch, pause, resume, repair, repeat. */
+/** `millrace pipeline`: creates, watches, pauses, resumes, retries and repeats pipelines. */
 
 import {
   type BackfillFailurePolicy,
@@ -16,7 +16,7 @@ import { nextStep, pipelineColumns, pipelineLines } from "../pipeline/view.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
 
 const create: Handler<"pipeline create"> = async ({ flags, arguments: { DATASET } }, output) => {
-  if (flags.watch && !flags.run) throw usageError("--watch goes with --run: a paused pipeline waits for a review");
+  if (flags.watch && !flags.run) throw usageError("--watch needs --run: without it, the pipeline is created paused");
   const connection = await connect(flags);
   const body = { datasets: [...DATASET], review: !flags.run };
   const { pipeline } = await connection.client.call(routes.triggerPipeline, { body });
@@ -47,7 +47,7 @@ const list: Handler<"pipeline ls"> = async ({ flags }, output) => {
   };
   const pipelines = await allPages(client, routes.listPipelines, query, flags.limit ?? 20);
   if (flags.json) output.json(pipelines);
-  else if (pipelines.length === 0) output.note("No pipelines found. Make one: millrace pipeline create DATASET");
+  else if (pipelines.length === 0) output.note("No pipelines found. Create one: millrace pipeline create DATASET");
   else output.table(pipelineColumns(), pipelines);
   return 0;
 };
@@ -65,7 +65,7 @@ const act =
     return showOutput(await client.call(route, { body: { name } }), flags.json, output);
   };
 
-/** The same for what sets a pipeline going: it may be watched from there on. */
+/** Does the same for actions that start a pipeline: `--watch` follows it from there. */
 const actAndWatch =
   (route: Action): Handler<"pipeline resume"> =>
   async ({ flags, arguments: { NAME: name } }, output) => {
@@ -100,14 +100,17 @@ const retryJob: Handler<"pipeline retry-job"> = async ({ flags, arguments: { NAM
   return watchOrShow(connection, pipeline, flags, output);
 };
 
-/** The one run whose name is this, or one of whose ids begins or ends so; else whatever was typed, for the server to name. */
+/**
+ * Finds the run with this name, or with an id that begins or ends with the text. If none matches, returns the text for
+ * the server to judge.
+ */
 async function findRun({ client }: Connection, name: string, typed: string): Promise<string> {
   const { job_runs } = await client.call(routes.getPipeline, { query: { name } });
   const found = job_runs.filter(
     (run) => run.name === typed || [run.created_job_id, run.job_id].some((id) => id && isPartOfId(id, typed)),
   );
   if (found.length > 1)
-    throw usageError(`'${typed}' may be each of ${found.length} runs of ${name}`, {
+    throw usageError(`'${typed}' matches ${found.length} runs of ${name}`, {
       why: found.map((run) => `${run.created_job_id ?? run.job_id}  ${run.name}`).join("\n"),
       next: "Type more of the id",
     });
@@ -131,7 +134,7 @@ const handOver: Handler<"pipeline hand-over"> = async ({ flags, arguments: { NAM
 const backfill: Handler<"pipeline backfill"> = async ({ flags, arguments: { NAME } }, output) => {
   const { from, to, every, timezone, parallel } = flags;
   if (from === undefined || to === undefined)
-    throw usageError("--from and --to are needed", { next: "millrace pipeline backfill --help" });
+    throw usageError("--from and --to are required", { next: "millrace pipeline backfill --help" });
   const body = {
     ...{ pipeline_name: NAME, from, to },
     ...(every === undefined ? {} : { every }),
@@ -148,8 +151,8 @@ const backfill: Handler<"pipeline backfill"> = async ({ flags, arguments: { NAME
 function readFailurePolicy(text: string): BackfillFailurePolicy {
   const found = backfillFailurePolicies.find((policy) => policy === text.toLowerCase());
   if (found) return found;
-  throw usageError(`--on-failure: there is no policy '${text}'`, {
-    why: `There are ${backfillFailurePolicies.join(", ")}`,
+  throw usageError(`--on-failure: unknown policy '${text}'`, {
+    why: `Expected one of ${backfillFailurePolicies.join(", ")}`,
     next: "millrace pipeline backfill --help",
   });
 }

@@ -1,4 +1,4 @@
-/** `millrace restore`: a backup becomes a data folder again. */
+/** `millrace restore`: turns a backup into a data folder. */
 import { CliError, messageOf } from "../errors.ts";
 import { loadServer, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -10,7 +10,7 @@ const restore: Handler<"restore"> = async ({ flags, arguments: { DIR } }, output
   const { manifest, stores, failed, queued, canceled } = await server
     .restore(config, DIR, options)
     .catch((error: unknown) => {
-      throw new CliError("The backup was not restored", {
+      throw new CliError("The restore failed", {
         why: messageOf(error),
         next: "millrace restore --help",
         cause: error,
@@ -18,20 +18,20 @@ const restore: Handler<"restore"> = async ({ flags, arguments: { DIR } }, output
     });
   output.note(`${manifest.rows["jobs"] ?? 0} jobs and ${manifest.files} files as of ${manifest.startedAt}`);
   output.note(
-    `${failed} jobs were running and are FAILED; ${queued} wait and will run; ${canceled} that waited are CANCELED`,
+    `${failed} running jobs became FAILED; ${queued} waiting jobs will run; ${canceled} waiting jobs were CANCELED`,
   );
   for (const { team, versions, missing, unreadable } of stores) {
     if (unreadable !== null) output.note(`warning: the datasets of the team ${team} cannot be read: ${unreadable}`);
     else output.note(`${versions - missing.length} dataset versions of the team ${team} are readable`);
     if (missing.length > 0)
-      output.note(`warning: ${missing.length} versions of the team ${team} are not in the backup: they are removed`);
+      output.note(`warning: ${missing.length} versions of the team ${team} are not in the backup and were removed`);
   }
   output.note(
     manifest.withKey
-      ? "The key of encrypted values (secret.key) was in the backup."
-      : "The key of encrypted values was not in the backup: put the old secret.key into the data folder before the start, or they cannot be read.",
+      ? "The backup contained the encryption key (secret.key)."
+      : "The backup did not contain the encryption key: copy the old secret.key into the data folder before you start the server, or secrets cannot be decrypted.",
   );
-  output.print(config.dataDir);
+  output.print(config.data.dataDir);
   return 0;
 };
 

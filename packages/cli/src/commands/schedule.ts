@@ -1,4 +1,4 @@
-/** `millrace schedule`: pipelines that run again and again. */
+/** `millrace schedule`: manages pipelines that run repeatedly. */
 
 import {
   catchUpPolicies,
@@ -21,11 +21,11 @@ import type { Handler, HandlersOf } from "./handler.ts";
 
 const stateOf = ({ is_paused, next_run, waiting_since, trigger_dataset }: PipelineScheduleItem) => {
   if (is_paused) return "paused";
-  if (waiting_since) return "waits for the last run";
+  if (waiting_since) return "waiting for the last run";
   return next_run === null && trigger_dataset === null ? "over" : "active";
 };
 
-/** Whether what it runs is the newest that there is. */
+/** Tells whether the schedule runs the newest scripts. */
 function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
   if (follow === "latest") return "latest";
   if (newer_scripts === null) return "-";
@@ -34,7 +34,7 @@ function scriptsOf({ newer_scripts, follow }: PipelineScheduleItem): string {
 const whenOf = ({ cron_expression, start_after, trigger_dataset }: PipelineScheduleItem) =>
   cron_expression ?? (start_after === null && trigger_dataset !== null ? "on dataset" : "once");
 
-/** Where there is little room, how it fares and why are what people look for. */
+/** In a narrow terminal, the status and its reason are kept longest. */
 export const scheduleColumns = (now: number): Column<PipelineScheduleItem>[] => [
   { title: "ID", full: ({ id }) => String(id) },
   { title: "NAME", full: ({ schedule_name }) => schedule_name, shrinks: "last" },
@@ -79,7 +79,7 @@ interface TimeFlags {
   readonly follow: string | undefined;
 }
 
-/** What is not named is left out; an empty time is sent as it is, and takes one away. */
+/** Omits flags that were not given. An empty time is sent as it is: it clears the time. */
 async function readFlags(flags: TimeFlags, command: string) {
   const start = flags["start-time"];
   const { parseStartTime } = await import("../job/start-time.ts");
@@ -105,7 +105,7 @@ function readSeconds(text: string): number {
   const [, count, unit = "s"] = /^(\d{1,6}) ?(s|m|h|d)?$/.exec(text.trim().toLowerCase()) ?? [];
   const seconds = { s: 1, m: 60, h: 3600, d: 86_400 }[unit];
   if (count !== undefined && seconds !== undefined) return Number(count) * seconds;
-  throw usageError(`--quiet-for: '${text}' is not a length of time`, {
+  throw usageError(`--quiet-for: '${text}' is not a duration`, {
     why: "Expected seconds, or a number with s, m, h or d, such as 10m",
     next: "millrace schedule create --help",
   });
@@ -115,8 +115,8 @@ function readPolicy<P extends string>(flag: string, text: string, policies: read
   const found = policies.find((policy) => policy === text.toLowerCase());
   if (found) return found;
   const guess = closest(text.toLowerCase(), policies);
-  throw usageError(`--${flag}: there is no policy '${text}'`, {
-    why: guess ? `Did you mean ${guess}?` : `There are ${policies.join(", ")}`,
+  throw usageError(`--${flag}: unknown policy '${text}'`, {
+    why: guess ? `Did you mean ${guess}?` : `Expected one of ${policies.join(", ")}`,
     next: "millrace schedule create --help",
   });
 }
@@ -129,8 +129,8 @@ const create: Handler<"schedule create"> = async ({ flags, arguments: { NAME, PI
     ...ownerOf(flags),
   };
   if (!flags.cron && !flags["start-time"] && !flags["on-dataset"])
-    throw usageError("It would never run", {
-      why: "--cron, --start-time or --on-dataset is needed",
+    throw usageError("The schedule would never run", {
+      why: "Expected --cron, --start-time or --on-dataset",
       next: "millrace schedule create --help",
     });
   const { client } = await connect(flags);
@@ -166,7 +166,7 @@ const remove: Handler<"schedule delete"> = async ({ flags, arguments: { SCHEDULE
   }
   const answer = await connection.client.call(routes.deleteSchedule, { body });
   if (flags.json) output.json(answer);
-  else output.print(`The schedule ${SCHEDULE} is deleted`);
+  else output.print(`Deleted schedule ${SCHEDULE}`);
   return 0;
 };
 
@@ -175,7 +175,7 @@ const ls: Handler<"schedule ls"> = async ({ flags }, output) => {
   const schedules = await allPages(client, routes.listSchedules, {});
   if (flags.json) output.json(schedules);
   else if (schedules.length === 0)
-    output.note("No schedules found. Make one: millrace schedule create NAME PIPELINE --cron EXPRESSION");
+    output.note("No schedules found. Create one: millrace schedule create NAME PIPELINE --cron EXPRESSION");
   else output.table(scheduleColumns(Date.now()), schedules);
   return 0;
 };
@@ -186,7 +186,7 @@ const showOne: Handler<"schedule show"> = async ({ flags, arguments: { SCHEDULE 
   return show(await connection.client.call(routes.getSchedule, { query }), flags.json, output);
 };
 
-/** A name wins over an id: somebody may call a schedule 7. */
+/** A name wins over an id: somebody may have named a schedule "7". */
 async function findId({ client }: Connection, text: string): Promise<number> {
   const schedules = await allPages(client, routes.listSchedules, {});
   const found = schedules.find((one) => one.schedule_name === text) ?? schedules.find(({ id }) => String(id) === text);
@@ -220,10 +220,7 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["new version", schedule.trigger_version ? `${schedule.trigger_version}, fires ${schedule.trigger_due_at}` : ""],
   ["overlap", schedule.overlap],
   ["catch-up", schedule.catch_up],
-  [
-    "scripts",
-    schedule.follow === "latest" ? "the newest, at each firing" : "as they were when it was made or refreshed",
-  ],
+  ["scripts", schedule.follow === "latest" ? "the newest, at each firing" : "as of its creation or last refresh"],
   ["newer scripts", (schedule.newer_scripts ?? []).map(newerText).join("\n")],
   ["take them", takesMore(schedule) ? `millrace schedule update ${schedule.id} --refresh` : ""],
   ["next runs", schedule.next_runs.map((run) => whenText(run, schedule.timezone)).join("\n")],
@@ -239,7 +236,7 @@ const fieldsOf = (schedule: PipelineSchedule): [string, string][] => [
   ["problem", schedule.owner_problem ?? ""],
 ];
 
-/** At its next firing it takes them by itself, or somebody says so. */
+/** True if newer scripts exist and the schedule does not pick them up by itself. */
 const takesMore = ({ newer_scripts, follow }: PipelineSchedule) => follow === "none" && !!newer_scripts?.length;
 
 const newerText = ({ dataset, name, job_id, created_at, created_by }: NewerScript) =>

@@ -1,4 +1,4 @@
-/** `millrace serve`: the service itself. */
+/** `millrace serve`: runs the server. */
 import { CliError, messageOf } from "../errors.ts";
 import { loadServer, serverConfig } from "../server.ts";
 import type { Handler, HandlersOf } from "./handler.ts";
@@ -11,7 +11,7 @@ const serve: Handler<"serve"> = async ({ flags }) => {
   } catch (error) {
     const inUse = (error as NodeJS.ErrnoException).code === "EADDRINUSE";
     const stated = (error as { next?: string }).next;
-    throw new CliError("The service could not start", {
+    throw new CliError("The server could not start", {
       why: messageOf(error),
       next: stated ?? (inUse ? "Stop it, or choose another port with --port" : "millrace doctor"),
       cause: error,

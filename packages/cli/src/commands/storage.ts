@@ -1,4 +1,6 @@
-/** `millrace storage`: files here and in object stores. The library is loaded when one of these runs. */
+/**
+ * `millrace storage`: works with local files and object stores. The storage library is loaded only by these commands.
+ */
 import type { Entry, SyncAction } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
@@ -47,11 +49,11 @@ const cp: Handler<"storage cp"> = async ({ flags, arguments: { FROM, TO } }, out
   return 0;
 };
 
-/** Standard output gets the bytes of one file, and nothing that could be taken for some of them. */
+/** Refuses flags that would mix other output with the bytes of the file on standard output. */
 function checkBytesOnly(from: string, flags: { recursive: boolean; json: boolean }): void {
   if (from !== "-" && !flags.recursive && !flags.json) return;
-  throw usageError("Standard output takes one file, as it is", {
-    next: "Name the file, and leave --recursive and --json out",
+  throw usageError("Only a single file can go to standard output", {
+    next: "Name the file, and omit --recursive and --json",
   });
 }
 

@@ -1,4 +1,7 @@
-/** `millrace task`: jobs that wait for their time. They are made by `millrace job run` with --cron or --start-time. */
+/**
+ * `millrace task`: manages jobs that wait for their start time. `millrace job run` creates them with --cron or
+ * --start-time.
+ */
 import { routes, type Task, type TaskItem, type UpdateTaskInput } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { type Connection, connect } from "../connection.ts";
@@ -31,7 +34,7 @@ const ls: Handler<"task ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const tasks = await allPages(client, routes.listTasks, {});
   if (flags.json) output.json(tasks);
-  else if (tasks.length === 0) output.note("No tasks found. Make one: millrace job run FILE --cron EXPRESSION");
+  else if (tasks.length === 0) output.note("No tasks found. Create one: millrace job run FILE --cron EXPRESSION");
   else output.table(taskColumns(Date.now()), tasks);
   return 0;
 };
@@ -83,11 +86,11 @@ const remove: Handler<"task rm"> = async ({ flags, arguments: { TASK } }, output
   }
   const answer = await connection.client.call(routes.cancelJob, { params: { job_id: id }, body: {} });
   if (flags.json) output.json(answer);
-  else output.print(`The task ${name ?? id} is removed`);
+  else output.print(`Removed task ${name ?? id}`);
   return 0;
 };
 
-/** A name wins over a part of an id; where several tasks fit, none is chosen. */
+/** A name wins over part of an id. If several tasks match, none is chosen. */
 async function findTask({ client }: Connection, text: string): Promise<TaskItem> {
   const tasks = await allPages(client, routes.listTasks, {});
   const named = tasks.filter(({ name }) => name === text);
@@ -95,12 +98,12 @@ async function findTask({ client }: Connection, text: string): Promise<TaskItem>
   const found = named.length > 0 ? named : part;
   if (found.length === 1 && found[0]) return found[0];
   if (found.length > 1)
-    throw new CliError(`'${text}' may be any of ${found.length} tasks`, {
+    throw new CliError(`'${text}' matches ${found.length} tasks`, {
       why: found
         .slice(0, 10)
         .map(({ id, name }) => `${shortId(id)}  ${name ?? ""}`.trimEnd())
         .join("\n"),
-      next: "Type one of the first words above",
+      next: "Use an id from the first column above",
     });
   const guess = closest(
     text,

@@ -51,7 +51,7 @@ const invitationColumns: Column<Invitation>[] = [
   { title: "EXPIRES", full: (invitation) => invitation.expires_at, short: ({ expires_at }) => expires_at.slice(0, 10) },
 ];
 
-/** The team of the settings, else the only one that the token has. */
+/** Uses the team of the settings, or the only team that the token has. */
 async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { team_name: string } }> {
   const connection = await connect(flags);
   const set = connection.settings.team?.value;
@@ -60,8 +60,8 @@ async function inTeam(flags: SettingsFlags): Promise<Connection & { params: { te
   const [only] = teams;
   if (only && teams.length === 1) return { ...connection, params: { team_name: only.name } };
   throw new CliError("There is no default team", {
-    why: only ? `Your teams: ${teams.map(({ name }) => name).join(", ")}` : "You are in no team",
-    next: only ? "millrace auth team NAME, or --team NAME" : "Ask an administrator to put you into one",
+    why: only ? `Your teams: ${teams.map(({ name }) => name).join(", ")}` : "You are not a member of any team",
+    next: only ? "millrace auth team NAME, or --team NAME" : "Ask an administrator to add you to a team",
   });
 }
 
@@ -70,8 +70,8 @@ function readRole(text: string): Role {
   const found = roles.find((role) => role === text.toLowerCase());
   if (found) return found;
   const guess = closest(text.toLowerCase(), roles);
-  throw usageError(`There is no role '${text}'`, {
-    why: guess ? `Did you mean ${guess}?` : "There are viewer, editor and admin",
+  throw usageError(`Unknown role '${text}'`, {
+    why: guess ? `Did you mean ${guess}?` : "Expected viewer, editor or admin",
     next: "millrace team --help",
   });
 }
@@ -117,13 +117,13 @@ interface QuotaFlags {
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
-/** 500MiB, 1GiB, 0. */
+/** Parses 500MiB, 1GiB, 0. */
 function readSize(flag: string, text: string): number {
   const match = /^(\d+)\s*(B|KiB|MiB|GiB|TiB)?$/.exec(text);
   const bytes = Number(match?.[1]) * 1024 ** units.indexOf(match?.[2] ?? "B");
   if (Number.isSafeInteger(bytes)) return bytes;
-  throw usageError(`--${flag}: '${text}' is no size`, {
-    why: "A size is a number with a unit, such as 500MiB or 200GiB",
+  throw usageError(`--${flag}: '${text}' is not a size`, {
+    why: "Expected a number with a unit, such as 500MiB or 200GiB",
     next: "millrace team set --help",
   });
 }
@@ -159,7 +159,7 @@ const add: Handler<"team add"> = async ({ flags, arguments: { NAME: name } }, ou
   const team = await client.call(routes.createTeam, { body });
   if (flags.json) return show(team, true, output);
   output.print(`Created team ${name}`);
-  output.note(`Let people in: millrace team add-member USER --team ${name}, or millrace team invite --team ${name}`);
+  output.note(`Add members: millrace team add-member USER --team ${name}, or millrace team invite --team ${name}`);
   return 0;
 };
 
@@ -167,7 +167,7 @@ const ls: Handler<"team ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const teams = await client.call(routes.listTeams, {});
   if (flags.json) output.json(teams);
-  else if (teams.length === 0) output.note("You are in no team. Ask an administrator to put you into one.");
+  else if (teams.length === 0) output.note("You are not a member of any team. Ask an administrator to add you to one.");
   else output.table(columns, teams);
   return 0;
 };
@@ -191,13 +191,16 @@ const usage: Handler<"team usage"> = async ({ flags }, output) => {
   return 0;
 };
 
-/** Below what the team has, the oldest logs go. 0 is the server's default, which the caller cannot know. */
+/**
+ * Asks first: a quota below the current size deletes the oldest logs. 0 means the server's default, which this command
+ * cannot know.
+ */
 async function askToCutLogs(client: Client, params: { team_name: string }, quota: number | undefined): Promise<void> {
   if (!quota) return;
   const { logs } = await client.call(routes.getTeamUsage, { params });
   if (logs.bytes <= quota) return;
   const { askToProceed } = await import("../prompt.ts");
-  const over = `The team has ${sizeText(logs.bytes)} of logs: the oldest will be removed until ${sizeText(quota)} are left`;
+  const over = `The team has ${sizeText(logs.bytes)} of logs: the oldest will be removed until ${sizeText(quota)} remain`;
   await askToProceed(`${over}.`);
 }
 
@@ -238,7 +241,7 @@ const addMember: Handler<"team add-member"> = async ({ flags, arguments: { USER:
   const { client, params } = await inTeam(flags);
   const member = await client.call(routes.addMember, { params, body: { username, role } });
   if (flags.json) output.json(member);
-  else output.print(`${username} is in the team ${params.team_name} as ${role}`);
+  else output.print(`Added ${username} to team ${params.team_name} as ${role}`);
   return 0;
 };
 
@@ -247,7 +250,7 @@ const setRole: Handler<"team set-role"> = async ({ flags, arguments: { USER: use
   const { client, params } = await inTeam(flags);
   const member = await client.call(routes.updateMember, { params: { ...params, username }, body: { role } });
   if (flags.json) output.json(member);
-  else output.print(`${username} is ${role} in the team ${params.team_name}`);
+  else output.print(`${username} is now ${role} in team ${params.team_name}`);
   return 0;
 };
 
@@ -267,7 +270,7 @@ const addServiceAccount: Handler<"team add-service-account"> = async ({ flags },
   const { name, role } = flags;
   const found = serviceRoles.find((one) => one === role?.toLowerCase());
   if (role !== undefined && !found)
-    throw usageError(`A service account cannot be '${role}'`, { why: `There are ${serviceRoles.join(" and ")}` });
+    throw usageError(`A service account cannot be '${role}'`, { why: `Expected ${serviceRoles.join(" or ")}` });
   const { client, params } = await inTeam(flags);
   const body = { ...(name ? { account_name: name } : {}), ...(found ? { role: found } : {}) };
   const member = await client.call(routes.createServiceAccount, { params, body });
@@ -283,7 +286,7 @@ const serviceTokens: Handler<"team service-tokens"> = async ({ flags }, output) 
   const { client, params } = await inTeam(flags);
   const tokens = await client.call(routes.listServiceTokens, { params });
   if (flags.json) output.json(tokens);
-  else if (tokens.length === 0) output.note("No tokens found. Make one: millrace team create-service-token NAME");
+  else if (tokens.length === 0) output.note("No tokens found. Create one: millrace team create-service-token NAME");
   else output.table(tokenColumns, tokens);
   return 0;
 };
@@ -333,7 +336,7 @@ const invitations: Handler<"team invitations"> = async ({ flags }, output) => {
   const { client, params } = await inTeam(flags);
   const list = await client.call(routes.listInvitations, { params });
   if (flags.json) output.json(list);
-  else if (list.length === 0) output.note("No open invitations. Make one: millrace team invite");
+  else if (list.length === 0) output.note("No open invitations. Create one: millrace team invite");
   else output.table(invitationColumns, list);
   return 0;
 };
@@ -353,7 +356,8 @@ const copies: Handler<"team dataset-copies"> = async ({ flags }, output) => {
   const { client, params } = await inTeam(flags);
   const list = await client.call(routes.listDatasetCopies, { params });
   if (flags.json) output.json(list);
-  else if (list.length === 0) output.note("No copies yet: one is made every day that the team's datasets change");
+  else if (list.length === 0)
+    output.note("No copies yet: one is made on every day on which the team's datasets change");
   else output.table(copyColumns, list);
   return 0;
 };
@@ -374,7 +378,7 @@ const restoreDatasets: Handler<"team restore-datasets"> = async ({ flags }, outp
     const { askToProceed } = await import("../prompt.ts");
     await askToProceed(said, { hasDryRun: true });
   }
-  // The one that was asked about, whatever has been copied since.
+  // Restores the copy that the user was asked about, even if a newer one exists by now.
   const { message } = await client.call(routes.restoreDatasetCopy, { params, body: { created_at: copy.created_at } });
   if (flags.json) output.json({ message });
   else output.print(message);

@@ -1,4 +1,4 @@
-/** `millrace token`: tokens for programs, each with what it needs and no more. */
+/** `millrace token`: manages tokens for programs, each with only the scopes it needs. */
 import { routes, type Token } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { connect } from "../connection.ts";
@@ -45,7 +45,7 @@ const ls: Handler<"token ls"> = async ({ flags }, output) => {
   const query = { ...(flags.user ? { username: flags.user } : {}), ...(flags.all ? { all_users: true } : {}) };
   const tokens = await allPages(client, routes.listTokens, query);
   if (flags.json) output.json(tokens);
-  else if (tokens.length === 0) output.note("No tokens found. Make one: millrace token create NAME");
+  else if (tokens.length === 0) output.note("No tokens found. Create one: millrace token create NAME");
   else output.table(tokenColumns, tokens);
   return 0;
 };

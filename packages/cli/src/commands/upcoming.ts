@@ -1,4 +1,4 @@
-/** `millrace upcoming`: what fires next. */
+/** `millrace upcoming`: shows what fires next. */
 import { routes, type Upcoming } from "@millrace/contract";
 import { type Connection, connect } from "../connection.ts";
 import { shortId } from "../job/id.ts";
@@ -25,7 +25,7 @@ const columns = (zone: string, now: number): Column<Upcoming>[] => [
   },
 ];
 
-/** A tick is on time for a minute. */
+/** A firing counts as on time for one minute. */
 const isOverdue = (at: string, now: number) => now - Date.parse(at) >= 60_000;
 
 const upcoming: Handler<"upcoming"> = async ({ flags }, output) => {
@@ -34,10 +34,10 @@ const upcoming: Handler<"upcoming"> = async ({ flags }, output) => {
   const zone = asked ?? (await ownZone(connection));
   const items = await connection.client.call(routes.listUpcoming, { query: { limit: flags.limit ?? 20 } });
   if (flags.json) output.json(items.map((item) => ({ ...item, local: localTime(item.at, zone) })));
-  else if (items.length === 0) output.note("Nothing fires: there are no schedules and tasks, or they are paused");
+  else if (items.length === 0) output.note("No upcoming firings: there are no schedules or tasks, or they are paused");
   else {
     output.table(columns(zone, Date.now()), items);
-    output.note(`Times are those of ${zone}`);
+    output.note(`Times are in ${zone}`);
   }
   return 0;
 };

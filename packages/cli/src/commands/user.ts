@@ -1,4 +1,4 @@
-/** `millrace user`: people, oneself among them. */
+/** `millrace user`: manages users, including oneself. */
 import { routes, type User, type WhoAmI } from "@millrace/contract";
 import { connect } from "../connection.ts";
 import { usageError } from "../errors.ts";
@@ -73,7 +73,7 @@ const add: Handler<"user add"> = async ({ flags, arguments: { USER: username } }
   if (flags.json) return show(user, true, output);
   output.print(`Created user ${username}`);
   const sign = flags.password ? "" : `; to sign in: millrace admin link --user ${username}`;
-  output.note(`Put them into a team: millrace team add-member ${username}${sign}`);
+  output.note(`Add them to a team: millrace team add-member ${username}${sign}`);
   return 0;
 };
 
@@ -121,14 +121,14 @@ const disable: Handler<"user disable"> = async ({ flags, arguments: { USER: user
   const work = await client.call(routes.getUserWork, { params: { username }, query });
   if (!(await agreeToLeave(username, work, flags, output))) return 0;
   await client.call(routes.updateUser, { params: { username }, body: { disabled: true, ...transferOf(flags) } });
-  output.print(`The user ${username} is disabled${to === undefined ? "" : `; what ran in their name is ${to}'s`}`);
+  output.print(`Disabled user ${username}${to === undefined ? "" : `; what ran in their name now belongs to ${to}`}`);
   return 0;
 };
 
 const enable: Handler<"user enable"> = async ({ flags, arguments: { USER: username } }, output) => {
   const { client } = await connect(flags);
   await client.call(routes.updateUser, { params: { username }, body: { disabled: false } });
-  output.print(`The user ${username} is enabled`);
+  output.print(`Enabled user ${username}`);
   return 0;
 };
 
@@ -138,7 +138,7 @@ const passwd: Handler<"user passwd"> = async ({ flags, arguments: { USER: userna
   if (username) {
     const password = await askNewPassword(username);
     await client.call(routes.updateUser, { params: { username }, body: { password } });
-    output.print(`The password of ${username} is changed; their browser sessions are ended`);
+    output.print(`Changed the password of ${username} and ended their browser sessions`);
     return 0;
   }
   const me = await client.call(routes.whoAmI, {});

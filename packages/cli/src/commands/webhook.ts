@@ -1,4 +1,4 @@
-/** `millrace webhook`: URLs that are told what becomes of jobs, pipelines and schedules. */
+/** `millrace webhook`: manages URLs that receive events of jobs, pipelines and schedules. */
 import {
   deliveryStatuses,
   routes,
@@ -33,7 +33,7 @@ interface Choices {
   readonly "secret-file": string | undefined;
 }
 
-/** What is not named is left out. */
+/** Omits flags that were not given. */
 async function readChoices(flags: Choices) {
   const statuses = flags["job-status"];
   const { format, method } = flags;
@@ -49,7 +49,7 @@ async function readChoices(flags: Choices) {
 async function readSecret(file: string): Promise<string> {
   const { readText } = await import("../job/compose.ts");
   const secret = (file === "-" ? readText("standard input", 0) : readText(file)).trim();
-  if (secret === "") throw usageError("--secret-file: there is no secret in it");
+  if (secret === "") throw usageError("--secret-file: the file is empty");
   return secret;
 }
 
@@ -64,9 +64,9 @@ const create: Handler<"webhook create"> = async ({ flags, arguments: { URL: url 
   show(webhook, output);
   if (flags["secret-file"] === undefined) {
     output.print(`secret: ${webhook.secret}`);
-    output.note("The secret is shown only now: the receiver checks signatures with it.");
+    output.note("The secret is not shown again: the receiver needs it to verify signatures.");
   }
-  output.note(`A PING is on its way: millrace webhook deliveries ${webhook.id}`);
+  output.note(`A PING is being sent: millrace webhook deliveries ${webhook.id}`);
   return 0;
 };
 
@@ -92,7 +92,7 @@ const ls: Handler<"webhook ls"> = async ({ flags }, output) => {
   const { client } = await connect(flags);
   const webhooks = await client.call(routes.listWebhooks, { query: {} });
   if (flags.json) output.json(webhooks);
-  else if (webhooks.length === 0) output.note("No webhooks found. Make one: millrace webhook create URL");
+  else if (webhooks.length === 0) output.note("No webhooks found. Create one: millrace webhook create URL");
   else output.table(columns, webhooks);
   return 0;
 };
@@ -100,7 +100,7 @@ const ls: Handler<"webhook ls"> = async ({ flags }, output) => {
 const readId = (text: string): number => {
   const id = Number(text);
   if (!Number.isInteger(id) || id < 1)
-    throw usageError(`'${text}' is no id of a webhook`, { next: "millrace webhook ls" });
+    throw usageError(`'${text}' is not the id of a webhook`, { next: "millrace webhook ls" });
   return id;
 };
 
@@ -147,7 +147,7 @@ const rm: Handler<"webhook rm"> = async ({ flags, arguments: { ID } }, output) =
     const { askOnTerminal } = await import("../prompt.ts");
     await askOnTerminal(async () => {
       const { url, waiting } = await find(connection, ID);
-      const what = waiting > 0 ? ` with ${waiting} deliveries that wait` : "";
+      const what = waiting > 0 ? `, and ${waiting} waiting deliveries will not be sent` : "";
       return `The webhook ${ID} to ${url} and its secret will be deleted${what}.`;
     });
   }

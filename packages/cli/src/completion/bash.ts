@@ -45,7 +45,7 @@ const groupCase = (group: string) => `    ${group})
 
 type Entry = (typeof allCommands)[number];
 
-/** What follows a flag: right after it, or, for lists, until the next flag. */
+/** The values that may follow a flag: directly after it, or, for list flags, until the next flag. */
 function valueCases(path: string, command: Entry[1], which: "each" | "list"): string[] {
   const flags = flagsOf(command).filter(([, { kind }]) => (which === "list" ? kind === "list" : kind !== "switch"));
   return flags.map(([name, flag]) => {

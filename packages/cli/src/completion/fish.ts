@@ -27,7 +27,7 @@ const groupLines = (group: string) =>
 function commandLines([path, command]: (typeof allCommands)[number]): string[] {
   const flags = flagsOf(command).map(([name, flag]) => {
     const short = flag.short ? `-s ${flag.short} ` : "";
-    // -r: a value must follow; -x: and it is not the name of a file.
+    // -r: a value must follow; -x: a value must follow, and it is not a file name.
     const value = flag.kind === "switch" ? "" : ` ${flag.complete === "file" ? "-r" : "-x"}${offer(flag.complete)}`;
     return line(`__millrace_in ${path}`, `${short}-l ${name}${value}`, flag.help);
   });

@@ -1,4 +1,4 @@
-/** What all shells offer, taken from the table of commands. */
+/** The words that all shells offer, taken from the command table. */
 import { type Command, commands, commonFlags, type Flag, groups } from "../arguments.ts";
 
 export interface Offer {

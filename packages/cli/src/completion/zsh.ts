@@ -26,7 +26,7 @@ else
 fi
 `;
 
-/** `_arguments` wants the command itself as the first word: the words before it are taken away. */
+/** `_arguments` expects the command itself as the first word, so the words before it are removed. */
 const groupCase = (group: string) => `    ${group})
       if (( CURRENT == 3 )); then
         ${describe(verbs(group))}
@@ -44,7 +44,7 @@ function commandCase([path, command]: readonly [string, Command]): string {
   return `    '${path}')\n      _arguments \\\n${specs.map((spec) => `        ${spec}`).join(" \\\n")} ;;`;
 }
 
-/** A flag with a short form excludes it, and the other way round: `'(-n --name)'{-n,--name}'[help]:NAME:'`. */
+/** A flag and its short form exclude each other: `'(-n --name)'{-n,--name}'[help]:NAME:'`. */
 function flagSpec(name: string, flag: Flag): string {
   const names = spellings(name, flag);
   const repeat = flag.kind === "list" || flag.kind === "texts" ? "*" : "";

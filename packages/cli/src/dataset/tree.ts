@@ -1,9 +1,9 @@
-/** Lineage drawn as trees: what a version was made from, and what was made from it. */
+/** Draws lineage as trees: what a version was made from, and what was made from it. */
 import type { Lineage, LineageNode } from "@millrace/contract";
 
 type Direction = "upstream" | "downstream";
 
-/** Lines of both trees; a direction in which there is nothing has none. */
+/** Returns the lines of both trees; an empty direction has no lines. */
 export function lineageLines(lineage: Lineage, directions: readonly Direction[]): string[] {
   const root = lineage.nodes.find(({ id }) => id === lineage.root);
   if (!root) return [];
@@ -31,14 +31,14 @@ class Graph {
     this.#next = next;
   }
 
-  /** By name, so that the same graph is always drawn alike. */
+  /** Sorted by name, so that the same graph is always drawn the same way. */
   after(id: string): LineageNode[] {
     const found = (this.#next.get(id) ?? []).flatMap((next) => this.nodes.get(next) ?? []);
     return found.sort((a, b) => (label(a, "") < label(b, "") ? -1 : 1));
   }
 }
 
-/** A version that several lead to is drawn out once. */
+/** A version with several parents is expanded once. */
 function branches(graph: Graph, id: string, indent: string, drawn: Set<string>): string[] {
   const nodes = graph.after(id);
   return nodes.flatMap((node, index) => {

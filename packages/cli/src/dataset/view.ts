@@ -1,10 +1,10 @@
-/** Datasets as people and programs read them. */
+/** Formats datasets for people and programs. */
 import type { Dataset, DatasetVersion, ListedDataset } from "@millrace/contract";
 import { shortId } from "../job/id.ts";
 import { ageText, sizeText } from "../job/view.ts";
 import type { Column } from "../output.ts";
 
-/** A dataset in a list, with the version that a row is about. */
+/** A dataset in a list, with the version that the row shows. */
 export interface Listed {
   readonly dataset: ListedDataset;
   readonly version: ListedDataset["versions"][number];
@@ -75,7 +75,7 @@ interface ColumnType {
 const typeText = ({ type = "?", item_type, dc_nullable }: ColumnType): string =>
   `${item_type ? `list of ${typeText(item_type)}` : type}${dc_nullable ? " or null" : ""}`;
 
-/** Columns of the library's own are of no interest to people. */
+/** Hides the internal columns of the datachain library. */
 const isOwn = (name: string) => !name.startsWith("sys__");
 
 export const schemaRows = (schema: DatasetVersion["schema"]) =>
@@ -90,15 +90,15 @@ export const schemaColumns: Column<{ name: string; type: string }>[] = [
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Half of a path tells nothing: columns are rather left out than cut to less. */
+/** Half a path is useless: a column that would become narrower than this is left out. */
 const leastCell = 20;
 
-/** The columns that the rows have, in the order in which they come. */
+/** The columns of the rows, in order of appearance. */
 export function previewColumns(rows: readonly Row[]): Column<Row>[] {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter(isOwn);
   return names.map((name) => ({ title: name, full: (row) => cell(row[name]), shrinks: true, least: leastCell }));
 }
 
-/** Texts as they are, everything else as JSON; numbers were read with all their digits. */
+/** Shows texts as they are and everything else as JSON; numbers keep all their digits. */
 const cell = (value: unknown) =>
   value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);

@@ -1,4 +1,4 @@
-/** From files and flags to the job that is sent, composed as the `datachain` client composes it. */
+/** Builds the job request from files and flags, in the same form as the `datachain` client. */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import type { Job, JobInput, QueryType } from "@millrace/contract";
@@ -34,15 +34,15 @@ interface ScriptFlags {
   readonly repository: string | undefined;
 }
 
-/** The text of a file here, or where the script lies in the repository. */
+/** Returns the text of a local file, or the path of the script in the repository. */
 function scriptOf(file = "", { name: given, script, repository }: ScriptFlags) {
   if (script !== undefined) {
     if (file !== "") throw usageError("FILE and --script exclude each other", { next: "millrace job run --help" });
     if (!repository)
-      throw usageError("--script: the repository is missing", {
+      throw usageError("--script needs --repository", {
         next: "millrace job run --repository URL@branch --script PATH",
       });
-    // What it is called does not change what it is.
+    // `--name` does not change the type of the script.
     return { script, query_type: queryType(basename(script)), query_name: given ?? basename(script) };
   }
   const query = file === "-" ? readText("standard input", 0) : readText(file);
@@ -56,7 +56,7 @@ interface RetryFlags {
   readonly "retry-delay": string | undefined;
 }
 
-/** Only what was said: the script, or the team, may say the rest. */
+/** Sends only the flags that were given: the script's or the team's defaults fill in the rest. */
 export function retryRules(flags: RetryFlags): Pick<JobInput, "timeout" | "retries" | "retry_delay"> {
   const { timeout, retries, "retry-delay": delay } = flags;
   return set({ timeout: readSeconds("timeout", timeout), retries, retry_delay: readSeconds("retry-delay", delay) });
@@ -65,10 +65,10 @@ export function retryRules(flags: RetryFlags): Pick<JobInput, "timeout" | "retri
 const set = <T extends object>(fields: T): { [Name in keyof T]?: NonNullable<T[Name]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
 
-/** Most scripts are Python; another interpreter must be named by the first line, which is what a shell runs. */
+/** Most scripts are Python; for another interpreter the first line must be a shebang. */
 const nameOfInput = (query: string) => (/^#!(?!.*python)/.test(query) ? "stdin.sh" : "stdin.py");
 
-/** NAME=VALUE gives a text; an object in JSON gives values of any kind. Later ones win. */
+/** NAME=VALUE sets a text; a JSON object sets values of any type. Later ones win. */
 function readParams(items: readonly string[]): Record<string, unknown> {
   return Object.assign({}, ...items.map((item) => (item.trimStart().startsWith("{") ? jsonObject(item) : pair(item))));
 }
@@ -83,11 +83,11 @@ function jsonObject(item: string): Record<string, unknown> {
   try {
     return JSON.parse(item) as Record<string, unknown>;
   } catch (error) {
-    throw usageError("--params: the JSON object cannot be read", { why: messageOf(error), cause: error });
+    throw usageError("--params: invalid JSON object", { why: messageOf(error), cause: error });
   }
 }
 
-/** The same job once more. A task runs once, now: what it does is repeated, not when. */
+/** Builds the same job again. A scheduled task becomes one run that starts now. */
 export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: readonly string[] = []): JobInput {
   return {
     ...(job.script ? { script: job.script } : { query: job.query }),
@@ -110,23 +110,23 @@ export function composeRerun(job: Job, ignoreCheckpoints: boolean, params: reado
   };
 }
 
-/** One name goes as the client sends it; an empty one means none. */
+/** A single name is sent in the client's form; an empty name means no credentials. */
 const credentials = (names: readonly string[]): Pick<JobInput, "credentials_name" | "credentials_names"> =>
   names.length > 1 ? { credentials_names: [...names] } : { credentials_name: names[0] ?? null };
 
-/** No engine runs TypeScript yet: the server says so, where a shell would only stumble over it. */
+/** No engine runs TypeScript yet. Sending it as such lets the server refuse it; a shell would fail on its syntax. */
 function queryType(name: string): QueryType {
   if (name.endsWith(".py")) return "PYTHON";
   return name.endsWith(".ts") ? "TYPESCRIPT" : "SHELL";
 }
 
-/** The file's text, a line end, then the items line by line: the client's form, blank lines and all. */
+/** Joins the file's text, a newline, and one line per item: the client's form, blank lines included. */
 export function joinTexts(file: string | undefined, items: readonly string[]): string {
   const joined = items.join("\n");
   return file === undefined ? joined : `${readText(file)}\n${joined}`;
 }
 
-/** Text with plain line ends, as Python reads it: a shell would stumble over the others. */
+/** Reads text and normalises line ends as Python does: a shell fails on CRLF. */
 export function readText(path: string, descriptor?: number): string {
   try {
     return new TextDecoder("utf-8", { fatal: true })
@@ -138,7 +138,7 @@ export function readText(path: string, descriptor?: number): string {
   }
 }
 
-/** NAME=VALUE lines that read back as the same values by dotenv rules, which know no escaped quotes. */
+/** Writes NAME=VALUE lines that dotenv parses back to the same values; dotenv knows no escaped quotes. */
 export const environmentText = (environment: Readonly<Record<string, string>>) =>
   Object.entries(environment)
     .map(([name, value]) => `${name}=${quoted(name, value)}`)
@@ -146,11 +146,11 @@ export const environmentText = (environment: Readonly<Record<string, string>>) =
 
 function quoted(name: string, value: string): string {
   if (/^[\w./:@%+,=-]*$/.test(value)) return value;
-  // Between double quotes a backslash and an n are a line end.
+  // Between double quotes, dotenv reads a backslash followed by n as a newline.
   const quote = ["'", "`", '"'].find((mark) => !value.includes(mark) && !(mark === '"' && value.includes("\\n")));
   if (quote) return quote + value + quote;
   throw new CliError(`The variable ${name} of the job cannot be sent again`, {
-    why: "Its value has every kind of quote in it",
-    next: "millrace job run FILE --env-file FILE, with the value written in another way",
+    why: "Its value contains all kinds of quotes, which dotenv cannot escape",
+    next: "Run the job again with millrace job run FILE --env-file FILE, and write the value in another way",
   });
 }

@@ -1,4 +1,4 @@
-/** Creates a job once, however often the request has to be sent. */
+/** Creates a job exactly once, even if the request is retried. */
 import { randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError, type Job, type JobInput, routes } from "@millrace/contract";
@@ -8,7 +8,7 @@ import type { Output } from "../output.ts";
 const waits = [1000, 2000, 4000];
 
 export async function createJob({ client }: Connection, body: JobInput, output: Output): Promise<Job> {
-  // The server answers a repeated key with the job that the first request made.
+  // For a repeated key the server returns the job that the first request created.
   const headers = { "idempotency-key": randomUUID() };
   for (const wait of waits) {
     try {
@@ -24,5 +24,5 @@ export async function createJob({ client }: Connection, body: JobInput, output: 
 
 const isTransient = (error: unknown) =>
   error instanceof UnreachableError ||
-  // A full disk stays full for longer than anybody waits here.
+  // A full disk will not be free again within these retries.
   (error instanceof ApiError && error.status >= 500 && error.code !== "insufficient_storage");

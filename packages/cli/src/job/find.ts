@@ -1,4 +1,4 @@
-/** One job, by its id, or by the beginning or the end of it. */
+/** Finds a job by its id, or by the beginning or the end of the id. */
 import { type Job, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import type { Connection } from "../connection.ts";
@@ -6,7 +6,7 @@ import { CliError, usageError } from "../errors.ts";
 import { isPartOfId, leastOfId, shortId } from "./id.ts";
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** How many jobs are looked at, newest first: most ids that are typed are of today. */
+/** How many jobs to search, newest first: users mostly type ids of recent jobs. */
 const windows = [100, 2000];
 
 export async function findJobId({ client }: Connection, text: string): Promise<string> {
@@ -25,9 +25,9 @@ export async function findJobId({ client }: Connection, text: string): Promise<s
     if (found[0]) return found[0].id;
     if (jobs.length < limit) break;
   }
-  throw new CliError(`No job's id begins or ends with '${text}'`, {
-    why: `None of the last ${jobs.length} jobs of this team`,
-    next: "Give the whole id: millrace job ls",
+  throw new CliError(`No job id begins or ends with '${text}'`, {
+    why: `Searched the last ${jobs.length} jobs of this team`,
+    next: "Use the whole id: millrace job ls",
   });
 }
 
@@ -38,12 +38,12 @@ function severalJobs(text: string, found: readonly Job[]): CliError {
   const more = found.length > shownMatches ? [`and ${found.length - shownMatches} more`] : [];
   return new CliError(`'${text}' is the beginning or the end of ${found.length} job ids`, {
     why: [...shown, ...more].join("\n"),
-    next: "Type one of the first words above, or a whole id",
+    next: "Use an id from the first column above, or a whole id",
   });
 }
 
 export async function fetchJob({ client }: Connection, id: string): Promise<Job> {
   const [job] = await client.call(routes.listJobs, { query: { job_id: id, include_steps: true } });
   if (job) return job;
-  throw new CliError(`There is no job ${id} in this team`, { next: "millrace job ls, with another --team perhaps" });
+  throw new CliError(`There is no job ${id} in this team`, { next: "millrace job ls, perhaps with another --team" });
 }

@@ -1,9 +1,8 @@
 /**
- * Follows a job over the log socket: every piece of its log once and in order, every status once, through any
- * number of broken connections, until the job has ended.
- *
- * The server sends the whole log before the final status, so a final status from the socket means that the log is
- * complete. Where the socket broke before it and the job has ended meanwhile, the rest is read over REST.
+ * Follows a job over the log socket: every piece of its log once and in order, every status once, through any number of
+ * broken connections, until the job has ended.  The server sends the whole log before the final status, so a final
+ * status from the socket means that the log is complete. If the socket breaks before that and the job ends meanwhile,
+ * the rest is read over REST.
  */
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError, isSettled, type JobStatus, type LogPage, routes } from "@millrace/contract";
@@ -15,12 +14,12 @@ import { readSocket } from "./socket.ts";
 
 const maxFailures = 15;
 const longestWait = 30_000;
-/** A connection that lasted so long was a good one, even where the job had nothing to say. */
+/** A connection that lasted this long counts as good, even if the job logged nothing. */
 const goodConnection = 15_000;
 
 export interface FollowOptions {
   readonly signal: AbortSignal;
-  /** Byte offset of the log to begin at: the start of a piece. */
+  /** Byte offset in the log to start from; it must be the start of a piece. */
   readonly after: number;
   readonly statusesOnly: boolean;
 }
@@ -45,13 +44,13 @@ export async function followJob(
     follower.onBreak(Math.ceil(wait / 1000));
     await delay(wait + Math.random() * 250, undefined, { signal });
   }
-  throw new CliError("The connection to the log was lost and does not come back", {
-    why: `${maxFailures} tries without news. The job goes on by itself`,
+  throw new CliError("Lost the connection to the log", {
+    why: `${maxFailures} attempts to reconnect failed. The job continues on the server`,
     next: `millrace job logs ${jobId}`,
   });
 }
 
-/** If the job has ended by now: the rest of its log, and its final status. */
+/** If the job has ended, reads the rest of its log and its final status. */
 async function endOverRest(connection: Connection, jobId: string, reading: Reading, statusesOnly: boolean) {
   try {
     const { status } = await fetchJob(connection, jobId);
@@ -63,7 +62,7 @@ async function endOverRest(connection: Connection, jobId: string, reading: Readi
   }
 }
 
-/** A server that restarts, fails or is busy may be itself again at the next try. */
+/** True for errors worth a retry: the server restarts, fails or is busy. */
 const isPassing = (error: unknown) =>
   error instanceof UnreachableError || (error instanceof ApiError && (error.status >= 500 || error.status === 429));
 

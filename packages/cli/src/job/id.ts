@@ -1,15 +1,17 @@
-/** Short forms of job ids. An id begins with the time of its job, so jobs of one hour begin alike; its end is random. */
+/**
+ * Short forms of job ids. An id begins with the creation time, so ids of the same hour begin alike; the end is random.
+ */
 
-/** What tables show on a terminal. */
+/** The form that tables show on a terminal. */
 export const shortId = (id: string) => id.slice(-8);
 
-/** A reason as a table has room for it: the name of a job is enough there. */
+/** Removes job ids from a reason, since a table has little room and the job's name is enough. */
 export const withoutIds = (text: string) => text.replaceAll(/ \(job [0-9a-f-]{36}\)/g, "");
 
-/** The least that may be typed of an id. */
+/** The shortest part of an id that is accepted. */
 export const leastOfId = 6;
 
-/** Whether this is the beginning or the end of an id, in any letter case. */
+/** Whether the id begins or ends with this text, ignoring case. */
 export function isPartOfId(id: string, text: string): boolean {
   const part = text.toLowerCase();
   return id.startsWith(part) || id.endsWith(part);

@@ -1,4 +1,4 @@
-/** Lists of jobs: the flags as a query, and as many pages as it takes. */
+/** Lists jobs: turns flags into a query and reads as many pages as needed. */
 import { type Job, type ListJobsQuery, routes } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
 import type { Connection } from "../connection.ts";
@@ -22,7 +22,7 @@ export async function listQuery(connection: Connection, flags: Input<"job ls">["
   };
 }
 
-/** A search looks at so many jobs and then says where to go on. */
+/** Each search request examines a limited number of jobs and returns where to continue. */
 export async function listJobs({ client }: Connection, query: ListJobsQuery, output: Output): Promise<Job[]> {
   const limit = query.limit ?? 20;
   const jobs: Job[] = [];

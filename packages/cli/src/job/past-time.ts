@@ -1,13 +1,13 @@
-/** `--since` and `--until`: a date, or a few English phrases for a time that has passed. */
+/** Parses `--since` and `--until`: a date, or an English phrase for a past time. */
 import { usageError } from "../errors.ts";
 import { isoDate, units } from "./start-time.ts";
 
-/** As an instant in UTC: what the user typed is their own local time, and the server's may differ. */
+/** Returns a UTC instant: the user types local time, and the server's time zone may differ. */
 export function parsePastTime(flag: string, text: string, now = new Date()): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? ago(words, now) ?? dayOf(words, now);
   if (date && !Number.isNaN(date.getTime())) return date.toISOString();
-  throw usageError(`--${flag}: '${text}' is not a time that can be read`, {
+  throw usageError(`--${flag}: '${text}' is not a valid time`, {
     why: "Expected 2026-01-31T09:00 (with an offset, or in your own time zone), '2 hours ago', today or yesterday",
     next: "millrace job ls --help",
   });

@@ -1,9 +1,11 @@
-/** What a follower has seen of a job, across any number of connections: nothing is told twice, nothing is skipped. */
+/**
+ * What a follower has read of a job, across any number of connections: nothing is printed twice, nothing is skipped.
+ */
 import { isSettled, type JobStatus, type LogFrame, type LogPiece } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 
 export interface Follower {
-  /** A promise holds the socket back until the reader has caught up. */
+  /** Returns a promise to pause the socket until the reader has caught up. */
   onLog(text: string): Promise<void> | undefined;
   onStatus(status: JobStatus): void;
   onBreak(seconds: number): void;
@@ -22,7 +24,9 @@ export class Reading {
     this.#start = start;
   }
 
-  /** Where to resume: at the last piece again, which is then skipped. Its length in bytes is not known for sure. */
+  /**
+   * The offset to resume from: the last piece again, which is then skipped, because its length in bytes is not certain.
+   */
   get after(): number {
     return this.#lastId > 0 ? this.#lastId - 1 : this.#start;
   }
@@ -51,5 +55,5 @@ export class Reading {
   }
 }
 
-/** The server's word that there is nothing to follow: an unknown job, most of the time. */
-const refusal = (why: string) => new CliError("The log cannot be followed", { why, next: "millrace job ls" });
+/** The server refused to stream the log, most often because the job does not exist. */
+const refusal = (why: string) => new CliError("Cannot follow the log", { why, next: "millrace job ls" });

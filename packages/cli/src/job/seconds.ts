@@ -1,11 +1,13 @@
-/** A length of time on the command line. */
+/** Parses durations on the command line. */
 import { readDuration } from "@millrace/contract";
 import { usageError } from "../errors.ts";
 
-/** In seconds; undefined where the flag was not given. */
+/** Returns seconds, or undefined if the flag was not given. */
 export function readSeconds(flag: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const seconds = readDuration(text);
   if (seconds !== undefined) return seconds;
-  throw usageError(`--${flag}: '${text}' is not a length of time`, { why: "Expected such as 90, 30s, 10m, 2h or 1d" });
+  throw usageError(`--${flag}: '${text}' is not a duration`, {
+    why: "Expected a value such as 90, 30s, 10m, 2h or 1d",
+  });
 }

@@ -1,4 +1,4 @@
-/** One connection to the log socket, from the handshake to its end. */
+/** One connection to the log socket, from the handshake to the close. */
 import { type LogFrame, routes } from "@millrace/contract";
 import WebSocket from "ws";
 import type { Connection } from "../connection.ts";
@@ -14,8 +14,8 @@ export interface SocketRequest {
 }
 
 /**
- * Resolves when the connection is over, however that came; what can be tried again is the caller's to decide.
- * Rejects when trying again is of no use: the token is refused, or `onFrame` threw.
+ * Resolves when the connection has ended for any reason; the caller decides whether to retry. Rejects when a retry is
+ * useless: the server refused the token, or `onFrame` threw.
  */
 export function readSocket(
   { settings }: Connection,
@@ -41,14 +41,15 @@ export function readSocket(
     try {
       holdBack(socket, onFrame(JSON.parse(String(data)) as LogFrame));
     } catch (error) {
-      // What came along with it is not looked at: after a refusal there is a status for clients that do not know it.
+      // Ignores the remaining messages: after a refusal the server sends a status for clients that do not know
+      // refusals.
       socket.off("message", listen);
       reject(error);
       stop();
     }
   };
   socket.on("message", listen);
-  // "close" follows every error, so there is nothing more to do here.
+  // "close" follows every error, so this handler does nothing.
   socket.on("error", () => {});
   socket.on("close", () => {
     stopPings();
@@ -68,14 +69,14 @@ function socketUrl(base: string, team: string | undefined, { jobId, after, statu
   return url;
 }
 
-/** A reader that is slower than the log stops the socket, so that memory does not fill. */
+/** Pauses the socket while the reader is slower than the log, so that memory does not fill up. */
 function holdBack(socket: WebSocket, drained: Promise<void> | undefined): void {
   if (!drained) return;
   socket.pause();
   drained.then(() => socket.resume());
 }
 
-/** A connection that died without a word is noticed by the missing answer. */
+/** Closes a dead connection: it does not answer the ping. */
 function pingRegularly(socket: WebSocket): () => void {
   let answered = true;
   const heard = () => {
@@ -101,7 +102,9 @@ function refused(status: number, team: string | undefined): CliError | undefined
   }
   if (status !== 403) return undefined;
   return new CliError("You may not read this log", {
-    why: team ? `Your token or role does not reach the team '${team}'` : "Your token or role does not reach this team",
+    why: team
+      ? `Your token or role has no access to the team '${team}'`
+      : "Your token or role has no access to this team",
     next: "Choose another team: --team, millrace auth team",
   });
 }

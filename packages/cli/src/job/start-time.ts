@@ -1,4 +1,4 @@
-/** `--start-time`: a date, or the few English phrases that people use for one. */
+/** Parses `--start-time`: a date, or a common English phrase for one. */
 import { usageError } from "../errors.ts";
 
 export const units: Record<string, number> = {
@@ -10,12 +10,12 @@ export const units: Record<string, number> = {
 };
 const weekdays = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
-/** As an instant in UTC: what the user typed is their own local time, and the server's may differ. */
+/** Returns a UTC instant: the user types local time, and the server's time zone may differ. */
 export function parseStartTime(text: string, now = new Date(), command = "job run"): string {
   const words = text.trim().toLowerCase();
   const date = isoDate(words) ?? fromNow(words, now) ?? dayAndTime(words, now);
   if (date && !Number.isNaN(date.getTime())) return date.toISOString();
-  throw usageError(`--start-time: '${text}' is not a time that can be read`, {
+  throw usageError(`--start-time: '${text}' is not a valid time`, {
     why: "Expected 2026-01-31T09:00 (with an offset, or in your own time zone), 'in 2 hours', 'tomorrow 9am', 'monday 18:30'",
     next: `millrace ${command} --help`,
   });
@@ -37,7 +37,7 @@ function fromNow(text: string, now: Date): Date | undefined {
   return new Date(now.getTime() + (/^\d/.test(count) ? Number(count) : 1) * (units[unit] ?? 0));
 }
 
-/** `9am`, `today 18:30`, `tomorrow`, `monday at 9:15 pm`: the next time that it will be so. */
+/** Parses `9am`, `today 18:30`, `tomorrow`, `monday at 9:15 pm` as the next such time. */
 function dayAndTime(text: string, now: Date): Date | undefined {
   const match = /^([a-z]{5,9})?\s*(?:at\s+)?(\d.*)?$/.exec(text);
   if (!match || text === "") return undefined;

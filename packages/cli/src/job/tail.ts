@@ -1,4 +1,4 @@
-/** Parts of a log, byte for byte, by ranges over REST. */
+/** Reads parts of a log, byte for byte, with range requests. */
 import { ApiError, routes } from "@millrace/contract";
 import type { Connection } from "../connection.ts";
 import type { Output } from "../output.ts";
@@ -6,17 +6,19 @@ import type { Output } from "../output.ts";
 const firstWindow = 64 * 1024;
 const largestWindow = 8 * 1024 * 1024;
 
-/** Of a job, or of one attempt of it. */
+/** The log of a job, or of one of its attempts. */
 interface LogChoice {
   readonly jobId: string;
   readonly attempt: number | undefined;
 }
 
-/** Where the last `lines` lines of the log begin. Read backwards, so that the length of the log does not matter. */
+/**
+ * Returns the offset where the last `lines` lines begin. It reads backwards, so the length of the log does not matter.
+ */
 export async function tailOffset(connection: Connection, log: LogChoice, lines: number): Promise<number> {
   let end = await logSize(connection, log);
   if (lines === 0) return end;
-  // The line end of the last line closes it; it does not begin another.
+  // The newline at the end of the last line does not start another line.
   let missing = lines + 1;
   let isEnd = true;
   for (let window = firstWindow; end > 0; window = Math.min(window * 2, largestWindow)) {
@@ -32,7 +34,7 @@ export async function tailOffset(connection: Connection, log: LogChoice, lines: 
   return 0;
 }
 
-/** Prints the log as it stands, from an offset on. */
+/** Prints the current log from an offset on. */
 export async function printLog(connection: Connection, log: LogChoice, after: number, output: Output): Promise<void> {
   const response = await requestLog(connection, log, after > 0 ? `bytes=${after}-` : undefined);
   if (!response?.body) return;
@@ -50,7 +52,7 @@ async function readRange(connection: Connection, log: LogChoice, start: number, 
   return Buffer.from((await response?.arrayBuffer()) ?? new ArrayBuffer());
 }
 
-/** Undefined where the range lies beyond the end: the log is empty, or has nothing new. */
+/** Returns undefined if the range lies beyond the end: the log is empty, or has nothing new. */
 async function requestLog(
   { client }: Connection,
   { jobId, attempt }: LogChoice,

@@ -1,4 +1,4 @@
-/** Files that go along with a job: streamed from disk, with progress where somebody is looking. */
+/** Uploads files for a job: streams them from disk, and shows progress on a terminal. */
 import { openAsBlob, statSync } from "node:fs";
 import { basename } from "node:path";
 import { routes } from "@millrace/contract";
@@ -9,7 +9,7 @@ import { sizeText } from "./view.ts";
 
 const progressEvery = 100;
 
-/** Returns the ids that the job names. All files are opened before the first is sent. */
+/** Returns the ids to put into the job. It opens all files before it sends the first. */
 export async function uploadFiles(connection: Connection, paths: readonly string[], output: Output): Promise<string[]> {
   const files: { name: string; blob: Blob }[] = [];
   for (const path of paths) files.push({ name: basename(path), blob: await openFile(path) });
@@ -35,7 +35,7 @@ async function openFile(path: string): Promise<Blob> {
   }
 }
 
-/** Sends the same body as a stream that tells how much of it has gone. */
+/** Sends the same body as a stream that reports how many bytes were sent. */
 function countingFetch(send: typeof fetch, onSent: (bytes: number) => void): typeof fetch {
   return (input, init) => {
     const { headers, body } = new Request(input, init);

@@ -1,4 +1,4 @@
-/** Jobs and clusters as people and programs read them. */
+/** Formats jobs and clusters for people and programs. */
 import type { Cluster, Job, JobAttempts, JobStatus, Step, UsageSample } from "@millrace/contract";
 import type { Column, Style } from "../output.ts";
 import { shortId } from "./id.ts";
@@ -58,7 +58,7 @@ export const usageColumns: Column<UsageSample>[] = [
   { title: "PROCESSES", full: (sample) => String(sample.processes) },
 ];
 
-/** Every field of a job that says something, in the order in which people ask. */
+/** Returns every non-empty field of a job, the most wanted ones first. */
 export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [string, string][] {
   const { status, steps, environment, params, metrics, error_message, error_stack, query, requirements, ...rest } = job;
   const fields: [string, string][] = [
@@ -78,7 +78,7 @@ export function jobFields(job: Job, attempts?: JobAttempts, now = Date.now()): [
   return fields.filter(([, value]) => value !== "" && value !== "-");
 }
 
-/** A job that was tried once is its only attempt. */
+/** A job with a single attempt needs no list of attempts. */
 function attemptFields({ attempts, next_attempt_at }: JobAttempts, now: number): [string, string][] {
   if (next_attempt_at === null && attempts.length < 2) return [];
   const lines = attempts.map((attempt) => {
@@ -102,7 +102,7 @@ const mapText = (map: Readonly<Record<string, unknown>>, separator: string) =>
     .map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(separator);
 
-/** A job can end without closing its stages: then their length is not known, rather than still growing. */
+/** A job can end without closing its stages. Their duration is then shown as unknown, not as still growing. */
 function stepTook(step: Step, job: Job): string {
   if (step.finished_at) return durationText((Date.parse(step.finished_at) - Date.parse(step.started_at)) / 1000);
   return job.finished_at ? "-" : "running";
@@ -130,7 +130,7 @@ export function durationText(seconds: number): string {
     : `${Math.floor(whole / 86_400)}d ${Math.floor((whole % 86_400) / 3600)}h`;
 }
 
-/** One unit is enough to find a job again. */
+/** One unit is precise enough to recognise a job. */
 export function ageText(time: string, now: number): string {
   const age = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   if (age < 60) return `${age}s ago`;

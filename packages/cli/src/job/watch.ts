@@ -1,4 +1,4 @@
-/** A followed job on the screen: log to standard output, everything else to standard error, an exit code at the end. */
+/** Shows a followed job: the log on standard output, everything else on standard error, and an exit code at the end. */
 import { followExitCode, type Job, type JobStatus, routes } from "@millrace/contract";
 import type { Connection } from "../connection.ts";
 import { CliError, exitCodes } from "../errors.ts";
@@ -8,7 +8,7 @@ import { followJob } from "./follow.ts";
 import { statusStyle, tookText } from "./view.ts";
 
 export interface WatchOptions {
-  /** False: wait, but leave the log alone. */
+  /** If false, waits for the job without printing its log. */
   readonly log: boolean;
   readonly json: boolean;
   readonly after?: number;
@@ -53,9 +53,9 @@ function screen(output: Output) {
   };
 }
 
-/** Ctrl-C means "I have seen enough", never "stop the job". */
+/** Ctrl-C means "stop following", never "cancel the job". */
 function reportDetached(jobId: string, output: Output): number {
-  output.note("\nStopped following. The job goes on.");
+  output.note("\nStopped following. The job continues.");
   output.note(`  follow it again:  millrace job logs ${jobId}`);
   output.note(`  cancel it:        millrace job cancel ${jobId}`);
   return exitCodes.interrupted;
@@ -68,7 +68,7 @@ async function reportEnd(
   options: WatchOptions,
   output: Output,
 ): Promise<number> {
-  // The end is known: a server that goes away in this very moment only takes the details with it.
+  // The final status is known already: if the server goes away now, only the details are missing.
   const job = await fetchJob(connection, jobId).catch((error: unknown) => {
     if (options.json) throw error;
     return undefined;
@@ -80,7 +80,7 @@ async function reportEnd(
   return followExitCode(status);
 }
 
-/** What it made, or found made and reused; nothing where that cannot be had. */
+/** Returns the dataset versions that the job created or reused, or nothing if they cannot be read. */
 async function versionsOf({ client }: Connection, job_id: string): Promise<string[]> {
   const found = await client.call(routes.datasetJobVersions, { query: { job_id } }).catch(() => undefined);
   return (found?.dataset_versions ?? []).map(({ dataset_name, version }) => `${dataset_name}@${version}`);
@@ -90,6 +90,6 @@ function jobFailure(jobId: string, job: Job | undefined): CliError {
   const code = job && job.exit_code !== null ? ` with exit code ${job.exit_code}` : "";
   return new CliError(`The job failed${code}`, {
     why: job?.error_message ?? undefined,
-    next: `millrace job show ${jobId}, or when the cause is gone: millrace job rerun ${jobId}`,
+    next: `millrace job show ${jobId}, or after fixing the cause: millrace job rerun ${jobId}`,
   });
 }

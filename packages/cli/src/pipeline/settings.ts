@@ -1,4 +1,7 @@
-/** The flags of `pipeline settings` as what is sent: absent flags change nothing, empty ones take a setting back. */
+/**
+ * Turns the flags of `pipeline settings` into a request: an absent flag changes nothing, an empty one clears the
+ * setting.
+ */
 import type { UpdatePipelineSettingsInput } from "@millrace/contract";
 import type { Input } from "../arguments.ts";
 import type { Connection } from "../connection.ts";
@@ -38,7 +41,7 @@ export async function composeSettings(
 const text = (file: string | undefined, items: readonly string[]) =>
   file === undefined && items.length === 0 ? undefined : joinTexts(file, items);
 
-/** `--files=` is one empty word. */
+/** `--files=` arrives as one empty word. */
 const list = (items: readonly string[]) => (items.length === 0 ? undefined : items.filter((item) => item !== ""));
 
 async function upload(connection: Connection, files: readonly string[], output: Output): Promise<string[]> {

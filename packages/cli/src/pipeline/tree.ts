@@ -1,18 +1,18 @@
 /**
- * A pipeline's graph as lines of a tree: every run once, below the parent that stands last. A run that alone follows its
- * parent stands straight below it, so that a long chain is a list and not a staircase.
+ * Draws a pipeline's graph as a tree: every run once, below its last parent. An only child stands straight below its
+ * parent, so that a long chain is a list and not a staircase.
  */
 import type { JobPipelineRun } from "@millrace/contract";
 
 export interface Branch {
   readonly run: JobPipelineRun;
-  /** What is drawn before it. */
+  /** The lines drawn before the name. */
   readonly stem: string;
-  /** Names of parents that it does not stand below. */
+  /** Names of its other parents, which it is not drawn below. */
   readonly also: readonly string[];
 }
 
-/** `runs` has parents before children. */
+/** Expects parents before children in `runs`. */
 export function branchesOf(runs: readonly JobPipelineRun[]): Branch[] {
   const position = new Map(runs.map(({ job_id }, index) => [job_id, index]));
   const children = new Map<string | undefined, JobPipelineRun[]>();
@@ -31,7 +31,7 @@ export function branchesOf(runs: readonly JobPipelineRun[]): Branch[] {
 const lastOf = (ids: readonly string[], position: ReadonlyMap<string, number>) =>
   ids.toSorted((a, b) => (position.get(b) ?? -1) - (position.get(a) ?? -1))[0];
 
-/** Without recursion: a chain may be longer than the stack is deep. */
+/** Avoids recursion: a chain may be longer than the stack is deep. */
 function grow(
   children: ReadonlyMap<string | undefined, readonly JobPipelineRun[]>,
   also: (run: JobPipelineRun) => string[],
@@ -52,7 +52,7 @@ function grow(
 interface Planted {
   readonly run: JobPipelineRun;
   readonly stem: string;
-  /** Before whatever stands below it. */
+  /** The lines drawn before its children. */
   readonly below: string;
 }
 

@@ -1,4 +1,4 @@
-/** Pipelines as people and programs read them. */
+/** Formats pipelines for people and programs. */
 import {
   isUnfinished,
   type JobPipelineRun,
@@ -42,7 +42,7 @@ const marks: Partial<Record<JobStatus, string>> = {
   INIT: "▶",
 };
 
-/** The whole of it, or, where only so many lines are wanted, what matters most. */
+/** Returns all lines, or, if there is room for fewer, the most important ones. */
 export function pipelineLines(pipeline: Pipeline, room = Number.POSITIVE_INFINITY, now = Date.now()): Line[] {
   const head = headLines(pipeline);
   const branches = branchesOf(pipeline.job_runs);
@@ -89,7 +89,7 @@ function bar(completed: number, total: number): string {
   return "█".repeat(filled) + "░".repeat(barWidth - filled);
 }
 
-/** What a person may want to do next. PENDING is what a schedule or backfill copies: it never runs itself. */
+/** Suggests the next command. A PENDING pipeline is a template for a schedule or backfill: it never runs itself. */
 export function nextStep({ name, status }: Pipeline): string | undefined {
   if (status === "PENDING") return undefined;
   if (status === "PAUSED") return `millrace pipeline resume ${name}`;

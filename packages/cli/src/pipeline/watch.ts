@@ -1,4 +1,4 @@
-/** A pipeline watched to its end: drawn anew on a terminal, else a line for each change; an exit code at the end. */
+/** Watches a pipeline until it ends: redraws it on a terminal, else prints a line per change; returns an exit code. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { isUnfinished, type Pipeline, routes, statusGroups, watchExitCode } from "@millrace/contract";
 import { type Connection, UnreachableError } from "../connection.ts";
@@ -7,7 +7,7 @@ import type { Output } from "../output.ts";
 import { nextStep, pipelineLines } from "./view.ts";
 
 const interval = 500;
-/** A server that restarts is back long before. */
+/** Seconds without an answer before watching ends: longer than a server restart takes. */
 const patience = 120;
 
 export async function watchPipeline(
@@ -28,7 +28,7 @@ export async function watchPipeline(
   } catch (error) {
     if (!interruption.signal.aborted) throw error;
     output.note(
-      `\nStopped watching. The pipeline goes on.\n  watch it again:  millrace pipeline status ${name} --watch`,
+      `\nStopped watching. The pipeline continues.\n  watch it again:  millrace pipeline status ${name} --watch`,
     );
     return exitCodes.interrupted;
   } finally {
@@ -37,8 +37,8 @@ export async function watchPipeline(
 }
 
 const neverRuns = (name: string) =>
-  new CliError(`There is nothing to watch: ${name} never runs itself`, {
-    why: "It is what a schedule or backfill makes its runs from",
+  new CliError(`Cannot watch ${name}: it never runs itself`, {
+    why: "It is the template of a schedule or backfill, whose runs are copies of it",
     next: "millrace schedule ls, millrace backfill ls",
   });
 
@@ -65,7 +65,7 @@ async function watch(
   }
 }
 
-/** A pipeline that failed is over when what had begun has ended. */
+/** A failed pipeline is over when all jobs that had started have ended. */
 const isOver = ({ status, job_runs }: Pipeline) =>
   !isUnfinished(status) && !job_runs.some((run) => statusGroups["ACTIVE"]?.includes(run.status));
 
@@ -73,12 +73,12 @@ function screen(output: Output): (pipeline: Pipeline) => void {
   if (output.rows === undefined) return changes(output);
   let drawn = 0;
   return (pipeline) => {
-    // One line is left for the cursor.
+    // Leaves one line for the cursor.
     drawn = output.redraw(pipelineLines(pipeline, (output.rows ?? 24) - 1), drawn);
   };
 }
 
-/** For programs and logs: what is new since the last look. */
+/** Prints what changed since the last look, for programs and logs. */
 function changes(output: Output): (pipeline: Pipeline) => void {
   const seen = new Map<string, string>();
   const tell = (key: string, status: string, text: string) => {

@@ -1,9 +1,9 @@
-/** What became of the ticks of a schedule, a line for each. */
+/** Prints the outcome of each firing of a schedule, one per line. */
 import type { PipelineScheduleItem, ScheduleFiring } from "@millrace/contract";
 import { durationText } from "../job/view.ts";
 import type { Style } from "../output.ts";
 
-/** How many of them are shown; `--json` has all. */
+/** How many firings are shown; `--json` has all. */
 const shown = 10;
 
 export const firingsText = (firings: readonly ScheduleFiring[]) => firings.slice(0, shown).map(firingText).join("\n");

@@ -1,4 +1,4 @@
-/** `--client-config`: JSON, or where it is read from, so that secrets need not stand on the command line. */
+/** Reads `--client-config`: JSON, or a file or pipe to read it from, so that secrets stay off the command line. */
 import { readFile } from "node:fs/promises";
 import { text as readAll } from "node:stream/consumers";
 import type { ClientConfig } from "@millrace/storage";
@@ -20,7 +20,7 @@ async function readPlace(path: string): Promise<string> {
   }
 }
 
-/** What is wrong is not repeated: it may hold secrets. */
+/** The error does not quote the text: it may hold secrets. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

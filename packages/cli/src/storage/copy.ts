@@ -1,4 +1,4 @@
-/** Copying one file or a tree, from and to whatever storages. */
+/** Copies one file or a tree between any two storages. */
 import type { Entry, ReadOptions, Storage, SyncOptions } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -25,7 +25,7 @@ export async function copyTree(session: StorageSession, copy: Copy, output: Outp
   return progress.done;
 }
 
-/** A FROM that is no folder is refused by the library, and explained here. */
+/** The library refuses a FROM that is not a folder; this function explains the refusal. */
 export async function syncFrom(session: StorageSession, copy: Copy, options: SyncOptions): Promise<void> {
   const { library, signal } = session;
   const { from, to, source, target } = copy;
@@ -39,7 +39,7 @@ export async function syncFrom(session: StorageSession, copy: Copy, options: Syn
   }
 }
 
-/** How much there is below a storage. */
+/** Counts the files and bytes below a storage. */
 export async function measure(storage: Storage, signal: AbortSignal): Promise<Amount> {
   let [files, bytes] = [0, 0];
   for await (const { size } of storage.list({ recursive: true, versions: false, signal })) {
@@ -49,7 +49,7 @@ export async function measure(storage: Storage, signal: AbortSignal): Promise<Am
   return { files, bytes };
 }
 
-/** The bytes of a file, on standard output. */
+/** Writes the bytes of a file to standard output. */
 export async function printFile(place: Place, options: ReadOptions & { signal: AbortSignal }, output: Output) {
   const { signal } = options;
   try {
@@ -59,13 +59,13 @@ export async function printFile(place: Place, options: ReadOptions & { signal: A
   }
 }
 
-/** FROM `-` is standard input, whose end tells its size. */
+/** FROM `-` is standard input, whose size is known only at its end. */
 export async function copyFile({ signal }: StorageSession, copy: Copy, output: Output): Promise<Amount> {
   const { from, to, source, target } = copy;
   const piped = from === "-";
   const entry = piped ? undefined : await lookUp({ uri: from, storage: source }, signal);
   if (entry?.type === "directory") {
-    throw usageError(`${from} is a folder`, { next: "Say --recursive to copy what lies in it" });
+    throw usageError(`${from} is a folder`, { next: "Add --recursive to copy its contents" });
   }
   const path = await placeBelow(to, target, piped ? undefined : nameOf(from), signal);
   const progress = new TransferProgress(output, isSized(entry) ? { files: 1, bytes: entry.size } : undefined);
@@ -79,15 +79,18 @@ export async function copyFile({ signal }: StorageSession, copy: Copy, output: O
   return progress.done;
 }
 
-/** Web servers do not always tell the size. */
+/** Web servers do not always send the size. */
 const isSized = (entry: Entry | undefined): entry is Entry => entry !== undefined && Number.isFinite(entry.size);
 
-/** A folder gets the file under its own name. */
+/** If the target is a folder, the file keeps its own name in it. */
 async function placeBelow(to: string, target: Storage, name: string | undefined, signal: AbortSignal): Promise<string> {
   const isFolder = to.endsWith("/") || isBucket(to) || (await isDirectory(target, signal));
   if (!isFolder) return "";
   if (name !== undefined) return name;
-  throw usageError(`${to} is a folder`, { why: "Standard input has no name", next: "Name the file to write" });
+  throw usageError(`${to} is a folder`, {
+    why: "Standard input has no name",
+    next: "Give the full path of the file to write",
+  });
 }
 
 async function isDirectory(target: Storage, signal: AbortSignal): Promise<boolean> {

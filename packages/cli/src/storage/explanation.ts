@@ -1,4 +1,4 @@
-/** Parameters as people and programs read them. */
+/** Formats parameters for people and programs. */
 import type { ExplainedParameter } from "@millrace/storage";
 import type { Column } from "../output.ts";
 

@@ -1,4 +1,4 @@
-/** What `ls` shows: a folder, a single file, or what a pattern matches. */
+/** Selects what `ls` shows: a folder, a single file, or the matches of a pattern. */
 import type { ClientConfig, Entry } from "@millrace/storage";
 import { CliError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
@@ -25,7 +25,7 @@ export interface ListWishes {
   readonly recursive: boolean;
 }
 
-/** What has the very name is meant, also where that looks like a pattern. */
+/** An exact name wins over a pattern. */
 export async function* listEntries(session: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {
   if (!isPattern(wishes.uri)) return yield* listPlace(session, wishes);
   for (const uri of [wishes.uri, unescaped(wishes.uri)]) {
@@ -35,7 +35,7 @@ export async function* listEntries(session: StorageSession, wishes: ListWishes):
   yield* listMatches(session, wishes);
 }
 
-/** Not every store can keep what a pattern spells. */
+/** Some stores cannot hold a key that is spelled like the pattern. */
 async function isThere({ library, open, signal }: StorageSession, uri: string, config: ClientConfig): Promise<boolean> {
   try {
     return (await lookUpIfThere({ uri, storage: open(uri, config) }, signal)) !== undefined;
@@ -56,7 +56,7 @@ async function* listMatches({ library, signal }: StorageSession, { uri, config }
   } finally {
     await files.close();
   }
-  if (!found) throw new CliError(`${uri} matches no file`, { next: "Take another pattern; ** looks into all folders" });
+  if (!found) throw new CliError(`${uri} matches no file`, { next: "Try another pattern; ** matches in all folders" });
 }
 
 async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes): AsyncGenerator<Entry> {
@@ -71,13 +71,16 @@ async function* listPlace({ open, signal }: StorageSession, wishes: ListWishes):
     if (found) return;
   }
   const entry = await lookUp({ uri, storage }, signal);
-  // An empty folder has nothing to show, and is no error.
+  // An empty folder prints nothing and is no error.
   if (entry.type === "file") yield { ...entry, path: nameOf(uri) };
 }
 
 const batchSize = 1000;
 
-/** As they come, so that a listing of millions needs no memory; a terminal waits for all, to align them. */
+/**
+ * Prints entries as they arrive, so that a listing of millions needs no memory; a terminal waits for all, to align
+ * columns.
+ */
 export async function printEntries(entries: AsyncIterable<Entry>, output: Output): Promise<void> {
   let rows: Entry[] = [];
   for await (const entry of entries) {
@@ -89,7 +92,7 @@ export async function printEntries(entries: AsyncIterable<Entry>, output: Output
   if (rows.length > 0) output.table(entryColumns, rows);
 }
 
-/** One array, an entry to a line. */
+/** Prints one array, one entry per line. */
 export async function printJsonEntries(
   entries: AsyncIterable<Entry>,
   signal: AbortSignal,

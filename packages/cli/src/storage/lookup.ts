@@ -1,9 +1,9 @@
-/** Looking at what a URI names; where that is nothing, what to do. */
+/** Looks up what a URI names, and explains what to do if it names nothing. */
 import type { Entry, Storage } from "@millrace/storage";
 import { CliError, usageError } from "../errors.ts";
 import { folderAbove, isPattern } from "./uri.ts";
 
-/** A storage, and the URI as it was typed. */
+/** A storage, and its URI as the user typed it. */
 export interface Place {
   readonly uri: string;
   readonly storage: Storage;
@@ -15,7 +15,7 @@ export async function lookUp(place: Place, signal: AbortSignal): Promise<Entry> 
   throw notThere(place.uri);
 }
 
-/** A bucket that is missing is told of by the store: it is not what was looked for. */
+/** A missing bucket stays an error: the user asked for something inside it. */
 export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Promise<Entry | undefined> {
   const { isStorageError } = await import("@millrace/storage");
   try {
@@ -27,23 +27,23 @@ export async function lookUpIfThere({ storage }: Place, signal: AbortSignal): Pr
   }
 }
 
-/** Where reading a file finds none there: whether it is a folder is only asked then. */
+/** After a read found no file: only now checks whether the path is a folder. */
 export async function explainUnread(place: Place, signal: AbortSignal, error: unknown): Promise<unknown> {
   const { isStorageError } = await import("@millrace/storage");
   if (!isStorageError(error, "not_found")) return error;
   const entry = await lookUpIfThere(place, signal);
   if (entry?.type !== "directory") return notThere(place.uri);
-  return usageError(`${place.uri} is a folder`, { next: `Name a file of it: millrace storage ls ${place.uri}` });
+  return usageError(`${place.uri} is a folder`, { next: `Name a file in it: millrace storage ls ${place.uri}` });
 }
 
 export function notThere(uri: string): CliError {
-  const what = `${uri}: there is no such file or folder`;
+  const what = `${uri}: no such file or folder`;
   if (isPattern(uri)) {
     return usageError(what, {
       why: "Only ls takes patterns",
-      next: `Name one file or folder; millrace storage ls '${uri}' shows what matches`,
+      next: `Name one file or folder; millrace storage ls '${uri}' shows the matches`,
     });
   }
   const above = folderAbove(uri);
-  return new CliError(what, { next: above && `See what is there: millrace storage ls ${above}` });
+  return new CliError(what, { next: above && `List the folder: millrace storage ls ${above}` });
 }

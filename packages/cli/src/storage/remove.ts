@@ -1,4 +1,4 @@
-/** Removing a file, or a tree after a question. */
+/** Removes a file, or, after asking, a tree. */
 import type { Storage } from "@millrace/storage";
 import { usageError } from "../errors.ts";
 import { sizeText } from "../job/view.ts";
@@ -12,7 +12,7 @@ export interface RemoveWishes {
   readonly yes: boolean;
 }
 
-/** What was removed, or would be. */
+/** Returns what was removed, or, in a dry run, what would be. */
 export async function removeFiles(
   uri: string,
   storage: Storage,
@@ -23,7 +23,7 @@ export async function removeFiles(
   const itself = await lookUpIfThere({ uri, storage }, signal);
   if (!itself && below.files === 0) throw notThere(uri);
   if (itself?.type === "directory" && !wishes.recursive) {
-    throw usageError(`${uri} is a folder`, { next: "Say --recursive to remove all that it holds" });
+    throw usageError(`${uri} is a folder`, { next: "Add --recursive to remove it with its contents" });
   }
   const file = itself?.type === "file" ? itself : undefined;
   const total = { files: below.files + (file ? 1 : 0), bytes: below.bytes + (file?.size ?? 0) };

@@ -1,4 +1,4 @@
-/** Making one tree like another: planned first where something may be removed, or somebody watches. */
+/** Makes one tree like another. It plans first if files may be removed or progress is shown. */
 import type { SyncAction, SyncOptions } from "@millrace/storage";
 import type { Output } from "../output.ts";
 import { type Copy, syncFrom } from "./copy.ts";
@@ -11,7 +11,7 @@ export interface SyncWishes {
   readonly yes: boolean;
 }
 
-/** What was done, or would be. */
+/** Returns what was done, or, in a dry run, what would be. */
 export async function syncFolders(
   session: StorageSession,
   copy: Copy,

@@ -1,16 +1,16 @@
-/** Files and bytes below a folder, by what lies directly in it. */
+/** Counts files and bytes below a folder, for each direct child. */
 import { sizeText } from "../job/view.ts";
 import type { Column } from "../output.ts";
 import { lookUp, type Place } from "./lookup.ts";
 
 export interface Usage {
-  /** A folder with a slash, the files beside the folders as `.`, and all of it as the empty path. */
+  /** A folder ends with a slash, `.` stands for the files directly in the folder, and the empty path for the total. */
   readonly path: string;
   files: number;
   bytes: number;
 }
 
-/** The last row is the sum. */
+/** The last row is the total. */
 export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usage[]> {
   const rows = new Map<string, Usage>();
   const total: Usage = { path: "", files: 0, bytes: 0 };
@@ -28,7 +28,7 @@ export async function usageBelow(place: Place, signal: AbortSignal): Promise<Usa
   return [...rows.values(), total];
 }
 
-/** A single file is its own sum; what is not there is an error. */
+/** Adds a single file as its own total, and throws if nothing exists there. */
 async function addFileItself(place: Place, total: Usage, signal: AbortSignal): Promise<void> {
   const { type, size } = await lookUp(place, signal);
   if (type !== "file") return;

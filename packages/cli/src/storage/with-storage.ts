@@ -1,4 +1,6 @@
-/** Storages for the time of a command: opened by URI, closed at its end, stopped by signals, their errors explained. */
+/**
+ * Opens storages for the duration of a command: closes them at its end, stops them on signals, explains their errors.
+ */
 import type { ClientConfig, Storage, StorageError } from "@millrace/storage";
 import { CliError, exitCodes } from "../errors.ts";
 import { readClientConfig } from "./client-config.ts";
@@ -6,10 +8,10 @@ import { isLocal } from "./uri.ts";
 
 type StorageLibrary = typeof import("@millrace/storage");
 
-/** What a command works with. */
+/** The tools of a storage command. */
 export interface StorageSession {
   readonly library: StorageLibrary;
-  /** Aborted by Ctrl-C and the like: an upload in parts is then taken back. */
+  /** Ctrl-C and other signals abort it; a multipart upload is then aborted too. */
   readonly signal: AbortSignal;
   open(uri: string, config?: ClientConfig): Storage;
 }
@@ -27,7 +29,7 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
   try {
     return await run({ library, signal: stop.signal, open });
   } catch (error) {
-    // Whatever fails then fails for that reason.
+    // If the command was stopped, that is the reason for any error.
     stop.signal.throwIfAborted();
     throw library.isStorageError(error) ? explain(error) : error;
   } finally {
@@ -36,7 +38,7 @@ export async function withStorage<T>(run: (session: StorageSession) => Promise<T
   }
 }
 
-/** A second Ctrl-C ends at once. The others may come twice by themselves, as when a terminal is closed. */
+/** A second Ctrl-C exits at once. The other signals may arrive twice by themselves, as when a terminal is closed. */
 function listenForSignals(stop: AbortController): () => void {
   const interrupt = (_: NodeJS.Signals, number: number) =>
     stop.abort(new CliError("Stopped", { exitCode: exitCodes.signal + number }));
@@ -50,14 +52,14 @@ function listenForSignals(stop: AbortController): () => void {
 
 const advice: Partial<Record<StorageError["code"], string>> = {
   config: "millrace storage explain URI shows every parameter",
-  permission: "Give credentials with --client-config; millrace storage explain URI shows those in use",
-  network: "Look at endpoint_url: millrace storage explain URI",
-  not_found: "Look at how it is spelled: buckets are not made here",
+  permission: "Pass credentials with --client-config; millrace storage explain URI shows those in use",
+  network: "Check endpoint_url: millrace storage explain URI",
+  not_found: "Check the spelling; this command creates no buckets",
 };
 
 function adviceFor({ code, scheme }: StorageError): string | undefined {
   const isRights = code === "permission" && scheme === "file";
-  return isRights ? "Run it as a user who may do that" : advice[code];
+  return isRights ? "Run the command as a user with the permission" : advice[code];
 }
 
 const isUsage = (error: StorageError) => error.code === "config" || error.code === "invalid";
@@ -76,7 +78,7 @@ interface ConfigFlags {
   readonly "to-client-config": string | undefined;
 }
 
-/** Files of this machine take no parameters: what is given is meant for the other side. */
+/** Local files take no parameters, so the parameters belong to the other side. */
 export async function configsOf(from: string, to: string, flags: ConfigFlags): Promise<[ClientConfig, ClientConfig]> {
   const both = await readClientConfig(flags["client-config"]);
   const own = flags["to-client-config"] === undefined ? both : await readClientConfig(flags["to-client-config"]);

@@ -1,25 +1,25 @@
-/** Putting a copy in the place of a team's warehouse: what will go is said first. */
+/** Restores a copy of a team's datasets, and states first which versions will be lost. */
 import { type Client, type DatasetCopy, routes } from "@millrace/contract";
 import { allPages } from "../all-pages.ts";
 import { CliError } from "../errors.ts";
 import { ageText } from "../job/view.ts";
 
-/** The one that is meant: the newest daily one where none is named. */
+/** Picks the named copy, or the newest daily one. */
 export function chooseCopy(copies: readonly DatasetCopy[], wanted: string | undefined): DatasetCopy {
   const found = wanted
     ? copies.find(({ created_at }) => Date.parse(created_at) === Date.parse(wanted))
     : copies.find(({ kind }) => kind === "daily");
   if (found) return found;
-  throw new CliError(wanted ? `There is no copy ${wanted}` : "There is no daily copy yet", {
-    why: wanted ? undefined : "One is made every day that the team's datasets change",
+  throw new CliError(wanted ? `Copy ${wanted} does not exist` : "There is no daily copy yet", {
+    why: wanted ? undefined : "One is made on every day on which the team's datasets change",
     next: "millrace team dataset-copies",
   });
 }
 
-/** Names beyond these are counted. */
+/** Shows at most this many names, and a count of the rest. */
 const mostNames = 10;
 
-/** Versions that were made since the copy, and go with the store that it replaces. */
+/** Returns the versions created after the copy; restoring the copy loses them. */
 export async function versionsSince(client: Client, { created_at }: DatasetCopy): Promise<string[]> {
   const datasets = await allPages(client, routes.listDatasets, {});
   return datasets.flatMap(({ project, name, versions }) =>
@@ -30,14 +30,14 @@ export async function versionsSince(client: Client, { created_at }: DatasetCopy)
 }
 
 export function whatWillGo(team: string, { created_at, kind }: DatasetCopy, gone: readonly string[]): string {
-  const what = kind === "daily" ? "its daily copy of" : "the store that was replaced at";
+  const what = kind === "daily" ? "its daily copy of" : "the datasets that were replaced at";
   const names = gone.slice(0, mostNames).join(", ");
   const more = gone.length > mostNames ? ` and ${gone.length - mostNames} more` : "";
   return [
-    `The warehouse of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
+    `The datasets of the team ${team} will be replaced by ${what} ${created_at} (${ageText(created_at, Date.now())}).`,
     gone.length === 0
-      ? "No version was made since."
-      : `Versions made since will be gone, ${gone.length} in all: ${names}${more}.`,
-    "The store as it is now is kept for a while: millrace team dataset-copies.",
+      ? "No version was created since."
+      : `Versions created since will be lost, ${gone.length} in total: ${names}${more}.`,
+    "The current datasets are kept for a while: millrace team dataset-copies.",
   ].join("\n");
 }

@@ -1,4 +1,4 @@
-/** Somebody is disabled or leaves a team: what runs in their name is said first, and what becomes of it. */
+/** Before a user is disabled or leaves a team, states what runs in their name and what will happen to it. */
 import type { Work } from "@millrace/contract";
 import { CliError } from "../errors.ts";
 import type { Output } from "../output.ts";
@@ -9,11 +9,11 @@ export interface LeavingFlags {
   readonly yes: boolean;
 }
 
-/** What the request says of a new owner. Whoever said yes has read which credentials are missing. */
+/** Builds the new owner's part of the request. By agreeing, the user has accepted the list of missing credentials. */
 export const transferOf = ({ "transfer-to": to }: LeavingFlags) =>
   to === undefined ? {} : { transfer_to: to, force: true };
 
-/** Says what will stop or change hands, and asks where there is such. False: it was only to be looked at. */
+/** States what will stop or change owner, and asks if there is any. Returns false for a dry run. */
 export async function agreeToLeave(
   username: string,
   work: Work,
@@ -40,11 +40,11 @@ export async function agreeToLeave(
 const stoppable = ({ schedules }: Work) => schedules.filter(({ runs }) => runs > 0);
 const count = (runs: number) => (runs === 1 ? "one run" : `${runs} runs`);
 
-/** A line for each thing that runs as this person. */
+/** Returns one line for each thing that runs as this person. */
 function whatRuns(username: string, work: Work): string[] {
   const lines = [
     ...work.schedules.map(({ team, name, next_run, runs }) => {
-      const what = runs === 0 ? "owned, runs as others" : `${count(runs)} as ${username}`;
+      const what = runs === 0 ? "owned, but runs as others" : `${count(runs)} as ${username}`;
       return `  schedule ${name} (team ${team}, ${next_run ? `next ${next_run}` : "at no set time"}): ${what}`;
     }),
     ...work.tasks.map(
@@ -52,9 +52,9 @@ function whatRuns(username: string, work: Work): string[] {
         `  task ${name ?? id} (team ${team}, ${cron_expression ?? "once"}, ${next_run ? `next ${next_run}` : "paused"})`,
     ),
     ...work.pipelines.map(
-      ({ team, name, status, runs }) => `  pipeline ${name} (team ${team}, ${status}): ${count(runs)} not begun`,
+      ({ team, name, status, runs }) => `  pipeline ${name} (team ${team}, ${status}): ${count(runs)} not started`,
     ),
-    ...work.jobs.map(({ team, id, name, status }) => `  job ${name ?? id} (team ${team}, ${status}): goes on`),
+    ...work.jobs.map(({ team, id, name, status }) => `  job ${name ?? id} (team ${team}, ${status}): continues`),
     ...work.tokens.map(({ id, name, last_used_at }) => `  token ${id} '${name}', last used ${last_used_at ?? "never"}`),
   ];
   return lines.length === 0 ? [] : [`In the name of ${username}:`, ...lines];
@@ -64,14 +64,17 @@ function whatBecomes(work: Work, to: string | undefined): string[] {
   const sets = work.credentials.map(({ name, team, replaced_by: then }) => {
     const whose = { own: `${to}'s own will be used`, team: "the team's will be used", missing: `${to} has none` };
     const after =
-      then === null ? "" : `: ${whose[then]}${then === "missing" ? ", so runs that name it will fail" : ""}`;
+      then === null ? "" : `: ${whose[then]}${then === "missing" ? ", so runs that name them will fail" : ""}`;
     return `Own credentials ${name} (team ${team})${after}.`;
   });
   const changes = work.tasks.length + work.pipelines.length + work.schedules.length;
   if (changes === 0) return sets;
-  if (to !== undefined) return [...sets, `These schedules, tasks and pipelines will be ${to}'s.`];
+  if (to !== undefined) return [...sets, `These schedules, tasks and pipelines will belong to ${to}.`];
   const stops = work.tasks.length + work.pipelines.length + stoppable(work).length > 0;
   return stops
-    ? [...sets, "These schedules, tasks and pipelines will stop, and say why. Hand them over: --transfer-to USER."]
+    ? [
+        ...sets,
+        "These schedules, tasks and pipelines will stop, with the reason shown. To transfer them: --transfer-to USER.",
+      ]
     : sets;
 }

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { ApiError } from "@millrace/contract";
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type onRouteHookHandler } from "fastify";
 import type { Logger } from "pino";
-import type { Config } from "../configuration/config.ts";
+import type { RequestSettings } from "../configuration/groups/requests.ts";
 import { BodiesUnderWay } from "./connections/bodies-under-way.ts";
 import { tooLate } from "./connections/connections.ts";
 import { lookFirst } from "./connections/first-look.ts";
@@ -60,16 +60,16 @@ export async function buildApp(context: HttpContext, onRoute?: onRouteHookHandle
   const app = fastify({
     loggerInstance: quiet(context.log),
     logController: new LogController({ disableRequestLogging: true }),
-    bodyLimit: context.config.bodyLimit,
-    trustProxy: isTrusted(context.config.trustProxy),
+    bodyLimit: context.requests.bodyLimit,
+    trustProxy: isTrusted(context.listening.trustProxy),
     forceCloseConnections: "idle",
     http: {
       shouldUpgradeCallback: asksForSocket,
-      headersTimeout: context.config.requestSeconds * 1000,
-      connectionsCheckingInterval: Math.min(5000, context.config.requestSeconds * 250),
+      headersTimeout: context.requests.requestSeconds * 1000,
+      connectionsCheckingInterval: Math.min(5000, context.requests.requestSeconds * 250),
     },
     frameworkErrors: (error, _request, reply) => void sendError(reply, new ApiError("bad_request", error.message)),
-    clientErrorHandler: answerBrokenRequest(context.config),
+    clientErrorHandler: answerBrokenRequest(context.requests),
     genReqId: () => crypto.randomUUID(),
     // Both forms of every path, without a redirect: the client uses either.
     routerOptions: { ignoreTrailingSlash: true },
@@ -138,7 +138,7 @@ const asksForSocket = ({ headers }: IncomingMessage) =>
 
 /** What is not even HTTP, or not yet when the time for its headers is over, is answered in the one shape too. */
 const answerBrokenRequest =
-  ({ requestSeconds }: Config) =>
+  ({ requestSeconds }: RequestSettings) =>
   (error: NodeJS.ErrnoException, socket: Socket): void => {
     if (error.code === "ECONNRESET") return void socket.destroy();
     const known =
@@ -164,8 +164,8 @@ function readBodies(app: FastifyInstance): void {
 }
 
 /** Before anything of the request is looked at or its body is read. */
-function checkRequests(app: FastifyInstance, { config, connections }: HttpContext): void {
-  const checkHost = hostCheck(config);
+function checkRequests(app: FastifyInstance, { listening, connections }: HttpContext): void {
+  const checkHost = hostCheck(listening);
   app.addHook("onRequest", ({ raw }, reply, done) => connections.onceItsTurn(raw, reply.raw, done));
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
@@ -196,10 +196,10 @@ function boundMemory(app: FastifyInstance, { connections }: HttpContext): void {
 }
 
 /** One line and one count a request. The line is without query strings: they may hold the secret of a sign-in link. */
-function logRequests(app: FastifyInstance, { metrics, config }: HttpContext): void {
+function logRequests(app: FastifyInstance, { metrics, requests }: HttpContext): void {
   app.addHook("onResponse", (request, reply, done) => {
     const { routeId = request.is404 ? "none" : "page", upload } = request.routeOptions.config;
-    if (!request.raw.complete) dropRest(request.raw, upload ? config.uploadLimit : config.bodyLimit);
+    if (!request.raw.complete) dropRest(request.raw, upload ? requests.uploadLimit : requests.bodyLimit);
     // That the store is away or a disk is full is told once, by whoever noticed.
     const level = reply.statusCode >= 500 && reply.statusCode < 503 ? "error" : "debug";
     request.log[level](

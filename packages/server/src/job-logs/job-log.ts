@@ -73,7 +73,7 @@ export async function openAttemptLog(context: JobLogContext, id: string, number:
   if (job && ended) return { log: await openAttempt(context, { ...job, attempt: ended.attempt }, true), ended: true };
   if (job && number === before.length + 1 && job.attempt > (before.at(-1)?.attempt ?? 0))
     return openNewest(context, id, job);
-  throw new ApiError("not_found", `Job ${id} has no attempt ${number}. List them with \`job show\`.`);
+  throw new ApiError("not_found", `Job ${id} has no attempt ${number}.`, { hint: "list_attempts" });
 }
 
 /** Of the newest attempt only. */

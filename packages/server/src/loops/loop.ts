@@ -11,9 +11,11 @@ export interface Loop {
   /** Milliseconds between two runs that nobody woke. */
   readonly interval: number;
   runOnce(): Promise<void>;
+  /** Resolves when what earlier runs left under way has ended; absent: runs leave nothing. */
+  settled?(): Promise<void>;
 }
 
-/** Returns how to stop it; the stop waits for the run under way. */
+/** Returns how to stop it; the stop waits for the run under way, and for what earlier runs left under way. */
 export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
   const abort = new AbortController();
   const failures = new Failures(loop.name, log);
@@ -33,6 +35,7 @@ export function startLoop(loop: Loop, log: Logger): () => Promise<void> {
   return async () => {
     abort.abort();
     await done;
+    await loop.settled?.();
   };
 }
 

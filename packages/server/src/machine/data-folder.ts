@@ -12,7 +12,7 @@ interface StoreSettings {
 
 /** What the server needs to find its blobs. */
 interface BlobSettings {
-  readonly blobs: string;
+  readonly data: { readonly blobs: string };
   readonly storageEnvironment: Readonly<Record<string, string | undefined>>;
 }
 
@@ -58,7 +58,7 @@ export class DataFolder {
   }
 
   /** Uploads and exports: here, or at a storage URI. */
-  blobs({ blobs: uri, storageEnvironment: environment }: BlobSettings) {
+  blobs({ data: { blobs: uri }, storageEnvironment: environment }: BlobSettings) {
     return {
       uri,
       environment,

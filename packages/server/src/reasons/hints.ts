@@ -32,7 +32,7 @@ const hints: readonly (readonly [RegExp, Hint])[] = [
   [
     /ModuleNotFoundError: No module named '([A-Za-z_]\w{0,99})(?:\.[\w.]*)?'(?!; )/,
     ([, name = ""]) =>
-      `Require the package that has it: --req ${packages[name] ?? name}, or "${packages[name] ?? name}" in the dependencies of the script's metadata. A module of your own: --files ${name}.py, or --repository.`,
+      `Add ${packages[name] ?? name} to the job's requirements, or to the dependencies of the script's metadata. If it is a module of your own, attach ${name}.py as a file, or use a repository.`,
   ],
   [
     /ImportError: \S{1,200}\.so[\w.]*: cannot open shared object file/,

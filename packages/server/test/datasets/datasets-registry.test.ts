@@ -42,9 +42,10 @@ describe("the registry of datasets", () => {
     await put("final", { namespace: "prod", project: "zoo" });
     await put("gone", { namespace: "@alice", status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
     const hint =
-      /no @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final: .*full name/;
+      /no dataset @admin\.default\.final in the team main\. .* there is @alice\.default\.final, prod\.zoo\.final: .*full name/;
     await refused(info("final"), "not_found", hint);
-    await refused(info("gone"), "not_found", /no @admin\.default\.gone in the team main\. List its datasets/);
+    await refused(info("gone"), "not_found", /no dataset @admin\.default\.gone in the team main\.$/);
+    await assert.rejects(info("gone"), { hint: "list_datasets" }, "what a client turns into a command or a link");
     const trigger = client.call(routes.triggerPipeline, { body: { datasets: ["final"] } });
     await refused(trigger, "not_found", /no dataset @admin\.default\.final .*@alice\.default\.final/);
   });
@@ -97,7 +98,7 @@ describe("the registry of datasets", () => {
       await refused(
         theirs.call(routes.getDataset, { query: { name: "cats" } }),
         "not_found",
-        /There is no @admin\.default\.cats/,
+        /There is no dataset @admin\.default\.cats/,
       );
     });
   });
@@ -170,7 +171,7 @@ describe("the registry of datasets", () => {
     });
 
     it("of what is not there, or was removed, is a 404 that names it", async () => {
-      await refused(info("cats"), "not_found", /There is no @admin\.default\.cats in the team main/);
+      await refused(info("cats"), "not_found", /There is no dataset @admin\.default\.cats in the team main/);
       await put("cats", { status: 8, removed_at: "2030-01-02T00:00:00.000Z" });
       await refused(info("cats"), "not_found", /all were removed/);
       assert.equal((await info("cats", { include_removed: true })).versions[0]?.status, 8);
@@ -235,7 +236,7 @@ describe("the registry of datasets", () => {
 
     it("of what is not there, or is removed already, is a 404 that says so", async () => {
       await put("cats");
-      await refused(remove("dogs", { version: "1.0.0" }), "not_found", /There is no @admin\.default\.dogs/);
+      await refused(remove("dogs", { version: "1.0.0" }), "not_found", /There is no dataset @admin\.default\.dogs/);
       await refused(remove("cats@2.0.0"), "not_found", /There are 1\.0\.0/);
       await remove("cats@v1.0.0");
       await refused(remove("cats@1.0.0"), "not_found", /it was removed 20/);

@@ -189,7 +189,10 @@ describe("the warehouse of a team on disk", { skip }, () => {
     const ended = await waitForEnd(client, job.id);
     assert.match(ended.error_message ?? "", /the warehouse of its team went over its quota of/);
     assert.ok((await usageOf(client)).datasets.bytes > before + 10 * mebibyte);
-    await assert.rejects(createJob(client, filling(1)), isRefused(/warehouse of the team main takes .*dataset rm/));
+    await assert.rejects(
+      createJob(client, filling(1)),
+      isRefused(/warehouse of the team main takes .*Remove versions of datasets/),
+    );
     await runJob(client, shell("echo others go on"));
     await client.call(routes.updateTeam, { params, body: { max_dataset_bytes: 0 } });
     const { job: after } = await runJob(client, filling(1));

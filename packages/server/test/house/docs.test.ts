@@ -7,11 +7,14 @@ import {
   answerLimits,
   credentialLimits,
   errorCodes,
+  errorHints,
   fieldLimits,
   isolationLevels,
   processLimits,
 } from "@millrace/contract";
-import { settings } from "../../src/configuration/config.ts";
+import { expectedConfigurationPage } from "../../../../scripts/configuration-page.ts";
+import { groups } from "../../src/configuration/config.ts";
+import type { Group } from "../../src/configuration/setting.ts";
 
 const root = join(import.meta.dirname, "../../../..");
 const firstCells = async (page: string, heading: RegExp) => {
@@ -20,15 +23,33 @@ const firstCells = async (page: string, heading: RegExp) => {
   return rows.map((row) => row.split("|")[1]?.replaceAll("`", "").trim());
 };
 
-it("docs/configuration.md lists every setting, in order", async () => {
-  assert.deepEqual(
-    await firstCells("configuration.md", /\| Environment +\|/),
-    Object.values(settings).map((s) => s.env),
-  );
+it("docs/configuration.md has the settings as the code has them", async () => {
+  const { present, expected } = expectedConfigurationPage();
+  assert.ok(present === expected, "the settings have changed: run scripts/configuration-page.ts");
+});
+
+it("a setting has one variable and one group, and the page and heading that it refers to exist", async () => {
+  const settings = Object.values<Group>(groups).flatMap((group) => Object.values(group.settings));
+  assert.equal(new Set(settings.map(({ env }) => env)).size, settings.length);
+  for (const { env, see } of settings.filter((setting) => setting.see)) {
+    const [page = "", anchor] = see?.split("#") ?? [];
+    const headings = (await readFile(join(root, "docs", page), "utf8")).matchAll(/^#+ (.*)$/gm);
+    const anchors = [...headings].map(([, title = ""]) =>
+      title
+        .toLowerCase()
+        .replace(/[^\w -]/g, "")
+        .replaceAll(" ", "-"),
+    );
+    assert.ok(anchors.includes(anchor ?? ""), `${env}: ${see}`);
+  }
 });
 
 it("docs/errors.md lists every error code", async () => {
   assert.deepEqual(await firstCells("errors.md", /\| Code +\|/), Object.keys(errorCodes));
+});
+
+it("docs/errors.md lists every hint", async () => {
+  assert.deepEqual(await firstCells("errors.md", /\| Hint +\|/), Object.keys(errorHints));
 });
 
 it("docs/dependencies.md has a line for every dependency", async () => {

@@ -21,7 +21,6 @@ const homes: Readonly<Record<string, Home>> = {
     words: /datachain/i,
     exceptions: {
       "configuration/": "a setting is described to operators by the name that they know",
-      "domain/access/principals.ts": "a refusal names the command that signs in",
       "domain/datasets/exports.ts": "a path of our own API",
       "senders/webhook.ts": "headers of our own API",
     },

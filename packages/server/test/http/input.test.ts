@@ -229,9 +229,9 @@ it("shell quoting keeps every character", () => assert.equal(quote("it's $HOME")
 describe("settings", () => {
   it("come from flags, then the environment, then defaults", () => {
     const config = readConfig({ port: "1" }, { MILLRACE_PORT: "2", MILLRACE_HOST: "0.0.0.0" });
-    assert.deepEqual([config.port, config.host, config.cancelGrace], [1, "0.0.0.0", 10]);
+    assert.deepEqual([config.listening.port, config.listening.host, config.jobs.cancelGrace], [1, "0.0.0.0", 10]);
     assert.deepEqual(
-      [config.sources["port"], config.sources["host"], config.sources["cancelGrace"]],
+      ["MILLRACE_PORT", "MILLRACE_HOST", "MILLRACE_CANCEL_GRACE"].map((name) => config.sources[name]),
       ["flag", "environment", "default"],
     );
   });

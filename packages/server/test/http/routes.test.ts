@@ -4,6 +4,7 @@ import { after, before, describe, it } from "node:test";
 import { type Access, openapiDocument, type Route, routes } from "@millrace/contract";
 import { decode } from "@msgpack/msgpack";
 import { pino } from "pino";
+import { readConfig } from "../../src/configuration/config.ts";
 import { buildApp } from "../../src/http/app.ts";
 import type { HttpContext } from "../../src/http/requests/context.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
@@ -338,14 +339,7 @@ interface Registered {
 async function registeredRoutes(): Promise<Registered[]> {
   const seen: Registered[] = [];
   const context = {
-    config: {
-      host: "127.0.0.1",
-      bodyLimit: 1024,
-      uploadLimit: 1024,
-      trustProxy: [],
-      allowedHosts: [],
-      requestSeconds: 1,
-    },
+    ...readConfig({}, {}),
     limits: {},
     log: pino({ level: "silent" }),
   } as unknown as HttpContext;

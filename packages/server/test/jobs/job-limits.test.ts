@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { type Client, fieldLimits, type JobInput, processLimits, routes } from "@millrace/contract";
 import { createJob, python, readLog, runJob, shell, waitForEnd } from "../../../../e2e/support/jobs.ts";
-import { openKeys } from "../../src/admin/keys/key-file.ts";
+import { keyLocation, openKeys } from "../../src/admin/keys/key-file.ts";
 import { readConfig } from "../../src/configuration/config.ts";
 import { newJobId } from "../../src/domain/lifecycle/job-ids.ts";
 import { encryptEnvironment, encryptPipelineEnvironment } from "../../src/domain/secrets/encryption.ts";
@@ -25,7 +25,7 @@ describe("limits of a job", () => {
   before(async () => {
     server = await startInProcess();
     client = await server.client();
-    keys = await openKeys(readConfig({}, { MILLRACE_DATA_DIR: server.dataDir }), server.store, () => {});
+    keys = await openKeys(keyLocation(readConfig({}, { MILLRACE_DATA_DIR: server.dataDir })), server.store, () => {});
   });
   after(() => server.dispose());
 

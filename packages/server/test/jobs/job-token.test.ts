@@ -4,8 +4,10 @@ import { after, before, describe, it } from "node:test";
 import { type Client, createClient, routes, type WhoAmI } from "@millrace/contract";
 import { WebSocket } from "ws";
 import { runJob, shell } from "../../../../e2e/support/jobs.ts";
+import { keyLocation } from "../../src/admin/keys/key-file.ts";
 import { rotateKey } from "../../src/admin/keys/key-rotation.ts";
 import { readConfig } from "../../src/configuration/config.ts";
+import { readFaults } from "../../src/machine/faults.ts";
 import { type InProcessServer, startInProcess } from "../support/in-process.ts";
 import { runningJob } from "../support/job-tokens.ts";
 import { makeDataset } from "../support/lineage.ts";
@@ -158,15 +160,15 @@ curl -sf -H "Authorization: Bearer $MILLRACE_TOKEN" "$MILLRACE_URL/api/whoami" |
 
   it("survives an exchange of keys while the job runs; new jobs get one of the new key", async () => {
     const before = await running();
-    const config = readConfig({}, { MILLRACE_DATA_DIR: server.dataDir });
-    const rotation = await rotateKey(config, server.store);
+    const location = keyLocation(readConfig({}, { MILLRACE_DATA_DIR: server.dataDir }));
+    const rotation = await rotateKey(location, server.store, readFaults(""));
     assert.deepEqual([rotation.finished, rotation.waitsForJobs], [false, 1]);
     assert.equal(await status("/api/whoami", before.token), 200);
     const after = await running();
     assert.equal(await status("/api/whoami", after.token), 200);
     await before.end();
     await after.end();
-    assert.equal((await rotateKey(config, server.store)).finished, true);
+    assert.equal((await rotateKey(location, server.store, readFaults(""))).finished, true);
   });
 
   it("is masked in the job's log, under every key of the ring", async () => {

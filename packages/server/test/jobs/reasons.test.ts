@@ -260,10 +260,10 @@ describe("an error says what helps", () => {
   it("a module that is missing: how to require it", () => {
     assert.equal(
       raised("ModuleNotFoundError: No module named 'pandas'"),
-      `ModuleNotFoundError: No module named 'pandas'. Require the package that has it: --req pandas, or "pandas" in the dependencies of the script's metadata. A module of your own: --files pandas.py, or --repository.`,
+      `ModuleNotFoundError: No module named 'pandas'. Add pandas to the job's requirements, or to the dependencies of the script's metadata. If it is a module of your own, attach pandas.py as a file, or use a repository.`,
     );
-    assert.match(raised("ModuleNotFoundError: No module named 'yaml'"), /--req PyYAML, .*"PyYAML".*--files yaml\.py/);
-    assert.match(raised("ModuleNotFoundError: No module named 'sklearn.svm'"), /--req scikit-learn,/);
+    assert.match(raised("ModuleNotFoundError: No module named 'yaml'"), /Add PyYAML to .*attach yaml\.py as a file/);
+    assert.match(raised("ModuleNotFoundError: No module named 'sklearn.svm'"), /Add scikit-learn to/);
     const part = "ModuleNotFoundError: No module named 'json.x'; 'json' is not a package";
     assert.equal(raised(part), part);
     assert.match(

@@ -227,7 +227,7 @@ for (const place of blobPlaces)
       const { job, log } = await runJob(client, shell(query, { ...soon, timeout: 1, retries: 1 }));
       assert.deepEqual([job.status, await begun()], ["COMPLETE", 2]);
       const reason = (await attemptsOf(job.id)).attempts[0]?.error_message ?? "";
-      assert.match(reason, /^The job ran longer than its limit of 1 second\. .*--timeout/);
+      assert.match(reason, /^The job ran longer than its limit of 1 second\. .*larger `timeout`/);
       assert.match(log, /Attempt 1 failed: The job ran longer than its limit of 1 second\./);
     });
 

@@ -7,12 +7,13 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
 import { runJob, shell } from "../../../../e2e/support/jobs.ts";
-import { KeyFile, openKeys } from "../../src/admin/keys/key-file.ts";
+import { KeyFile, keyLocation, openKeys } from "../../src/admin/keys/key-file.ts";
 import { rotateKey } from "../../src/admin/keys/key-rotation.ts";
 import { startServer } from "../../src/app/server.ts";
 import { type Config, readConfig } from "../../src/configuration/config.ts";
 import { newJobToken, readJobToken } from "../../src/domain/secrets/job-tokens.ts";
 import { KeyRing, keyIdOf } from "../../src/domain/secrets/key-ring.ts";
+import { readFaults } from "../../src/machine/faults.ts";
 import { openStore } from "../../src/store/opening/open-store.ts";
 import { startInProcess } from "../support/in-process.ts";
 import { keyRing, randomKey } from "../support/keys.ts";
@@ -156,7 +157,7 @@ describe("MILLRACE_SECRET_KEY", () => {
   it("is base64 or hex of 32 bytes, several between commas; anything else is refused and not repeated", () => {
     const bytes = randomBytes(32);
     const forms = [bytes.toString("base64"), bytes.toString("hex"), bytes.toString("base64url")];
-    const { secretKey } = readConfig({}, { MILLRACE_SECRET_KEY: forms.join(",") });
+    const { secretKey } = readConfig({}, { MILLRACE_SECRET_KEY: forms.join(",") }).keys;
     assert.deepEqual(secretKey, [bytes, bytes, bytes]);
     for (const bad of ["short", bytes.toString("hex").slice(1), `${forms[0]},oops`, "x".repeat(64)]) {
       assert.throws(
@@ -172,6 +173,8 @@ describe("a store", () => {
   const log = pino({ level: "silent" });
   const configOf = (dataDir: string, rest: Record<string, string> = {}): Config =>
     readConfig({}, { PATH: process.env["PATH"], MILLRACE_DATA_DIR: dataDir, MILLRACE_PORT: "0", ...rest });
+  const keysOf = (dataDir: string, rest: Record<string, string> = {}) => keyLocation(configOf(dataDir, rest));
+  const noFaults = readFaults("");
   const environment = "MARK=plain-value-of-an-older-version";
 
   it("whose key is missing is refused at the start, which names it and makes no new one", async () => {
@@ -205,7 +208,7 @@ describe("a store", () => {
     const again = await startServer(configOf(server.dataDir), log);
     const rows = await again.store.db.selectFrom("jobs").select(["id", "environment"]).execute();
     for (const row of rows.filter(({ id }) => ids.includes(id))) assert.match(row.environment, /^enc1\./);
-    const keys = await openKeys(configOf(server.dataDir), again.store, () => {});
+    const keys = await openKeys(keysOf(server.dataDir), again.store, () => {});
     assert.equal(keys.decrypt(rows[0]?.environment ?? "", `jobs environment ${rows[0]?.id}`), `${environment}\n# note`);
     await again.stop();
     for (const name of await readdir(server.dataDir)) {
@@ -217,10 +220,10 @@ describe("a store", () => {
 
   it("keeps the old key while a job runs that began with it, and drops it when a later rotation is run", async () => {
     const server = await startInProcess();
-    const config = configOf(server.dataDir);
+    const config = keysOf(server.dataDir);
     const client = await server.client();
     await runJob(client, shell(":", { environment }));
-    const before = await rotateKey(config, server.store);
+    const before = await rotateKey(config, server.store, noFaults);
     assert.deepEqual([before.changed, before.finished, before.waitsForJobs], [1, true, 0]);
     await server.store.write((db) =>
       db
@@ -238,10 +241,10 @@ describe("a store", () => {
         })
         .execute(),
     );
-    const during = await rotateKey(config, server.store);
+    const during = await rotateKey(config, server.store, noFaults);
     assert.deepEqual([during.changed, during.finished, during.waitsForJobs], [1, false, 1]);
     await server.store.write((db) => db.deleteFrom("attempts").where("job_id", "=", "x").execute());
-    const later = await rotateKey(config, server.store);
+    const later = await rotateKey(config, server.store, noFaults);
     assert.deepEqual([later.keyId, later.changed, later.finished], [during.keyId, 0, true]);
     await server.dispose();
   });
@@ -256,7 +259,7 @@ describe("a store", () => {
         .where("id", "=", job.id)
         .execute(),
     );
-    const result = await rotateKey(configOf(server.dataDir), server.store);
+    const result = await rotateKey(keysOf(server.dataDir), server.store, noFaults);
     assert.deepEqual([result.unreadable, result.finished], [[`jobs environment ${job.id}`], false]);
     await server.dispose();
   });
@@ -268,9 +271,9 @@ describe("a store", () => {
     await server.stop();
     const both = configOf(server.dataDir, { MILLRACE_SECRET_KEY: `${young},${old}` });
     const store = await openStore(storeIn(server.dataDir));
-    const rotation = await rotateKey(both, store);
+    const rotation = await rotateKey(keyLocation(both), store, noFaults);
     assert.deepEqual([rotation.changed, rotation.finished, rotation.where], [1, true, "MILLRACE_SECRET_KEY"]);
-    const keys = await openKeys(configOf(server.dataDir, { MILLRACE_SECRET_KEY: young }), store, () => {});
+    const keys = await openKeys(keysOf(server.dataDir, { MILLRACE_SECRET_KEY: young }), store, () => {});
     const row = await store.db.selectFrom("jobs").select("environment").executeTakeFirstOrThrow();
     assert.equal(keys.decrypt(row.environment, `jobs environment ${job.id}`), environment);
     await store.close();

@@ -406,7 +406,7 @@ describe("the address of a caller", () => {
   });
 
   it("is read from a list that makes sense", () => {
-    const read = (value: string) => readConfig({}, { MILLRACE_TRUST_PROXY: value }).trustProxy;
+    const read = (value: string) => readConfig({}, { MILLRACE_TRUST_PROXY: value }).listening.trustProxy;
     assert.deepEqual(read(" 10.0.0.0/8, ::1 ,loopback"), ["10.0.0.0/8", "::1", "loopback"]);
     assert.equal(read("2"), 2);
     for (const value of ["everybody", "10.0.0.0/33", "10.0.0.0/x", "proxy.example", "true"])

@@ -57,7 +57,7 @@ describe("wrong passwords", () => {
       const refused = await attempt(server, "ADA ", "10.0.0.1", password);
       assert.equal(refused.status, 429);
       assert.ok(Number(refused.headers.get("retry-after")) > 0);
-      assert.match(await refused.text(), /millrace admin link/);
+      assert.match(await refused.text(), /ask an administrator of the server for a sign-in link/);
       assert.equal((await attempt(server, "bob", "10.0.0.1")).status, 401, "another user is another matter");
     }));
 

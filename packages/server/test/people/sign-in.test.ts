@@ -155,7 +155,7 @@ describe("signing in", () => {
       assert.equal((await browse(`/auth/sign-in?link=${link}`)).status, 303);
       const second = await browse(`/auth/sign-in?link=${link}`);
       assert.equal(second.status, 401);
-      assert.match(await second.text(), /used before or has expired.*millrace admin link/);
+      assert.match(await second.text(), /used before or has expired.*Ask an administrator of the server for a new one/);
     });
 
     it("that is not signed in is told how, on every page", async () => {

@@ -145,11 +145,11 @@ describe("teams", () => {
     const editor = await addPerson(server, "edda", { team: "main" });
     const limited = await server.client({ user: editor.username, scopes: ["DATASETS"] });
     const create = limited.call(routes.createJob, { body: { query: "true", query_type: "SHELL" } });
-    await refused(create, "forbidden", /token with write access to the JOB scope\. .*--scopes JOB:write/);
+    await refused(create, "forbidden", /token with write access to the JOB scope\. .*scope JOB:write/);
   });
 
   it("never lose their last admin who can sign in", async () => {
-    await refused(remove("voice", "lee"), "wrong_state", /lee is the only admin.*set-role/);
+    await refused(remove("voice", "lee"), "wrong_state", /lee is the only admin.*Give another member the role admin/);
     await refused(setRole("voice", "lee", "editor"), "wrong_state", /only admin/);
     await addPerson(server, "olga", { team: "voice", role: "admin" });
     await admin.call(routes.updateUser, { params: { username: "olga" }, body: { disabled: true } });

@@ -120,7 +120,11 @@ describe("users", () => {
   });
 
   it("always have an administrator among them who can sign in", async () => {
-    await refused(set("admin", { is_admin: false }), "wrong_state", /only administrator.*user set NAME --admin/);
+    await refused(
+      set("admin", { is_admin: false }),
+      "wrong_state",
+      /only administrator.*Make another user an administrator/,
+    );
     await refused(set("admin", { disabled: true }), "wrong_state", /only administrator/);
     await addPerson(server, "grace", { isAdmin: true });
     await set("grace", { disabled: true });
@@ -140,7 +144,7 @@ describe("users", () => {
     await refused(
       limited.call(routes.listUsers, { query: {} }),
       "forbidden",
-      /^This is for administrators of the server\. This token is limited to teams.*sign in without a team/,
+      /^This is for administrators of the server\. This token is limited to teams.*sign in again without naming a team/,
     );
     await refused(
       client.call(routes.listUsers, { query: {} }),

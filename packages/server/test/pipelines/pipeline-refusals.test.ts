@@ -184,7 +184,7 @@ describe("a pipeline is refused", () => {
     const body = { name: pipeline.name };
     for (const [why, change] of Object.entries(changes(username))) {
       await change();
-      const message = new RegExp(`cannot go on: the job .* is ${username}'s, who ${why}\\..*remove-job`);
+      const message = new RegExp(`cannot go on: the job .* is ${username}'s, who ${why}\\..*Remove that run`);
       await refused(client.call(routes.resumePipeline, { body }), "wrong_state", message);
     }
     await client.call(routes.removeJobFromPipeline, { body: { ...body, job_id: made.jobId ?? "" } });

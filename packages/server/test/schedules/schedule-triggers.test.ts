@@ -319,7 +319,7 @@ describe("a schedule with a trigger", () => {
   it("is refused where its own pipeline makes the dataset, with the circle named", async () => {
     const pipeline = await maker("itself");
     const own =
-      /^trigger_dataset: this would go in a circle: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds all .* make one without the run that makes @admin.default.itself/;
+      /^trigger_dataset: this would go in a circle: mine makes @admin.default.itself, which fires mine\. A pipeline rebuilds all .* make a paused pipeline, remove the run that makes @admin.default.itself/;
     await refused(create("mine", pipeline, "itself"), "invalid", own);
     await register("before");
     const made = await create("mine", pipeline, "before");

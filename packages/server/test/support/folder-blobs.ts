@@ -3,4 +3,4 @@ import { FolderBlobs } from "../../src/blobs/folder-blobs.ts";
 import { DataFolder } from "../../src/machine/data-folder.ts";
 
 export const blobsIn = (dataDir: string) =>
-  new FolderBlobs(new DataFolder(dataDir).blobs({ blobs: "", storageEnvironment: {} }).folders);
+  new FolderBlobs(new DataFolder(dataDir).blobs({ data: { blobs: "" }, storageEnvironment: {} }).folders);

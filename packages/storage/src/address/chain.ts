@@ -1,18 +1,20 @@
-/** Chained URIs, as fsspec writes them: `zip://inner/path::s3://bucket/archive.zip`, `simplecache::s3://bucket/file`. */
+/**
+ * Parses chained URIs in fsspec's form: `zip://inner/path::s3://bucket/archive.zip`, `simplecache::s3://bucket/file`.
+ */
 
 export interface Chain {
-  /** Of the first link. */
+  /** Scheme of the first link. */
   readonly scheme: string;
-  /** Within the first link; empty where it is a name alone. */
+  /** Path within the first link; empty if the link is only a name. */
   readonly path: string;
-  /** All that follows the first `::`. */
+  /** Everything after the first `::`. */
   readonly outer: string;
 }
 
 const shape = /^([a-zA-Z][\w+.-]*)(?::\/\/(.*?))?::(.+)$/s;
 const isUri = /^\/|^[a-zA-Z][\w+.-]*(:\/\/|::)/;
 
-/** Undefined: it is none. Keys may have `::` in them, where what follows is no URI and no path from the root. */
+/** Returns undefined if the URI is not a chain. A key may contain `::` if no URI or absolute path follows it. */
 export function chainOf(uri: string): Chain | undefined {
   const [, scheme, path = "", outer] = shape.exec(uri) ?? [];
   if (scheme === undefined || outer === undefined || !isUri.test(outer)) return undefined;

@@ -11,13 +11,13 @@ export interface ServerAddress {
 
 const pattern = /^(?:([^/@:]*)(?::([^/@]*))?@)?(\[[^\]/]+\]|[^/:@]+)(?::(\d+))?(?:\/(.*))?$/s;
 
-/** Credentials are no part of the bucket: it is shown in errors. */
+/** Leaves credentials out of the bucket, because errors show the bucket. */
 export function parseServerUri(uri: string): Location {
   const [, , , host, port, path = ""] = match(uri);
   return { uri, scheme: schemeOf(uri), bucket: port ? `${host}:${port}` : `${host}`, path: path.replace(/^\/+/, "") };
 }
 
-/** In a name and a password `@`, `:` and `/` are written with percent signs. */
+/** In a user name or password, `@`, `:` and `/` are percent-encoded. */
 export function addressOf({ uri }: Location): ServerAddress {
   const [, username, password, host = "", port] = match(uri);
   return {

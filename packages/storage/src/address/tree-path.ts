@@ -1,26 +1,29 @@
-/** Keys of stores that keep a tree of folders: others would quietly be taken for something else. */
+/** Checks keys for stores with a folder tree, where some keys would silently name something else. */
 import { StorageError } from "../errors.ts";
 import { temporaryName } from "./temporary-name.ts";
 
-/** Refuses empty names, `.` and `..`, a slash at either end, halves of characters, and characters that the store's commands cannot carry. */
+/**
+ * Refuses empty names, `.` and `..`, a slash at either end, lone surrogates, and characters that the store's commands
+ * cannot carry.
+ */
 export function checkTreePath(scheme: string, key: string, forbidden = /\0/): string {
   const isOdd = key.split("/").some((name) => name === "" || name === "." || name === "..");
   if (!isOdd && key.isWellFormed() && !forbidden.test(key)) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be a path of ${scheme}://`, { scheme, key });
+  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid path on ${scheme}://`, { scheme, key });
 }
 
-/** The folders that a key lies in, the outermost first. */
+/** Returns the parent folders of a key, the outermost first. */
 export function foldersOf(key: string): string[] {
   const names = key.split("/").slice(0, -1);
   return names.map((_, index) => names.slice(0, index + 1).join("/"));
 }
 
-/** Where a file is written before it is moved into its place: beside it. */
+/** The temporary key that a file is written to before it is moved to its final place. */
 export function temporaryKey(key: string): string {
   const slash = key.lastIndexOf("/") + 1;
   return key.slice(0, slash) + temporaryName(key.slice(slash));
 }
 
-/** The ETag of stores that have none: a file that was changed has another time or size. */
+/** Makes an ETag for stores that have none: a changed file has a different time or size. */
 export const etagOfTime = (modified: Date | null, size: number) =>
   `${Math.floor(Number(modified) / 1000).toString(16)}-${size.toString(16)}`;

@@ -1,21 +1,21 @@
-/** Percent-encoding as signatures want it: everything but letters, digits and `-._~`. */
+/** Percent-encodes as signatures require: everything but letters, digits and `-._~`. */
 import { StorageError } from "../errors.ts";
 
-/** Of a key in a path: its slashes stay. */
+/** Encodes a key for a URL path and keeps its slashes. */
 export const encodeKey = (key: string) =>
   /^[\w.~/-]*$/.test(key) ? key : wellFormed(key).split("/").map(encodeText).join("/");
 
-/** Most text needs nothing, or only for its slashes, and finding that out is cheaper than encoding it. */
+/** Most text needs no encoding, or only for its slashes, and checking that is cheaper than encoding it. */
 export function encodeText(text: string): string {
   if (/^[\w.~-]*$/.test(text)) return text;
   if (/^[\w.~/-]*$/.test(text)) return text.replaceAll("/", "%2F");
   return encodeURIComponent(wellFormed(text)).replace(/[!'()*]/g, percent);
 }
 
-/** Keys are UTF-8, which has no halves of characters: they would be sent as another key. */
+/** Refuses lone surrogates: UTF-8 cannot hold them, so another key would be sent. */
 function wellFormed(text: string): string {
   if (text.isWellFormed()) return text;
-  const message = `${JSON.stringify(text)} is not a text: a half of a surrogate pair stands alone in it`;
+  const message = `${JSON.stringify(text)} is not valid Unicode: it contains half of a surrogate pair`;
   throw new StorageError("invalid", message, { key: text });
 }
 

@@ -1,4 +1,4 @@
-/** The backend of archives, which can only be read. A format supplies its directory and the bytes of a member. */
+/** The read-only backend of archives. A format supplies the directory and the bytes of a member. */
 import type { Backend, CallOptions, Content, Entry, ListCall, ReadCall } from "../backend.ts";
 import { abortable } from "../concurrency/abortable.ts";
 import { directoryEntry } from "../entry.ts";
@@ -23,10 +23,10 @@ interface Directory<M extends Member> {
 export function archiveBackend<M extends Member>(format: ArchiveFormat<M>, outer: Outer): Backend {
   const archive = new Archive(format, outer);
   const refuse = async () => {
-    throw new StorageError("unsupported", `${format.scheme}:// can only be read`, { scheme: format.scheme });
+    throw new StorageError("unsupported", `${format.scheme}:// is read-only`, { scheme: format.scheme });
   };
   return {
-    // The storage around it tries again by itself.
+    // The outer storage already retries.
     transfer: sequentialTransfer({ attempts: 1, firstPause: 0, growth: 1, longestPause: 0 }),
     list: (prefix, call) => archive.list(prefix, call),
     stat: (key, call) => archive.stat(key, call),
@@ -67,14 +67,17 @@ class Archive<M extends Member> {
     yield [...page.values()];
   }
 
-  /** The directory as it is known: an archive that was replaced since refuses, and is read anew. */
+  /**
+   * Reads with the cached directory. If the archive was replaced, the conditional read fails and the directory is
+   * reloaded.
+   */
   async read(key: string, call: ReadCall): Promise<Content> {
     const known = await abortable(this.#known(), call.signal);
     const directory = known.members.has(key) ? known : await this.#current(call);
     const member = this.#find(directory.members, key);
     if (member.refusal !== undefined) throw this.#error("unsupported", key, member.refusal);
     if (call.ifMatch !== undefined && call.ifMatch !== member.etag)
-      throw this.#error("precondition", key, "it was replaced");
+      throw this.#error("precondition", key, "the file was replaced");
     const start = Math.min(call.start ?? 0, member.size);
     const end = Math.max(start, Math.min(call.end ?? member.size, member.size));
     const body = this.#body(directory, key, member, { start, end, signal: call.signal });
@@ -88,7 +91,7 @@ class Archive<M extends Member> {
       if (isStorageError(error, "precondition")) this.#directory = undefined;
       range.signal?.throwIfAborted();
       if (isStorageError(error)) throw error;
-      throw this.#error("failed", key, `it is damaged: ${(error as Error).message}`);
+      throw this.#error("failed", key, `the file is damaged: ${(error as Error).message}`);
     }
   }
 
@@ -99,7 +102,7 @@ class Archive<M extends Member> {
     return directory;
   }
 
-  /** Read again where the archive is another since. */
+  /** Reloads the directory if the archive has changed. */
   async #current(call: CallOptions): Promise<Directory<M>> {
     const now = await ArchiveSource.look(this.#outer, call);
     const known = this.#directory;

@@ -6,17 +6,20 @@ export interface Member {
   readonly size: number;
   readonly etag: string;
   readonly modified: Date | null;
-  /** Why it cannot be read: it is encrypted, say. */
+  /** Why the member cannot be read, for example because it is encrypted. */
   readonly refusal?: string | undefined;
 }
 
-/** Of its directory, which is kept in memory while the storage is open: a ZIP archive's as it is written. */
+/** Size limit of the directory, which stays in memory while the storage is open: for ZIP, its size in the archive. */
 export const longestDirectory = 256 * 1024 * 1024;
 
-/** What a file without a name has in a ZIP directory. Archives without a directory count so much for each, and its name. */
+/**
+ * Size of a ZIP directory entry without its name. Formats without a directory count this much plus the name for each
+ * member.
+ */
 export const memberCost = 46;
 
-/** By key, the order of which is that of the archive. */
+/** Members by key, in the order of the archive. */
 export type Members<M extends Member> = Map<string, M>;
 
 export const memberEntry = (key: string, { size, etag, modified }: Member): Entry => ({
@@ -27,8 +30,8 @@ export const memberEntry = (key: string, { size, etag, modified }: Member): Entr
 });
 
 /**
- * The key of a name that an archive has, which is anything that its maker wrote. Undefined: it has none, since it leads
- * out of the archive, or nowhere. Backslashes are slashes, and what stands before the first name of a path is dropped.
+ * Turns a member name, which its creator chose freely, into a key. Returns undefined if the name leads out of the
+ * archive or is empty. Backslashes become slashes, and anything before the first path segment is dropped.
  */
 export function memberKey(name: string): string | undefined {
   const names = name.replaceAll("\\", "/").split("/");

@@ -1,4 +1,4 @@
-/** The object that an archive is, of whatever kind of storage, read by ranges and always the same one. */
+/** The object that holds an archive, in any kind of storage. It is read by ranges, always from the same version. */
 import type { Backend, CallOptions, Entry } from "../backend.ts";
 import type { ClientConfig, Environment } from "../configuration/parameters.ts";
 import { type ErrorPlace, StorageError } from "../errors.ts";
@@ -11,16 +11,16 @@ export interface Outer {
   readonly backend: Backend;
 }
 
-/** Where an archive lies. */
+/** Location of an archive. */
 export interface OuterPlace {
   readonly uri: string;
   readonly client_config: ClientConfig;
   readonly environment: Environment;
 }
 
-/** Kinds of storage do not know each other: who knows all of them opens the one that an archive lies in. */
+/** Opens the storage that holds an archive. Schemes do not import each other, so the registry supplies this. */
 export interface OuterOpener {
-  /** Throws what is wrong with the URI or its parameters, without asking the store. */
+  /** Throws if the URI or its parameters are invalid, without a request to the store. */
   check(place: OuterPlace): void;
   open(place: OuterPlace): Promise<Outer>;
 }
@@ -42,7 +42,10 @@ export class ArchiveSource {
   static async look(outer: Outer, call: CallOptions): Promise<ArchiveSource> {
     const entry = await outer.backend.stat(outer.key, call);
     if (Number.isFinite(entry.size)) return new ArchiveSource(outer, entry);
-    throw new StorageError("unsupported", `${outer.uri}: the server does not tell how long the archive is`);
+    throw new StorageError(
+      "unsupported",
+      `${outer.uri}: the server does not report the archive's size; download the archive and open the local copy`,
+    );
   }
 
   get uri(): string {
@@ -66,7 +69,7 @@ export class ArchiveSource {
     return streamObject(this.#outer.backend, this.#outer.key, this.#options(range));
   }
 
-  /** The archive cannot be read as one. */
+  /** Makes the error for an archive that cannot be parsed. */
   damaged(why: string): StorageError {
     return new StorageError("failed", `${this.uri}: ${why}`, this.#place);
   }

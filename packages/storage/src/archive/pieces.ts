@@ -1,17 +1,17 @@
-/** Streams of bytes in archives: decompressed as they are read, cut to a range. */
+/** Byte streams in archives: decompresses them while reading and cuts them to a range. */
 import { pipeline, Readable, type Transform } from "node:stream";
 
-/** No more is in memory than a decompressor holds, however much would come out of it. */
+/** Holds only the decompressor's buffer in memory, however large the output. */
 export async function* decompress(
   body: AsyncIterable<Uint8Array>,
   decompressor: Transform,
 ): AsyncGenerator<Uint8Array> {
-  // Failures of either end the iteration.
+  // An error of either stream ends the iteration.
   pipeline(Readable.from(body, { objectMode: false }), decompressor, () => {});
   yield* decompressor as AsyncIterable<Uint8Array>;
 }
 
-/** The bytes from `start` up to `end`, which is not part of them. Stops reading there. */
+/** Yields the bytes from `start` up to, but not including, `end`, and stops reading there. */
 export async function* cut(body: AsyncIterable<Uint8Array>, start: number, end: number): AsyncGenerator<Uint8Array> {
   let at = 0;
   if (start >= end) return;

@@ -1,4 +1,4 @@
-/** `zip://inner/path::s3://bucket/archive.zip`: the URI of a file in an archive, and how the archive is found. */
+/** Parses `zip://inner/path::s3://bucket/archive.zip`, the URI of a file in an archive, and locates the archive. */
 import { chainOf } from "../address/chain.ts";
 import { afterScheme, type Location, schemeOf } from "../address/uri.ts";
 import type { Backend } from "../backend.ts";
@@ -26,7 +26,7 @@ const capabilities: Capabilities = {
   keys: { doubleSlash: false, trailingSlash: false, besideFolder: true, length: 65_535, segment: 65_535 },
 };
 
-/** `load` imports the part that reads the format. */
+/** `load` imports the reader of the format. */
 export function archiveScheme(
   name: string,
   parameters: Table,
@@ -60,7 +60,7 @@ function parseArchiveUri(uri: string): Location {
 
 const outerUri = ({ outer }: Location, { values }: Configuration<Table>) => outer?.slice(2) ?? values.fo ?? "";
 
-/** The kinds of storage around the archive, from the inside. */
+/** The schemes around the archive, from the inside out. */
 const kindsAround = (uri: string): string[] => {
   const chain = chainOf(uri);
   return chain ? [chain.scheme, ...kindsAround(chain.outer)] : [schemeOf(uri)];
@@ -74,7 +74,7 @@ function checkParameters(configuration: Configuration<Table>, location: Location
   const kinds = kindsAround(outer);
   for (const [key, value] of Object.entries(configuration.values)) {
     if (key in archiveParameters || (kinds.includes(key) && typeof value === "object")) continue;
-    const next = `parameters of the storage around it stand under its name: {"${kinds.at(-1)}": {…}}`;
+    const next = `put parameters of the storage that holds the archive under its name: {"${kinds.at(-1)}": {…}}`;
     throw refuse(`${key} is not a parameter of ${scheme}://: ${next}`);
   }
 }
@@ -85,7 +85,7 @@ const outerPlace = (location: Location, configuration: Configuration<Table>): Ou
   environment: configuration.environment,
 });
 
-/** Those of the next link, and where that is an archive, too, those of the links behind it. */
+/** The parameters of the next link; if that is an archive too, also those of the links behind it. */
 function outerConfig(location: Location, configuration: Configuration<Table>): ClientConfig {
   const [next = "", ...others] = kindsAround(outerUri(location, configuration));
   const values = configuration.values as unknown as Readonly<Record<string, ClientConfig | undefined>>;

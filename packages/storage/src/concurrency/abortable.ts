@@ -1,4 +1,4 @@
-/** Waiting for something that cannot be stopped, but no longer than the signal allows. */
+/** Waits for work that cannot be stopped, but only until the signal aborts. */
 
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
@@ -6,7 +6,7 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal | undef
   const stop = () => stopped.reject(signal.reason);
   if (signal.aborted) stop();
   signal.addEventListener("abort", stop, { once: true });
-  // Whoever loses the race is heard by nobody.
+  // If the signal wins the race, nobody handles a later failure.
   work.catch(() => {});
   try {
     return await Promise.race([stopped.promise, work]);

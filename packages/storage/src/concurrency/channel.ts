@@ -1,6 +1,6 @@
 /**
- * A bounded queue between producers and one consumer: who is faster waits for the other. It iterates by hand: with an
- * asynchronous generator in this place some listings of a million keys kept many pages that nobody needed any more.
+ * A bounded queue between producers and one consumer: the faster side waits for the other. It implements the iterator
+ * by hand: with an async generator, some listings of a million keys kept many pages alive that nobody needed any more.
  */
 export class Channel<T> implements AsyncIterableIterator<T, undefined> {
   #items: T[] = [];
@@ -25,7 +25,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     if (this.#items.length >= this.#capacity) await new Promise<void>((resolve) => this.#room.push(resolve));
   }
 
-  /** No more items; with an error, the consumer gets it after what is already there. */
+  /** Ends the queue. With an error, the consumer receives it after the queued items. */
   close(failure?: { error: unknown }): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -34,7 +34,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     for (const resume of this.#room.splice(0)) resume();
   }
 
-  /** Nothing is there: all producers are needed, since some may have nothing more to bring. */
+  /** The queue is empty, so all producers are woken: some may have nothing more to add. */
   #nextArrival(): Promise<void> {
     for (const resume of this.#room.splice(0)) resume();
     return new Promise<void>((resolve) => {
@@ -57,7 +57,7 @@ export class Channel<T> implements AsyncIterableIterator<T, undefined> {
     return { done: false, value };
   }
 
-  /** Leaving the iteration closes the channel, so that producers stop. */
+  /** Ending the iteration closes the channel, so that producers stop. */
   async return(): Promise<IteratorResult<T, undefined>> {
     this.close();
     return { done: true, value: undefined };

@@ -1,4 +1,4 @@
-/** The iterator of whatever can be iterated. */
+/** Returns the iterator of any iterable, sync or async. */
 
 export const iteratorOf = <T>(items: AsyncIterable<T> | Iterable<T>): AsyncIterator<T> =>
   Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : asAsync(items);

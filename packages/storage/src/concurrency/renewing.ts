@@ -1,23 +1,25 @@
-/** Credentials that end: kept until shortly before, and renewed for all who wait with one request. */
+/** Caches expiring credentials until shortly before they expire, and renews them with one request for all callers. */
 
 interface Ending {
-  /** Never, when absent. */
+  /** When the credentials expire; never, if absent. */
   readonly expiration?: Date | undefined;
 }
 
 export interface Renewable<T> {
   get(): Promise<T>;
-  /** The store says that they have expired. False where there are no others to be had. */
+  /** Called when the store says that the credentials have expired. Returns false if there are no others. */
   renew(): boolean;
 }
 
-/** Long enough for a request that is signed now to be answered. */
+/** Early enough that a request signed now is still answered. */
 const renewBefore = 5 * 60_000;
 
-/** For what says nothing of its end: it is asked for again after a while. */
+/** Expiry for credentials that state none: they are requested again after a while. */
 export const soon = () => new Date(Date.now() + renewBefore + 60_000);
 
-/** Keeps credentials until shortly before their end; asks once for all who wait; keeps no failure. */
+/**
+ * Caches credentials until shortly before they expire. Concurrent callers share one request; failures are not cached.
+ */
 export function renewing<T extends Ending>(load: () => Promise<T>, now: () => number = Date.now): Renewable<T> {
   let kept: T | undefined;
   let coming: Promise<T> | undefined;
@@ -38,5 +40,5 @@ export function renewing<T extends Ending>(load: () => Promise<T>, now: () => nu
   };
 }
 
-/** Credentials that are what they are. */
+/** Credentials that never expire. */
 export const lasting = <T>(value: T): Renewable<T> => ({ get: async () => value, renew: () => false });

@@ -1,16 +1,16 @@
-/** Trying again: only what may succeed, after pauses that grow and are random, and as long as the store asked for. */
+/** Retries what may succeed, with random growing pauses that respect the store's Retry-After. */
 import { setTimeout as pause } from "node:timers/promises";
 import { isStorageError } from "../errors.ts";
 
 export interface RetryPolicy {
-  /** How often a call is made, the first time included. */
+  /** Maximum number of attempts, the first included. */
   readonly attempts: number;
-  /** Longest pause before the second attempt, in milliseconds. */
+  /** Maximum pause before the second attempt, in milliseconds. */
   readonly firstPause: number;
-  /** How much longer each next one may be. */
+  /** Factor by which each pause may be longer than the one before. */
   readonly growth: number;
   readonly longestPause: number;
-  /** For tests, which do not wait. */
+  /** Replaces waiting in tests. */
   readonly wait?: (milliseconds: number, signal: AbortSignal | undefined) => Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export async function retry<T>(
   }
 }
 
-/** Full jitter: many clients that failed together do not come back together. */
+/** Full jitter: many clients that failed together do not return together. */
 export function pauseAfter(policy: RetryPolicy, attempt: number, asked = 0): number {
   const longest = Math.min(policy.firstPause * policy.growth ** (attempt - 1), policy.longestPause);
   return asked + Math.random() * longest;

@@ -1,4 +1,4 @@
-/** A number of places; who finds none free waits for one, in turn, no longer than the signal allows. */
+/** A semaphore: callers without a slot wait in turn, until the signal aborts. */
 import { abortable } from "./abortable.ts";
 
 export class Slots {
@@ -21,7 +21,7 @@ export class Slots {
       await abortable(turn.promise, signal);
     } catch (error) {
       const index = this.#waiting.indexOf(turn.resolve);
-      // Given to us at the moment in which we left: then it is the next one's.
+      // The slot was granted at the moment we stopped waiting, so it goes to the next caller.
       if (index < 0) this.release();
       else this.#waiting.splice(index, 1);
       throw error;

@@ -1,10 +1,10 @@
-/** A sliding window over work: a slow piece holds up nobody but itself, and no more than so many run at once. */
+/** A sliding window over work: a slow item delays only itself, and a limited number run at once. */
 import { checkCount } from "../check-count.ts";
 import { iteratorOf } from "./iterator-of.ts";
 
 /**
- * Runs all, in any order. After a failure it starts no more, waits for those that run, and rejects with the first; a
- * source that is slow to give the next item does not hold that up.
+ * Runs all items, in any order. After a failure it starts no more, waits for the running ones, and rejects with the
+ * first error; a source that is slow to yield the next item does not delay that.
  */
 export async function runAll<T>(
   items: AsyncIterable<T> | Iterable<T>,
@@ -21,7 +21,7 @@ export async function runAll<T>(
     }
     await tasks.untilBelow(1);
   } catch (error) {
-    // Not waited for: a source that hangs would hang us.
+    // Not awaited: a source that hangs would block this function.
     source.return?.().catch(() => {});
     throw error;
   } finally {
@@ -29,11 +29,11 @@ export async function runAll<T>(
   }
 }
 
-/** Work that runs. Who waits is woken by whatever ends next, and told of the first failure. */
+/** Running tasks. A waiter is woken when any of them ends, and receives the first error. */
 class Tasks {
   readonly #running = new Set<Promise<void>>();
   #failure: { error: unknown } | undefined;
-  /** A new one for each end: reactions on a single promise would pile up as long as it lives. */
+  /** Replaced after each end: reactions on one long-lived promise would pile up. */
   #next = Promise.withResolvers<void>();
 
   add(work: Promise<void>): void {
@@ -65,7 +65,7 @@ class Tasks {
     }
   }
 
-  /** Waits for something else, unless a task fails before. */
+  /** Waits for something else, unless a task fails first. */
   async during<R extends object>(coming: Promise<R>): Promise<R> {
     for (;;) {
       this.#throwFailure();
@@ -79,7 +79,7 @@ class Tasks {
   }
 }
 
-/** Yields results in the order of the items, while up to `width` of the next ones are being made. */
+/** Yields results in the order of the items, while up to `width` following ones are in progress. */
 export async function* mapInOrder<T, R>(
   items: AsyncIterable<T> | Iterable<T>,
   width: number,
@@ -89,7 +89,7 @@ export async function* mapInOrder<T, R>(
   try {
     for await (const item of items) {
       const task = run(item);
-      // A failure is met when its turn comes; until then nobody listens.
+      // A failure is thrown when its turn comes; until then nobody handles it.
       task.catch(() => {});
       running.push(task);
       if (running.length >= width) yield await (running.shift() as Promise<R>);

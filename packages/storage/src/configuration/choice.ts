@@ -1,4 +1,4 @@
-/** An option that is one of several words. Programs that are not checked for types may give any other. */
+/** Validates an option that must be one of several words: untyped callers may pass anything. */
 import { StorageError } from "../errors.ts";
 import { suggest } from "./suggestion.ts";
 

@@ -1,4 +1,4 @@
-/** A client_config checked against its table: every value, and where it came from. */
+/** Checks a client_config against its table, and records the source of every value. */
 import { StorageError } from "../errors.ts";
 import { explainParameters } from "./explanation.ts";
 import { type DefaultsPlace, fsspecDefaults, type NamedDefaults } from "./fsspec-defaults.ts";
@@ -20,16 +20,16 @@ import { suggest } from "./suggestion.ts";
 
 export interface Configuration<Table extends ParameterTable = ParameterTable> {
   readonly values: Values<Table>;
-  /** Where variables were looked for, for what is not a parameter. */
+  /** The environment that variables were read from; code that needs other variables uses it too. */
   readonly environment: Environment;
-  /** Whether a value was given at all, in whatever place. */
+  /** Whether any source gives a value. */
   isGiven(key: keyof Table & string): boolean;
-  /** `default`, or where the value came from: `client_config.key`, `environment NAME`. */
+  /** `default`, or the source of the value: `client_config.key`, `environment NAME`. */
   sourceOf(key: keyof Table & string): string;
   explain(): ExplainedParameter[];
 }
 
-/** What is asked of one scheme: its table, what the caller gave, and the environment. */
+/** The input for resolving one scheme: its table, the caller's client_config, and the environment. */
 interface Question {
   readonly scheme: string;
   readonly table: ParameterTable;
@@ -65,7 +65,7 @@ export function resolveConfiguration<Table extends ParameterTable>(
   };
 }
 
-/** Where a table describes `*`, every key that it does not name is taken as that one. */
+/** If a table has a row `*`, that row applies to every key the table does not name. */
 function withAnyKey(table: ParameterTable, config: ClientConfig): ParameterTable {
   const { "*": any, ...named } = table;
   if (!any) return table;
@@ -89,13 +89,13 @@ function refuseUnknownMembers(scheme: string, table: ParameterTable, key: string
   if (members.length === 0 || typeof value !== "object" || value === null) return;
   for (const [name, member] of Object.entries(value)) {
     if (!members.includes(name)) {
-      throw refuse(scheme, `${key}.${name} is not taken by ${scheme}://${suggest(name, members)}`);
+      throw refuse(scheme, `${key}.${name} is not a parameter of ${scheme}://${suggest(name, members)}`);
     }
     refuseUnknownMembers(scheme, table, `${key}.${name}`, member);
   }
 }
 
-/** Keys and aliases. */
+/** All keys and aliases of the table. */
 function knownKeys(table: ParameterTable): string[] {
   const aliases = Object.values(table).flatMap((parameter) => parameter.sources ?? []);
   return [...new Set([...parameterKeys(table), ...aliases.filter((name) => !/[.$]/.test(name))])];
@@ -116,7 +116,7 @@ function find(question: Question, key: string): FoundValue | undefined {
 
 const isNull = (config: ClientConfig, source: string) => lookUp(config, source) === null;
 
-/** One of the group's parameters stands in client_config itself. */
+/** Whether client_config itself gives one of the group's parameters. */
 function isGroupGiven({ table, config }: Question, group: string): boolean {
   return Object.entries(table).some(
     ([key, parameter]) =>
@@ -153,7 +153,7 @@ function findInVariable(question: Question, name: string, parameter: Parameter):
   return { value, source: `environment ${name}` };
 }
 
-/** fsspec's variable for the parameter, then what its variable for the whole scheme and its files hold. */
+/** Looks at fsspec's variable for the parameter, then at its variable for the scheme and its files. */
 function findInDefaults(question: Question, { name, places }: NamedDefaults, key: string, parameter: Parameter) {
   const sources = sourcesOf(key, parameter).filter((source) => !source.startsWith("$"));
   return (
@@ -162,7 +162,7 @@ function findInDefaults(question: Question, { name, places }: NamedDefaults, key
   );
 }
 
-/** A member of a dict stands in the variable of the dict. */
+/** A member of a dict is looked up in the variable of the dict. */
 function findInDefaultVariable(question: Question, name: string, source: string, parameter: Parameter) {
   const [root = "", ...members] = source.split(".");
   const variable = `FSSPEC_${name}_${root}`.toUpperCase();
@@ -173,7 +173,7 @@ function findInDefaultVariable(question: Question, name: string, source: string,
   return findInPlace(question, { name: `environment ${variable}`, values }, source, parameter);
 }
 
-/** Texts, where other types are wanted, are read. */
+/** Parses texts if the parameter has another type. */
 function findInPlace(question: Question, { name, values }: DefaultsPlace, source: string, parameter: Parameter) {
   const given = lookUp(values, source);
   if (given === undefined || given === null) return undefined;
@@ -203,7 +203,7 @@ function fromText(question: Question, name: string, parameter: Parameter, text: 
 }
 
 function check({ scheme }: Question, name: string, parameter: Parameter, value: unknown): unknown {
-  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not taken: ${parameter.reason}`);
+  if (parameter.effect === "rejected") throw refuse(scheme, `${name} is not supported: ${parameter.reason}`);
   const types = typesOf(parameter);
   if (!types.some((type) => hasType(type, value))) {
     throw refuse(scheme, `${name}: expected ${types.join(" or ")}, got ${describe(value)}`);
@@ -229,7 +229,7 @@ function hasType(type: ParameterType, value: unknown): boolean {
   return typeof value === type;
 }
 
-/** The kind of a value, never the value: it may be a secret in the wrong place. */
+/** Describes the type of a value, never the value: it may be a secret in the wrong place. */
 function describe(value: unknown): string {
   if (Array.isArray(value)) return "a list";
   return `a value of type ${typeof value}`;

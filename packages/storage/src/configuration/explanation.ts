@@ -1,8 +1,8 @@
-/** What `explainConfig()` tells: every parameter with its value, where that came from, and no secrets. */
+/** The output of `explainConfig()`: every parameter with its value and source, with secrets masked. */
 import { type ExplainedParameter, type FoundValue, type ParameterTable, typesOf } from "./parameters.ts";
 
 export function explainParameters(table: ParameterTable, found: ReadonlyMap<string, FoundValue>): ExplainedParameter[] {
-  // What is refused has no value, ever.
+  // A rejected parameter never has a value.
   const taken = Object.entries(table).filter(([, { effect }]) => effect !== "rejected");
   return taken.map(([key, parameter]) => ({
     key,
@@ -28,7 +28,10 @@ function masked(table: ParameterTable, key: string, value: unknown): unknown {
   );
 }
 
-/** Itself, as a member that its dict names, or because a secret parameter is also taken from this place. */
+/**
+ * A key is secret by itself, as a member that its dict marks as secret, or because a secret parameter shares its
+ * source.
+ */
 function isSecret(table: ParameterTable, key: string): boolean {
   if (table[key]?.secret) return true;
   const dot = key.lastIndexOf(".");
@@ -36,7 +39,7 @@ function isSecret(table: ParameterTable, key: string): boolean {
   return Object.values(table).some((parameter) => parameter.secret && parameter.sources?.includes(key));
 }
 
-/** Made by a program, such as a client: what is in it is not ours to show. */
+/** Whether the value is an object that a program made, such as a client: its content is never shown. */
 function isObject(table: ParameterTable, key: string): boolean {
   const parameter = table[key];
   return parameter !== undefined && typesOf(parameter).includes("object");
@@ -44,7 +47,10 @@ function isObject(table: ParameterTable, key: string): boolean {
 
 const isPlain = (value: object) => Object.getPrototypeOf(value) === Object.prototype;
 
-/** The password of a URL, with or without its scheme, up to the last @: it may hold one. A port is no password. */
+/**
+ * Matches the password of a URL, with or without a scheme, up to the last @, because a password may contain one. A port
+ * is not a password.
+ */
 const password = /((?:^|:\/\/)[^\s/?#@:]*:)(?!\/\/|\d+[/?#])\S*@/g;
 
 const withoutPassword = (text: string) => text.replace(password, `$1${mask}@`);

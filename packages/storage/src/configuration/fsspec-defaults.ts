@@ -1,27 +1,27 @@
-/** Defaults that fsspec takes for a scheme: the variable `FSSPEC_S3`, then the files of its configuration folder. */
+/** fsspec's defaults for a scheme: the variable `FSSPEC_S3`, then the files in its configuration folder. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StorageError } from "../errors.ts";
 import { parseIni } from "./ini.ts";
 import type { ClientConfig, Environment } from "./parameters.ts";
 
-/** What fsspec takes for one of a scheme's names. */
+/** fsspec's defaults for one name of a scheme. */
 export interface NamedDefaults {
   readonly name: string;
   readonly places: readonly DefaultsPlace[];
 }
 
 export interface DefaultsPlace {
-  /** How explanations name it: `environment FSSPEC_S3`, `file /path`. */
+  /** Its name in explanations: `environment FSSPEC_S3`, `file /path`. */
   readonly name: string;
   readonly values: ClientConfig;
 }
 
-/** The strongest first: of a scheme's names the last. */
+/** The strongest first, which is the scheme's last name. */
 export const fsspecDefaults = (names: readonly string[], environment: Environment): NamedDefaults[] =>
   names.toReversed().map((name) => ({ name, places: placesOf(name, environment) }));
 
-/** They may hold what only other programs take, since these read them, too. */
+/** These places may hold keys that only other programs know, because those read them too. */
 function placesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   const variable = `FSSPEC_${scheme.toUpperCase()}`;
   const text = environment[variable];
@@ -36,13 +36,13 @@ function filesOf(scheme: string, environment: Environment): DefaultsPlace[] {
   });
 }
 
-/** How many calls fsspec makes at once: a setting of all schemes, which stands beside theirs in the files. */
+/** fsspec's limit of concurrent calls: a setting for all schemes, stored beside theirs in the files. */
 export function fsspecBatchSize(scheme: string, environment: Environment): number | undefined {
   const given = pathsOf(environment).map((path) => sectionsOf(scheme, path)["gather_batch_size"]);
   return given.find((value) => typeof value === "number");
 }
 
-/** Of several files the last one wins. */
+/** If several files set a key, the last file wins. */
 function pathsOf(environment: Environment): string[] {
   const folder = folderOf(environment);
   const names = folder === undefined ? [] : namesIn(folder).filter((name) => /\.(ini|json)$/.test(name));
@@ -75,7 +75,7 @@ function parseJson(scheme: string, place: string, text: string): ClientConfig {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as ClientConfig;
   } catch {
-    // Told below, without the text: it may hold secrets.
+    // The error below leaves the text out: it may hold secrets.
   }
   throw new StorageError("config", `${place}: expected JSON`, { scheme });
 }

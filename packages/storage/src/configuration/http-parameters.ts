@@ -1,4 +1,4 @@
-/** What every plain web server takes: how its files are read, and how long it is waited for. */
+/** Parameters of every plain web server: how its files are read, and the timeouts. */
 import type { ParameterTable } from "./parameters.ts";
 
 export const httpParameters = {
@@ -7,20 +7,20 @@ export const httpParameters = {
     default: 5 * 1024 * 1024,
     minimum: 1,
     effect: "emulated",
-    help: "Bytes of one range.",
+    help: "Size of a range in bytes.",
   },
   max_concurrency: {
     type: "integer",
     default: 1,
     minimum: 1,
     effect: "emulated",
-    help: "Ranges of one file that are read at once.",
+    help: "Ranges of one file to read at once.",
   },
-  connection_timeout: { type: "number", default: 60, effect: "native", help: "Seconds to wait for a connection." },
+  connection_timeout: { type: "number", default: 60, effect: "native", help: "Connect timeout in seconds." },
   read_timeout: {
     type: "number",
     default: 60,
     effect: "native",
-    help: "Seconds to wait for an answer, and between its pieces.",
+    help: "Timeout in seconds for an answer, and between its pieces.",
   },
 } as const satisfies ParameterTable;

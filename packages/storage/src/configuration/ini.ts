@@ -1,8 +1,8 @@
-/** INI files, as far as the shared configuration of AWS and of fsspec needs them: sections with names and values. */
+/** A minimal INI parser for the shared configuration files of AWS and fsspec: sections with names and values. */
 
 export type IniSections = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Names are in lower case. Lines that are indented belong to a value of several lines: none is needed here. */
+/** Names are in lower case. Indented lines continue a multi-line value; none is needed here, so they are skipped. */
 export function parseIni(text: string): IniSections {
   const sections: Record<string, Record<string, string>> = {};
   let section: Record<string, string> | undefined;

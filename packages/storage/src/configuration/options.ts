@@ -1,16 +1,16 @@
-/** Rows for options of the Python libraries that mean something else here, or nothing: said once, with the reason. */
+/** Table rows for options of the Python libraries that have no effect here or are rejected, each with the reason. */
 import type { ParameterType } from "./parameters.ts";
 
-/** Accepted; it changes nothing. */
+/** An accepted option without effect. */
 export const idle = <const T extends ParameterType>(type: T | readonly T[], reason: string, help: string) =>
   ({ type, default: null, effect: "no-op", reason, help }) as const;
 
-/** A dict within a dict, whose members are described. */
+/** A nested dict with described members. */
 export const dict = (help: string) => ({ type: "dict", default: {}, effect: "native", help }) as const;
 
-/** Refused by name. */
+/** A rejected option. */
 export const refused = (reason: string, help: string) =>
   ({ type: "object", default: null, effect: "rejected", reason, help }) as const;
 
-/** Of what only a Python program can make. */
-export const ofPython = (help: string) => refused("it is an object of Python, which no other program can make", help);
+/** An option that only a Python program can supply. */
+export const ofPython = (help: string) => refused("it is a Python object, which only a Python program can make", help);

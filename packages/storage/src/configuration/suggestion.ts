@@ -1,6 +1,6 @@
-/** The nearest known word to one that was mistyped. */
+/** Finds the known word nearest to a mistyped one. */
 
-/** `; did you mean x?`, or nothing when no word is near. */
+/** Returns `; did you mean x?`, or nothing if no word is near. */
 export function suggest(word: string, known: readonly string[]): string {
   const scored = known.map((candidate) => ({ candidate, distance: distance(word.toLowerCase(), candidate) }));
   const best = scored.toSorted((a, b) => a.distance - b.distance)[0];
@@ -8,7 +8,7 @@ export function suggest(word: string, known: readonly string[]): string {
   return near ? `; did you mean ${best.candidate}?` : "";
 }
 
-/** How many letters must be added, dropped or changed. */
+/** Edit distance: how many letters must be added, removed or changed. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i += 1) {

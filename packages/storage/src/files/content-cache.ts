@@ -1,7 +1,6 @@
 /**
- * Copies of files on this machine's disk, for all processes that use the same folder. A copy appears whole or not at
- * all, since it is moved into its place; the lock only keeps two processes from fetching the same file twice, and the
- * sum of sizes right.
+ * Local copies of files, shared by all processes that use the same folder. A copy appears whole or not at all, because
+ * it is moved into place. The lock only saves two processes from fetching the same file and keeps the total size right.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
@@ -13,7 +12,7 @@ import { withFileLock } from "./file-lock.ts";
 import type { FileRecord } from "./file-record.ts";
 
 export interface ContentCacheOptions {
-  /** Bytes of all copies together. */
+  /** Maximum total size of the copies in bytes. */
   readonly max_bytes: number;
 }
 
@@ -23,13 +22,16 @@ export class ContentCache {
 
   constructor(folder: string, { max_bytes }: ContentCacheOptions) {
     if (!(typeof max_bytes === "number" && max_bytes > 0)) {
-      throw new StorageError("invalid", `max_bytes: expected a number of bytes above 0, got ${inspect(max_bytes)}`);
+      throw new StorageError("invalid", `max_bytes: expected a positive number of bytes, got ${inspect(max_bytes)}`);
     }
     this.folder = folder;
     this.#limit = max_bytes;
   }
 
-  /** Where a copy lies, or would: by source, path, version and ETag, so that a changed file is another copy. */
+  /**
+   * The path of a copy, existing or not: derived from source, path, version and ETag, so that a changed file gets
+   * another copy.
+   */
   placeOf({ source, path, version, etag }: FileRecord): string {
     const name = createHash("sha256")
       .update(JSON.stringify([source, path, version, etag]))
@@ -44,7 +46,7 @@ export class ContentCache {
     );
   }
 
-  /** The path of a copy. Where there is none yet `fetch` brings one, into the file it is told. */
+  /** Returns the path of a copy. If there is none, `fetch` writes one to the file it is given. */
   async ensure(
     record: FileRecord,
     fetch: (file: string) => Promise<unknown>,
@@ -53,7 +55,7 @@ export class ContentCache {
     const place = this.placeOf(record);
     if (await markUsed(place)) return place;
     if (record.size > this.#limit) {
-      const message = `${record.path} has ${record.size} bytes, and the cache holds ${this.#limit}`;
+      const message = `${record.path} has ${record.size} bytes, more than the cache's max_bytes of ${this.#limit}`;
       throw new StorageError("invalid", message, { key: record.path });
     }
     return withFileLock(`${place}.lock`, signal, async () => {
@@ -70,7 +72,7 @@ export class ContentCache {
       await fetch(part);
       const { size } = await stat(part);
       if (size !== record.size) {
-        const message = `${record.path}: ${size} bytes came instead of ${record.size}`;
+        const message = `${record.path}: received ${size} bytes instead of ${record.size}; list the file again`;
         throw new StorageError("precondition", message, { key: record.path });
       }
       await this.#takeIn(part, place, size);
@@ -79,19 +81,20 @@ export class ContentCache {
     }
   }
 
-  /** Room is made first: the copies never take more than was allowed. */
+  /** Makes room first, so that the copies never exceed the limit. */
   #takeIn(part: string, place: string, size: number): Promise<void> {
     const total = join(this.folder, "total");
     return withFileLock(join(this.folder, "total.lock"), undefined, async () => {
       const counted = Number(await readFile(total, "utf8").catch(() => Number.NaN));
       const known = Number.isNaN(counted) || counted + size > this.#limit ? await this.#makeRoom(size) : counted;
-      // Written before: a process that dies between counts too much, which the next look at the folder puts right.
+      // Written before the move: if the process dies in between, the total is too high until the next look at the
+      // folder.
       await writeFile(total, String(known + size));
       await rename(part, place);
     });
   }
 
-  /** Removes what was used longest ago. Returns how many bytes are left. */
+  /** Removes the least recently used copies. Returns how many bytes remain. */
   async #makeRoom(size: number): Promise<number> {
     const copies = await copiesIn(join(this.folder, "files"));
     let total = copies.reduce((sum, copy) => sum + copy.size, 0);
@@ -104,7 +107,7 @@ export class ContentCache {
   }
 }
 
-/** False where there is none. */
+/** Returns false if there is no copy. */
 async function markUsed(place: string): Promise<boolean> {
   const now = new Date();
   return utimes(place, now, now).then(
@@ -126,7 +129,7 @@ async function copiesIn(folder: string): Promise<Copy[]> {
   return looked.filter((copy) => copy !== undefined);
 }
 
-/** Another process may have removed it since. */
+/** Returns undefined if another process has removed the file. */
 async function look(path: string): Promise<Copy | undefined> {
   const stats = await stat(path).catch(() => undefined);
   return stats && { path, size: stats.size, used: stats.mtimeMs };

@@ -1,6 +1,7 @@
 /**
- * One process at a time, by a file that only one can make. A lock whose holder is gone is broken, so nothing stays
- * locked after a crash. Where two break it in the same moment both go on: use it to save work, not to keep data right.
+ * A lock between processes: a file that only one can create. The lock of a dead process is broken, so nothing stays
+ * locked after a crash. If two processes break it at the same moment, both continue: use it to save work, not to
+ * protect data.
  */
 import { mkdir, open, readFile, rm, stat } from "node:fs/promises";
 import { hostname } from "node:os";
@@ -40,9 +41,9 @@ async function take(path: string): Promise<boolean> {
   }
 }
 
-/** Processes of other machines cannot be seen: their locks are given up after an hour. */
+/** Processes on other machines are invisible, so their locks expire after an hour. */
 const longestHold = 3600_000;
-/** Its maker died before it could write its name. */
+/** A lock without a name expires after this time: its creator died before it wrote one. */
 const longestNameless = 10_000;
 
 async function isAbandoned(path: string): Promise<boolean> {

@@ -1,18 +1,18 @@
-/** What is known of a file without opening it. */
+/** The metadata of a file, known without opening it. */
 import type { Entry } from "../backend.ts";
 
 export interface FileRecord {
-  /** Where the path begins: `s3://bucket`, the web server, the folder. */
+  /** The part before the path: `s3://bucket`, the web server, the folder. */
   readonly source: string;
   readonly path: string;
   readonly size: number;
-  /** Empty where the store keeps no versions, or was not asked for them. */
+  /** Empty if the store keeps no versions, or was not asked for them. */
   readonly version: string;
-  /** Without quotes; empty where the store has none. */
+  /** ETag without quotes; empty if the store has none. */
   readonly etag: string;
   readonly is_latest: boolean;
   readonly last_modified: Date | null;
-  /** Where the bytes lie, if not in a file of their own; always null here: kept for those who fill it. */
+  /** Always null: kept for other producers of such records, whose files may lie inside another file. */
   readonly location: null;
 }
 

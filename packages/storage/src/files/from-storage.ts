@@ -1,4 +1,4 @@
-/** Files of one or many URIs, with patterns, as records that can be read. */
+/** Lists the files of one or many URIs, with patterns, as records that can be read. */
 import type { CallOptions, Entry } from "../backend.ts";
 import type { ClientConfigFor } from "../client-configs.ts";
 import { isStorageError, StorageError } from "../errors.ts";
@@ -14,21 +14,21 @@ import { type FileOrigin, StorageFile } from "./storage-file.ts";
 
 export interface FromStorageOptions<Uri extends string = string> extends CallOptions {
   readonly client_config?: ClientConfigFor<Uri>;
-  /** Everything below a folder instead of one level; true when absent. */
+  /** Lists everything below a folder instead of one level; true by default. */
   readonly recursive?: boolean;
-  /** Old versions, too, of a storage that is `version_aware`. */
+  /** Includes old versions; the storage must be `version_aware`. */
   readonly versions?: boolean;
-  /** For `ensureCached`. */
+  /** The cache that `ensureCached` uses. */
   readonly cache?: ContentCache;
-  /** Listings to use again. */
+  /** A cache of listings. */
   readonly listing_cache?: ListingCache;
-  /** List anew, whatever the cache of listings holds. */
+  /** Lists again and ignores the cached listing. */
   readonly update?: boolean;
 }
 
 /**
- * Braces are expanded first, then each URI is a file, a folder, or a pattern below a bucket. Nothing is asked of a store
- * before the iteration begins. A URI that is neither a file nor a folder is not found; a pattern may match nothing.
+ * Expands braces first; then each URI is a file, a folder, or a pattern below a bucket. No request is sent before the
+ * iteration begins. A URI that is neither file nor folder is a not-found error; a pattern may match nothing.
  */
 export function fromStorage<Uri extends string>(
   uris: Uri | readonly Uri[],
@@ -38,7 +38,7 @@ export function fromStorage<Uri extends string>(
   return new FileListing(places, options as FromStorageOptions);
 }
 
-/** Files while they are listed. Each iteration lists anew. Closing it ends the connections of its files. */
+/** Yields files while they are listed. Each iteration lists again. Closing it closes the connections of its files. */
 export class FileListing {
   readonly #places: readonly SourceUri[];
   readonly #options: FromStorageOptions;
@@ -47,7 +47,7 @@ export class FileListing {
   constructor(places: readonly SourceUri[], options: FromStorageOptions) {
     this.#places = places;
     this.#options = options;
-    // What is wrong with a client_config is told at once.
+    // Reports an invalid client_config at once.
     for (const place of places) this.#originOf(place);
   }
 
@@ -95,7 +95,9 @@ async function* entriesOf(origin: FileOrigin, place: SourceUri, options: FromSto
   yield await theFile(origin.storage, place, path, options);
 }
 
-/** Files below a prefix: all, or one level; marks of folders are none. Returns whether there is anything at all. */
+/**
+ * Yields the files below a prefix, of all levels or one, without folder markers. Returns whether anything exists there.
+ */
 async function* listed(
   { storage, versionAware }: FileOrigin,
   { source }: SourceUri,
@@ -123,7 +125,9 @@ async function* listed(
 const isFile = ({ type, path }: Entry) => type === "file" && !path.endsWith("/");
 const isDirect = (prefix: string, { path }: Entry) => !path.slice(prefix.length).includes("/");
 
-/** Versions and kept listings have no folders to look into: there the whole folder is listed, and paths compared. */
+/**
+ * Versions and cached listings cannot be walked folder by folder, so the whole folder is listed and paths are compared.
+ */
 async function* matching(origin: FileOrigin, place: SourceUri, options: FromStorageOptions): AsyncGenerator<Entry> {
   const { storage, versionAware } = origin;
   const { folder, rest } = place;

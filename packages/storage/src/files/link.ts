@@ -1,4 +1,4 @@
-/** A link in place of a copy, where both sides are files of this machine. */
+/** Makes a link instead of a copy, if source and target are local files. */
 import { link, mkdir, rename, rm, symlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { temporaryKey } from "../address/tree-path.ts";
@@ -7,7 +7,7 @@ export const linkTypes = ["copy", "symlink", "hardlink"] as const;
 
 export type LinkType = (typeof linkTypes)[number];
 
-/** False where the file system refuses: then a copy is made. */
+/** Returns false if the file system refuses; the caller then copies. */
 export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to: string): Promise<boolean> {
   const temporary = temporaryKey(to);
   await mkdir(dirname(to), { recursive: true });
@@ -19,7 +19,7 @@ export async function tryLink(type: Exclude<LinkType, "copy">, from: string, to:
     if (refusals.includes((error as NodeJS.ErrnoException).code ?? "")) return false;
     throw error;
   } finally {
-    // A hard link to the same file is left where it is by a rename onto its twin.
+    // Renaming a hard link onto another link of the same file does nothing and leaves it behind.
     await rm(temporary, { force: true });
   }
 }

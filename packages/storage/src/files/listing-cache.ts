@@ -1,6 +1,6 @@
 /**
- * Listings that are used again for a while, also for folders within them. Nothing is kept unless a caller makes one:
- * a listing that is out of date without anybody having asked for it is a trap. Use one for each set of credentials.
+ * Caches listings for a while, and answers for folders within them. Only a caller who creates one gets cached listings:
+ * a stale listing that nobody asked for is a trap. Use one cache per set of credentials.
  */
 import type { Entry } from "../backend.ts";
 
@@ -18,20 +18,20 @@ export class ListingCache {
   readonly #now: () => number;
   #kept: Kept[] = [];
 
-  /** `seconds`: how long a listing may be used; four hours when absent. */
+  /** `seconds`: lifetime of a listing; four hours by default. */
   constructor({ seconds = fourHours, now = Date.now }: { seconds?: number; now?: () => number } = {}) {
     this.#lifetime = seconds * 1000;
     this.#now = now;
   }
 
-  /** Everything below a prefix, from a listing of it or of a folder around it. */
+  /** Returns everything below a prefix, from a listing of it or of a parent folder. */
   find(source: string, prefix: string): Entry[] | undefined {
     this.#kept = this.#kept.filter(({ until }) => until > this.#now());
     const found = this.#kept.find((kept) => kept.source === source && prefix.startsWith(kept.prefix));
     return found?.entries.filter(({ path }) => path.startsWith(prefix)).map((entry) => ({ ...entry }));
   }
 
-  /** A newer listing takes the place of those that it holds. */
+  /** A newer listing replaces cached listings of the folders within it. */
   keep(source: string, prefix: string, entries: readonly Entry[]): void {
     this.#kept = this.#kept.filter((kept) => kept.source !== source || !kept.prefix.startsWith(prefix));
     this.#kept.unshift({ source, prefix, entries, until: this.#now() + this.#lifetime });

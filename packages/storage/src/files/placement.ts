@@ -6,17 +6,17 @@ import type { FileRecord } from "./file-record.ts";
 export const placements = ["filename", "filepath", "fullpath", "etag", "checksum"] as const;
 
 /**
- * filename: the name alone. filepath: the path. fullpath: bucket and path. etag and checksum: what identifies the
+ * filename: the name alone. filepath: the path. fullpath: bucket and path. etag and checksum: an identifier of the
  * content, with the suffix of the name.
  */
 export type Placement = (typeof placements)[number];
 
 const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 
-/** With its dot; nothing for names such as `.profile`. */
+/** Returns the suffix with its dot; empty for names such as `.profile`. */
 const suffixOf = (path: string) => /[^/](\.[^./]+)$/.exec(nameOf(path))?.[1] ?? "";
 
-/** Relative to the target. `digest` is called where the content itself names the place. */
+/** Returns a path relative to the target. `digest` is called only if the content determines the name. */
 export async function placeOf(
   record: FileRecord,
   placement: Placement,
@@ -27,12 +27,13 @@ export async function placeOf(
   if (placement === "filepath") return record.path;
   if (placement === "fullpath") return `${afterScheme(record.source)}/${record.path}`.replace(/^\/+/, "");
   if (placement === "checksum") return (await digest()) + suffixOf(record.path);
-  if (record.etag === "") throw new StorageError("invalid", `${record.path} has no ETag to be named by`);
+  if (record.etag === "")
+    throw new StorageError("invalid", `${record.path} has no ETag to name it by; use another placement`);
   return record.etag.replaceAll("/", "_") + suffixOf(record.path);
 }
 
-/** Such paths mean something else on other storages, or lead out of the target. */
+/** Refuses paths that mean something else on other storages or lead out of the target. */
 export function checkPath({ path }: FileRecord): void {
   const isRefused = path === "" || path.endsWith("/") || path.split("/").some((part) => part === "." || part === "..");
-  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} cannot be the path of an exported file`);
+  if (isRefused) throw new StorageError("invalid", `${JSON.stringify(path)} is not a valid path for an exported file`);
 }

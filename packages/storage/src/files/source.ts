@@ -1,25 +1,25 @@
-/** A URI with a pattern, as the source that is opened, the folder that never varies, and what varies below it. */
+/** Splits a URI with a pattern into the source to open, the fixed folder, and the variable rest below it. */
 import { folderOf, type Location } from "../address/uri.ts";
 import { findScheme } from "../registry.ts";
 
 export interface SourceUri {
-  /** What records name. */
+  /** The source that records name. */
   readonly source: string;
-  /** What is opened: the source, or the file itself where a storage has no listings. */
+  /** The URI to open: the source, or the file itself if the storage has no listings. */
   readonly opened: string;
-  /** Below the source, without any pattern; empty, or with a slash at its end. */
+  /** The folder below the source, without any pattern; empty, or ending with a slash. */
   readonly folder: string;
-  /** The rest: a name, a pattern, or nothing. */
+  /** The rest: a name, a pattern, or empty. */
   readonly rest: string;
 }
 
 const magic = /[*?[\\]/;
 
-/** Buckets and web servers are sources by themselves; elsewhere the folder before the first pattern is. */
+/** Buckets and web servers are sources; for other schemes, the source is the folder before the first pattern. */
 export function splitUri(uri: string): SourceUri {
   const { parse, capabilities } = findScheme(uri);
   const location = parse(uri);
-  // Without listings there are no patterns: the URI is one file, with all that stands in it, such as a signature.
+  // A scheme without listings has no patterns: the URI is one file, including everything in it, such as a signature.
   if (!capabilities.list) return { source: sourceOfBucket(location), opened: uri, folder: "", rest: location.path };
   const { folder, rest } = splitPath(location.path, uri.endsWith("/"));
   if (location.bucket !== "") {

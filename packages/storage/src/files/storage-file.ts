@@ -1,4 +1,4 @@
-/** A file of a listing: its record, and the ways to its bytes. Reads are of the object that was listed, or fail. */
+/** A listed file: its record, and the ways to read it. Reads return the object that was listed, or fail. */
 import type { CallOptions } from "../backend.ts";
 import { StorageError } from "../errors.ts";
 import type { Bytes, CopyFromOptions, DownloadOptions, ReadOptions } from "../options.ts";
@@ -8,16 +8,16 @@ import type { ContentCache } from "./content-cache.ts";
 import type { FileRecord } from "./file-record.ts";
 import { type ExportedFile, type ToStorageOptions, toStorage } from "./to-storage.ts";
 
-/** Of all files of one source. */
+/** What all files of one source share. */
 export interface FileOrigin {
   readonly storage: Storage;
   readonly versionAware: boolean;
   readonly cache: ContentCache | undefined;
-  /** The storage was opened at its only file. */
+  /** Whether the storage was opened at its only file. */
   readonly isFile: boolean;
 }
 
-/** What a caller may still choose: the version and the ETag are those of the record. */
+/** The options that a caller may set: version and ETag come from the record. */
 type Pinned<Options> = Omit<Options, "version" | "ifMatch">;
 
 export class StorageFile implements FileRecord {
@@ -59,33 +59,37 @@ export class StorageFile implements FileRecord {
     return this.#origin.storage.readStream(this.#key, { ...options, ...this.#pin() });
   }
 
-  /** Into a file of this machine. Returns the number of bytes. */
+  /** Downloads into a local file. Returns the number of bytes. */
   download(file: string, options: Pinned<DownloadOptions> = {}): Promise<number> {
     return this.#origin.storage.download(this.#key, file, { ...options, ...this.#pin() });
   }
 
-  /** Into another storage. */
+  /** Copies into another storage. */
   copyTo(target: Storage, path: string, options: Pinned<CopyFromOptions> = {}): Promise<void> {
     return target.copyFrom(this.#origin.storage, this.#key, path, { size: this.size, ...options, ...this.#pin() });
   }
 
-  /** For random access, through a cache. */
+  /** Opens the file for random access, through a cache. */
   async open(options: Omit<OpenFileOptions, "version"> = {}): Promise<OpenedFile> {
     const { version, ifMatch } = this.#pin();
     const file = await this.#origin.storage.open(this.#key, { ...options, version });
     if (ifMatch === undefined || file.entry.etag === ifMatch) return file;
     await file.close();
-    throw new StorageError("precondition", `${this.uri} was replaced since it was listed`, { key: this.path });
+    throw new StorageError("precondition", `${this.uri} was replaced since it was listed; list it again`, {
+      key: this.path,
+    });
   }
 
-  /** The path of a copy on this machine: made now, if it is not there yet. It may go when newer ones need the room. */
+  /**
+   * Returns the path of a local copy, and creates it if needed. The copy may be evicted when newer ones need the room.
+   */
   ensureCached(options: CallOptions = {}): Promise<string> {
     const { cache } = this.#origin;
-    if (!cache) throw new StorageError("invalid", "ensureCached: the listing was made without a cache");
+    if (!cache) throw new StorageError("invalid", "ensureCached needs a cache: pass one to fromStorage");
     return cache.ensure(this, (file) => this.download(file, options), options);
   }
 
-  /** This file alone; `toStorage` exports many. Returns where it went, relative to the target. */
+  /** Exports this file; `toStorage` exports many. Returns its new path, relative to the target. */
   async export(uri: string, options: ToStorageOptions = {}): Promise<string> {
     const [exported] = await toStorage([this], uri, options);
     return (exported as ExportedFile).path;

@@ -1,4 +1,4 @@
-/** Exporting files into another storage. */
+/** Exports files to another storage. */
 import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import { afterScheme, schemeOf } from "../address/uri.ts";
@@ -18,20 +18,20 @@ const checksums = ["sha256", "sha512", "sha1", "md5"] as const;
 
 export interface ToStorageOptions<Uri extends string = string> extends CallOptions {
   readonly client_config?: ClientConfigFor<Uri>;
-  /** `fullpath` when absent. */
+  /** `fullpath` by default. */
   readonly placement?: Placement;
-  /** A link instead of a copy, from file to file; where that cannot be it is a copy. `copy` when absent. */
+  /** Makes a link instead of a copy between local files; falls back to a copy. `copy` by default. */
   readonly link_type?: LinkType;
-  /** Of the placement `checksum`; `sha256` when absent. */
+  /** The algorithm for the placement `checksum`; `sha256` by default. */
   readonly checksum?: (typeof checksums)[number];
-  /** Files at once; 8 when absent. */
+  /** Files transferred at once; 8 by default. */
   readonly concurrency?: number;
-  /** After every piece and every file. */
+  /** Called after every piece and every file. */
   readonly onProgress?: (progress: ExportProgress) => void;
 }
 
 export interface ExportProgress {
-  /** The file that went on. */
+  /** The file that made progress. */
   readonly path: string;
   readonly done_files: number;
   readonly total_files: number;
@@ -39,7 +39,7 @@ export interface ExportProgress {
   readonly total_bytes: number;
 }
 
-/** A file of a listing, as far as an export needs it. */
+/** The parts of a listed file that an export needs. */
 export interface ExportableFile extends FileRecord {
   readonly uri: string;
   readStream(options?: Pick<ReadOptions, "signal">): ReadableStream<Bytes>;
@@ -48,14 +48,14 @@ export interface ExportableFile extends FileRecord {
 
 export interface ExportedFile<File extends ExportableFile = ExportableFile> {
   readonly file: File;
-  /** Relative to the target. */
+  /** Path relative to the target. */
   readonly path: string;
   readonly how: LinkType;
 }
 
 /**
- * All names are known and checked before the first file is written; two files never go to the same place. Where the
- * target can make many changes as one, it does.
+ * Determines and checks all names before it writes the first file; two files never get the same name. If the target
+ * supports batches, the export is one.
  */
 export async function toStorage<Uri extends string, File extends ExportableFile>(
   files: AsyncIterable<File> | Iterable<File>,
@@ -103,7 +103,10 @@ interface Job<File> {
   readonly place: () => Promise<string>;
 }
 
-/** Names that the content gives are found when its turn comes: two files with the same one are the same content. */
+/**
+ * Names derived from content are computed when a file's turn comes: two files with the same name then have the same
+ * content.
+ */
 async function planExport<File extends ExportableFile>(
   files: readonly File[],
   options: ToStorageOptions,
@@ -117,7 +120,11 @@ async function planExport<File extends ExportableFile>(
   for (const file of files) {
     const path = await placeOf(file, placement, () => digestOf(file, options));
     const other = taken.get(path);
-    if (other) throw new StorageError("invalid", `${other.uri} and ${file.uri} would both be ${path}`);
+    if (other)
+      throw new StorageError(
+        "invalid",
+        `${other.uri} and ${file.uri} would both be written to ${path}; choose another placement`,
+      );
     taken.set(path, file);
     jobs.push({ file, place: async () => path });
   }
@@ -164,7 +171,7 @@ async function exportFile(
   return "copy";
 }
 
-/** What is named by its content need not be written twice. */
+/** A file named by its content need not be written twice. */
 async function isThere(
   file: ExportableFile,
   target: Storage,

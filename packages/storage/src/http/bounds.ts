@@ -1,24 +1,24 @@
-/** How much of an answer is kept: a server that means ill, or is broken, sends bytes without an end. */
+/** Limits on how much of an answer is kept: a malicious or broken server may send bytes without end. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 const kibibyte = 1024;
 const mebibyte = 1024 * kibibyte;
 
-/** Bytes of an answer that is taken in whole because it tells of files, such as a page of a listing. */
+/** Maximum size of an answer that is read whole, such as a page of a listing. */
 export const mostTold = 64 * mebibyte;
 
-/** Bytes of an error: what is longer is cut, as its status says most. */
+/** Maximum size of an error body; the rest is cut, because the status says most. */
 const mostErrorText = 64 * kibibyte;
 
-/** Bytes that are read away so that a connection can be used again: beyond that a new one costs less. */
+/** Maximum number of bytes read and dropped to reuse a connection: beyond that, a new one costs less. */
 export const mostDiscarded = mebibyte;
 
-/** Thrown where the place is not known; `named` says it. */
+/** Thrown where the location is unknown; `named` adds it. */
 export class TooLongError extends Error {
   constructor(most: number) {
     const size = most % mebibyte === 0 ? `${most / mebibyte} MiB` : `${most} bytes`;
-    super(`the server's answer is longer than ${size}, the most that is taken of it`);
+    super(`the server's answer is longer than the limit of ${size}`);
   }
 
   named(place: ErrorPlace): StorageError {
@@ -26,13 +26,13 @@ export class TooLongError extends Error {
   }
 }
 
-/** The `text` of an answer. */
+/** Reads an answer as text. */
 export async function textOf(answer: Pick<HttpAnswer, "status" | "body" | "bytes">): Promise<string> {
   const bytes = answer.status < 300 ? await answer.bytes(mostTold) : await startOf(answer.body, mostErrorText);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
-/** Nothing after `most` bytes is waited for. */
+/** Reads up to `most` bytes and does not wait for more. */
 export async function startOf(body: AsyncIterable<Uint8Array>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let length = 0;

@@ -1,8 +1,8 @@
-/** Certificates of servers: which are trusted, and what is wrong with one, in words that say what to do. */
+/** Reads certificates to trust, and explains certificate errors: what is wrong and what to do. */
 import { readFileSync } from "node:fs";
 import { StorageError } from "../errors.ts";
 
-/** The parameter is named in the error. */
+/** The error names the parameter. */
 export function readCertificates(file: string, scheme: string, parameter: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -11,13 +11,13 @@ export function readCertificates(file: string, scheme: string, parameter: string
   }
 }
 
-/** Who a client is: its certificate, and the key to it. */
+/** A client certificate and its key. */
 export interface Identity {
   readonly cert: string;
   readonly key: string;
 }
 
-/** One file that holds both, or the two. */
+/** Reads one file that holds both, or two files. */
 export function readIdentity(
   given: string | readonly unknown[] | null,
   scheme: string,
@@ -27,7 +27,7 @@ export function readIdentity(
   const files = typeof given === "string" ? [given, given] : given;
   const [cert, key] = files;
   if (typeof cert !== "string" || typeof key !== "string" || files.length !== 2) {
-    throw new StorageError("config", `${parameter}: expected a file, or a list of two: certificate and key`, {
+    throw new StorageError("config", `${parameter}: expected a file, or a list of two files: certificate and key`, {
       scheme,
     });
   }
@@ -36,17 +36,17 @@ export function readIdentity(
 
 interface Problem {
   readonly reason: string;
-  /** What to do, where this parameter, or variable, names the certificates to trust. */
+  /** The advice, given the parameter or variable that names the certificates to trust. */
   readonly advice: (trust: string) => string;
 }
 
 const unknownAuthority: Problem = {
-  reason: "whoever signed it is not known here",
-  advice: (trust) => `give ${trust} a file with the certificates to trust`,
+  reason: "this machine does not know the authority that signed it",
+  advice: (trust) => `set ${trust} to a file with the certificates to trust`,
 };
 const outOfTime: Problem = {
   reason: "it has expired, or is not valid yet",
-  advice: () => "have it renewed, or set the clock of this machine",
+  advice: () => "renew it, or correct the clock of this machine",
 };
 
 const problems: Readonly<Record<string, Problem>> = {
@@ -58,16 +58,16 @@ const problems: Readonly<Record<string, Problem>> = {
   CERT_HAS_EXPIRED: outOfTime,
   CERT_NOT_YET_VALID: outOfTime,
   ERR_TLS_CERT_ALTNAME_INVALID: {
-    reason: "it is for another host",
+    reason: "it was issued for another host",
     advice: () => "check the address",
   },
 };
 
-/** Undefined where the code says nothing of a certificate. A parameter that names authorities can also be false. */
+/** Returns undefined if the code is no certificate error. A parameter that names authorities can also be false. */
 export function describeCertificateError(code: string, host: string, parameter?: string): string | undefined {
   const problem = problems[code];
   if (!problem) return undefined;
   const advice = problem.advice(parameter ?? "the variable NODE_EXTRA_CA_CERTS");
-  const carelessly = parameter === undefined ? "" : `, or set ${parameter} to false, which trusts any`;
+  const carelessly = parameter === undefined ? "" : `, or set ${parameter} to false, which trusts any certificate`;
   return `the certificate of ${host} is not trusted: ${problem.reason}; ${advice}${carelessly}`;
 }

@@ -1,15 +1,15 @@
-/** The chunks of a body whose length was not told before, put together when the last has come. */
+/** Decodes a chunked body once its last chunk has arrived. */
 
 const chunkSize = /^([0-9a-f]{1,8})[ \t]*(;.*)?$/i;
 
-/** Undefined as long as there is more to come. */
+/** Returns undefined while chunks are missing. */
 export function joinChunks(text: string): string | undefined {
   const parts: string[] = [];
   for (let at = 0; ; ) {
     const lineEnd = text.indexOf("\r\n", at);
     if (lineEnd < 0) return undefined;
     const [, digits] = chunkSize.exec(text.slice(at, lineEnd)) ?? [];
-    if (digits === undefined) throw new Error("the answer is not in chunks, as it said");
+    if (digits === undefined) throw new Error("the answer claims to be chunked, but is not");
     const start = lineEnd + 2;
     const end = start + Number.parseInt(digits, 16);
     if (end === start) return isEnd(text, start) ? parts.join("") : undefined;
@@ -19,10 +19,10 @@ export function joinChunks(text: string): string | undefined {
   }
 }
 
-/** After the last chunk there may be headers, which nobody reads, and an empty line, and then nothing. */
+/** After the last chunk come optional trailers, which are ignored, an empty line, and nothing else. */
 function isEnd(text: string, at: number): boolean {
   const end = text.startsWith("\r\n", at) ? at : text.indexOf("\r\n\r\n", at) + 2;
   if (end < at) return false;
-  if (text.length > end + 2) throw new Error("more came than the answer had announced");
+  if (text.length > end + 2) throw new Error("the server sent more bytes than announced");
   return true;
 }

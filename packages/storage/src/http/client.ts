@@ -1,4 +1,4 @@
-/** HTTP over pooled connections, with timeouts, back-pressure and signals; what goes wrong is a StorageError. */
+/** HTTP over pooled connections, with timeouts, back-pressure and signals. Every failure becomes a StorageError. */
 import type { Dispatcher } from "undici";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 import { TooLongError, textOf } from "./bounds.ts";
@@ -8,7 +8,7 @@ import { IncomingBody } from "./incoming-body.ts";
 import type { HttpAnswer, HttpHeaders, HttpRequest, HttpSettings } from "./messages.ts";
 import { createRoutes } from "./routes.ts";
 
-/** The body as it comes, over one kind of connection or the other. */
+/** The body while it arrives, over either kind of connection. */
 type Body = AsyncIterableIterator<Uint8Array> &
   Pick<HttpAnswer, "bytes" | "discard"> & { fill?(buffer: Uint8Array): Promise<number> };
 
@@ -64,7 +64,7 @@ function send(agent: Dispatcher, request: HttpRequest, place: ErrorPlace): Promi
   });
 }
 
-/** An answer and its body, whose errors tell what was asked for. */
+/** An answer with its body; errors name what was requested. */
 class Answer implements HttpAnswer {
   readonly status: number;
   readonly headers: HttpHeaders;
@@ -131,11 +131,11 @@ async function* pieces(
   }
 }
 
-/** Certificates, names and what is closed do not get better by trying again. */
+/** Errors that a retry cannot fix: certificates, host names, closed clients. */
 const lasting =
   /^(ENOTFOUND|ERR_CLOSED|UND_ERR_DESTROYED|CERT_|ERR_TLS|ERR_SSL|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO|UND_ERR_INVALID_ARG)/;
 
-/** `said` goes before the error's own words, which stay with the cause. */
+/** `said` replaces the error's own message, which stays in the cause. */
 function toStorageError(error: unknown, signal: AbortSignal | undefined, place: ErrorPlace, said?: string): unknown {
   if (signal?.aborted) return signal.reason;
   if (isStorageError(error)) return error;
@@ -150,7 +150,7 @@ const codeOf = (error: unknown) => (error as NodeJS.ErrnoException | undefined)?
 
 const retryAfterPattern = /^\s*(\d+)\s*$/;
 
-/** Milliseconds that a Retry-After header asks for: it holds seconds, or a date. */
+/** Parses a Retry-After header, seconds or a date, into milliseconds. */
 export function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   const seconds = retryAfterPattern.exec(value)?.[1];

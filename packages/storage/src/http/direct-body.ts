@@ -1,15 +1,15 @@
-/** The body of an answer on a direct connection: read into buffers, in pieces, or whole. */
+/** The body of an answer on a direct connection: it can be read into buffers, in pieces, or whole. */
 import { TooLongError } from "./bounds.ts";
 import type { DirectLease } from "./direct-lease.ts";
 import { largestWhole } from "./incoming-body.ts";
 
-/** Bytes of a piece. */
+/** Size of a piece in bytes. */
 const pieceSize = 128 * 1024;
 
 export class DirectBody implements AsyncIterableIterator<Uint8Array> {
   readonly #lease: DirectLease;
   readonly #reusable: boolean;
-  /** Bytes that nobody has taken yet. After the last, the connection is somebody else's. */
+  /** Bytes not taken yet. After the last one, the connection is released. */
   #left: number;
 
   constructor(lease: DirectLease, { length, keptAlive }: { readonly length: number; readonly keptAlive: boolean }) {
@@ -19,7 +19,10 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
     if (length === 0) lease.end(keptAlive);
   }
 
-  /** Fills the buffer. Fewer bytes come when the body ends, or breaks off: then the next call says why. */
+  /**
+   * Fills the buffer. It returns fewer bytes if the body has ended or broken off; after a break, the next call throws
+   * the error.
+   */
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#left === 0) return 0;
     try {
@@ -51,7 +54,7 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
     return { done: true, value: undefined };
   }
 
-  /** Whoever leaves early gives the connection up: what is still to come may be long. */
+  /** Closes the connection if the reader leaves early: the rest may be long. */
   close(): void {
     this.#left = 0;
     this.#lease.end(false);
@@ -64,13 +67,13 @@ export class DirectBody implements AsyncIterableIterator<Uint8Array> {
     }
     if (this.#left > largestWhole) return Buffer.concat(await Array.fromAsync(this));
     const whole = Buffer.allocUnsafeSlow(this.#left);
-    // A small one has come with its head.
+    // A small body has arrived together with the head.
     let filled = this.#left === 0 ? 0 : this.#count(this.#lease.take(whole));
     while (this.#left > 0) filled += await this.fill(whole.subarray(filled));
     return whole;
   }
 
-  /** A little is read away, so that the connection can be used again; much is not. */
+  /** Reads a short rest, so that the connection can be reused; a long rest closes it. */
   async discard(): Promise<void> {
     if (this.#left <= pieceSize) await this.bytes();
     else this.close();

@@ -1,4 +1,4 @@
-/** Answers over direct connections, which are kept for a while and used again. */
+/** Sends requests over direct connections, which are kept alive and reused. */
 import { Slots } from "../concurrency/slots.ts";
 import { DirectBody } from "./direct-body.ts";
 import { DirectConnection, type DirectHead } from "./direct-connection.ts";
@@ -6,7 +6,7 @@ import { DirectLease } from "./direct-lease.ts";
 import { requestHead } from "./head.ts";
 import type { HttpRequest, HttpSettings } from "./messages.ts";
 
-/** Seconds; servers that close sooner are noticed. */
+/** Keep-alive time in seconds; if the server closes sooner, that is noticed. */
 const usuallyKept = 4;
 
 export interface DirectAnswer {
@@ -17,9 +17,9 @@ export interface DirectAnswer {
 interface Host {
   readonly url: URL;
   readonly slots: Slots;
-  /** The one used last is at the end. */
+  /** Idle connections, the most recently used last. */
   readonly idle: DirectConnection[];
-  /** Answers one after another that were none for this way: such a host is spared the attempts. */
+  /** Consecutive answers that this client could not read; for such a host it stops trying. */
   unsuited: number;
 }
 
@@ -31,7 +31,7 @@ export class DirectHttp {
   readonly #settings: HttpSettings;
   readonly #hosts = new Map<string, Host>();
   readonly #connections = new Set<DirectConnection>();
-  /** Milliseconds. */
+  /** Keep-alive time in milliseconds. */
   readonly #keptFor: number;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -41,7 +41,7 @@ export class DirectHttp {
     this.#keptFor = (settings.idleTimeout ?? usuallyKept) * 1000;
   }
 
-  /** Undefined: the request, or its answer, is none for this way, and must be asked in the ordinary one. */
+  /** Returns undefined if the request or its answer is unsupported here; the caller retries over undici. */
   async send({ method, origin, path, headers, signal }: HttpRequest): Promise<DirectAnswer | undefined> {
     if (this.#closed) throw closedError();
     const host = this.#host(origin);
@@ -69,7 +69,7 @@ export class DirectHttp {
     return undefined;
   }
 
-  /** A kept connection may have been closed by the server meanwhile: then the next one is tried, at last a new one. */
+  /** The server may have closed an idle connection meanwhile: then the next one is tried, and finally a new one. */
   async #ask(host: Host, lease: DirectLease, text: string): Promise<DirectHead | undefined> {
     for (let kept = host.idle.pop(); kept; kept = host.idle.pop()) {
       try {
@@ -95,7 +95,7 @@ export class DirectHttp {
     return connection;
   }
 
-  /** Milliseconds: what takes too long is noticed that much later. */
+  /** Milliseconds between deadline checks: a timeout is noticed up to this much later. */
   get #period(): number {
     return Math.min(this.#keptFor, this.#settings.readTimeout * 1000 || this.#keptFor) / 8;
   }

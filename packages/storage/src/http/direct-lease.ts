@@ -1,4 +1,4 @@
-/** A place among a host's connections, for one request and its answer; the signal ends both. */
+/** A lease of one of a host's connections, for one request and its answer; the signal ends both. */
 import type { DirectConnection } from "./direct-connection.ts";
 
 export class DirectLease {
@@ -7,7 +7,7 @@ export class DirectLease {
   #connection: DirectConnection | undefined;
   #ended = false;
 
-  /** `onEnd` gets the connection where it can be used again. */
+  /** `onEnd` receives the connection if it can be reused. */
   constructor(signal: AbortSignal | undefined, onEnd: (kept: DirectConnection | undefined) => void) {
     this.signal = signal;
     this.#onEnd = onEnd;
@@ -24,7 +24,7 @@ export class DirectLease {
     return connection;
   }
 
-  /** What has come already. */
+  /** Copies bytes that have already arrived. */
   take(buffer: Uint8Array): number {
     return this.#reading().take(buffer);
   }
@@ -34,7 +34,7 @@ export class DirectLease {
   }
 
   #reading(): DirectConnection {
-    if (!this.#connection || this.#ended) throw new Error("there is no connection to read from");
+    if (!this.#connection || this.#ended) throw new Error("the connection is no longer available");
     return this.#connection;
   }
 

@@ -1,4 +1,4 @@
-/** What the head of an answer tells of an object. */
+/** Builds an entry from the headers of an answer. */
 import type { Entry } from "../backend.ts";
 import { checkedSize } from "../check-count.ts";
 import type { HttpAnswer } from "./messages.ts";
@@ -16,12 +16,12 @@ export function entryFromHeaders(path: string, answer: HttpAnswer, version = "")
   };
 }
 
-/** Of the whole object, also where only a range was sent. */
+/** Returns the size of the whole object, even if only a range was sent. */
 export function sizeFromHeaders(path: string, answer: HttpAnswer): number | undefined {
   const size = answer.header("content-range")?.split("/")[1] ?? answer.header("content-length");
-  // A star stands for a size that the server does not know.
+  // A star means that the server does not know the size.
   return size === undefined || size === "*" ? undefined : checkedSize(size, path);
 }
 
-/** An ETag as it is compared, and given to people. */
+/** Returns an ETag without quotes, the form that is compared and shown. */
 export const unquoted = (etag = "") => etag.replaceAll('"', "");

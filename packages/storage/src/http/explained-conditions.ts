@@ -1,4 +1,4 @@
-/** Stores say only that a condition did not hold: which one, and what that means, is said here for all of them. */
+/** Stores only say that a condition failed. This wrapper says, for all stores, which one and what that means. */
 import type { Backend, ReadCall, WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 
@@ -32,8 +32,8 @@ export function withExplainedConditions(backend: Backend, placeOf: (key: string)
 function explain(error: StorageError, place: ErrorPlace, { ifMatch }: Conditions): StorageError {
   const why =
     ifMatch === undefined
-      ? "there is an object already, or one is being written"
-      : `it was replaced, or removed, since it was looked at: its ETag is no longer ${ifMatch}`;
+      ? "the object already exists, or is being written"
+      : `the object was replaced or removed: its ETag is no longer ${ifMatch}`;
   const { status, requestId } = error;
   const details = { ...place, requestId, cause: error, ...(status === undefined ? {} : { status }) };
   return new StorageError("precondition", `${describePlace(place)}: ${why}`, details);

@@ -1,18 +1,18 @@
-/** The heads of HTTP/1.1, for a body of known length: what is any more than that is left to the ordinary client. */
+/** Writes and parses HTTP/1.1 heads for bodies of known length; everything else is left to undici. */
 import type { HttpHeaders } from "./messages.ts";
 
 export interface AnswerHead {
   readonly status: number;
   readonly headers: HttpHeaders;
-  /** Bytes of the body; undefined where it comes in chunks. */
+  /** Body length in bytes; undefined if the body is chunked. */
   readonly length: number | undefined;
-  /** Whether the connection can be used again. */
+  /** Whether the connection can be reused. */
   readonly keptAlive: boolean;
 }
 
 const forbidden = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** Undefined: something in it could be taken for the end of a line. */
+/** Returns undefined if something in it could be read as a line end. */
 export function requestHead(
   method: string,
   path: string,
@@ -30,10 +30,10 @@ export function requestHead(
 
 const statusLine = /^HTTP\/1\.1 ([2-5]\d\d)(?: [^\r\n]*)?(?:\r\n|$)/;
 export const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** What must not stand in a line; pairs are its end. */
+/** Characters that must not occur in a line; CRLF pairs end it. */
 const breaking = /\r(?!\n)|(?<!\r)\n|\0/;
 
-/** Undefined where only the end of the connection would tell where the body ends, or anything is odd. */
+/** Returns undefined if the body ends only with the connection, or if anything is unusual. */
 export function parseHead(text: string): AnswerHead | undefined {
   const first = statusLine.exec(text);
   const headers = first && !breaking.test(text) ? parseHeaders(text, first[0].length) : undefined;
@@ -58,7 +58,7 @@ function parseHeaders(text: string, start: number): Record<string, string | stri
     end = text.indexOf("\r\n", at);
     if (end < 0) end = text.length;
     const colon = text.indexOf(":", at);
-    // Without one of its own, the next line's would be found: no name goes over lines.
+    // Without a colon in this line, the next line's would be found; a name with a line end in it is refused.
     const name = colon < 0 ? undefined : nameOf(text.slice(at, colon));
     if (name === undefined) return undefined;
     const value = text.slice(colon + 1, end).trim();
@@ -69,11 +69,11 @@ function parseHeaders(text: string, start: number): Record<string, string | stri
   return headers;
 }
 
-/** Names that were seen, and found to be in order: a server uses the same ones all the time. */
+/** Header names seen and validated before: a server repeats the same ones. */
 const names = new Map<string, string>();
 const mostNames = 256;
 
-/** In lower case; undefined: it is none. */
+/** Returns the name in lower case, or undefined if it is invalid. */
 function nameOf(written: string): string | undefined {
   const known = names.get(written);
   if (known !== undefined || !headerName.test(written)) return known;

@@ -1,24 +1,24 @@
-/** Text that is to travel in a header: checked before anything is sent, because stores and proxies lose or change the rest. */
+/** Checks text for headers before it is sent, because stores and proxies drop or change unusual characters. */
 import type { WriteCall } from "../backend.ts";
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import { headerName } from "./head.ts";
 
-/** What a header brings back as it was. Spaces at its ends are dropped on the way. */
+/** Text that survives in a header. Spaces at its ends would be dropped on the way. */
 const carried = /^(?! )[\x20-\x7e]*(?<! )$/;
 
 export const isHeaderText = (text: string) => carried.test(text);
 
-/** What is wrong with one, for messages. */
-export const headerTextRule = "a header carries printable ASCII only, and no space at either end";
+/** The rule, for messages. */
+export const headerTextRule = "a header takes only printable ASCII, without a space at either end";
 
-/** The name stands in the message, the text does not: it may be long, or end the line. */
+/** The message contains the name, not the text: it may be long or contain line ends. */
 export function checkHeaderText(name: string, text: string, place: ErrorPlace): void {
   if (isHeaderText(text)) return;
-  const advice = "encode it, with encodeURIComponent for example";
+  const advice = "encode the text, for example with encodeURIComponent";
   throw new StorageError("invalid", `${describePlace(place)}: ${name}: ${headerTextRule}; ${advice}`, place);
 }
 
-/** What a store takes as the name of metadata, and how that is said. */
+/** A store's rule for metadata names, as a pattern and in words. */
 export interface NameRule {
   readonly pattern: RegExp;
   readonly meaning: string;
@@ -26,10 +26,10 @@ export interface NameRule {
 
 export const headerNames: NameRule = {
   pattern: headerName,
-  meaning: "letters, digits and the signs of header names, such as - and _",
+  meaning: "letters, digits and characters of header names, such as - and _",
 };
 
-/** For stores that keep type and metadata in headers of their own. */
+/** Checks content type and metadata for stores that keep them in headers. */
 export function checkDescription({ contentType, metadata = {} }: WriteCall, rule: NameRule, place: ErrorPlace): void {
   if (contentType !== undefined) checkHeaderText("contentType", contentType, place);
   for (const [name, value] of Object.entries(metadata)) {
@@ -40,6 +40,6 @@ export function checkDescription({ contentType, metadata = {} }: WriteCall, rule
 
 function checkName(name: string, { pattern, meaning }: NameRule, place: ErrorPlace): void {
   if (pattern.test(name)) return;
-  const message = `metadata: the store takes no name ${JSON.stringify(name)}: it is to have ${meaning}`;
+  const message = `metadata: the name ${JSON.stringify(name)} is not allowed: use ${meaning}`;
   throw new StorageError("invalid", `${describePlace(place)}: ${message}`, place);
 }

@@ -1,33 +1,36 @@
-/** The body of an answer on its way, without a stream around it: reading is then limited by the network, not by us. */
+/**
+ * The body of an answer while it arrives, without a stream around it, so that the network is the limit and not this
+ * code.
+ */
 import type { Dispatcher } from "undici";
 import { mostDiscarded, TooLongError } from "./bounds.ts";
 import type { HttpHeaders } from "./messages.ts";
 
-/** Beyond this a length is not believed before the bytes are there. */
+/** Above this size, no buffer is allocated from the announced length alone. */
 export const largestWhole = 64 * 1024 * 1024;
 
-/** Bytes that wait for a reader before the connection is told to hold back. */
+/** Bytes that may wait for a reader before the connection is paused. */
 const mostWaiting = 512 * 1024;
 
-/** Called once, whether the body came whole or not, and also when there was no answer at all. */
+/** Called once: when the body has arrived, when it breaks off, or when there is no answer at all. */
 type OnEnd = (failure?: { error: unknown }) => void;
 
 type OnStart = (status: number, headers: HttpHeaders) => void;
 
-/** What undici calls while an answer comes, and what reads it. */
+/** The handler that undici calls while an answer arrives, and the iterator that reads it. */
 export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIterator<Uint8Array> {
   readonly #onStart: OnStart;
   readonly #onEnd: OnEnd;
   #controller: Dispatcher.DispatchController | undefined;
   #pieces: Buffer[] = [];
   #waiting = 0;
-  /** The whole is wanted, or nothing: the connection is not held back. */
+  /** In modes other than "pieces" the connection is never paused. */
   #mode: "pieces" | "whole" | "nothing" = "pieces";
-  /** Bytes of a whole that are too many. */
+  /** Size limit of a whole body. */
   #most = Number.POSITIVE_INFINITY;
   #dropped = 0;
   #length: number | undefined;
-  /** Where the whole is put together as it comes: pieces that are kept would outlive many collections of garbage. */
+  /** The buffer that collects a whole body as it arrives: separate pieces would survive many garbage collections. */
   #whole: Buffer | undefined;
   #ended = false;
   #failure: { error: unknown } | undefined;
@@ -108,7 +111,7 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     return { done: false, value };
   }
 
-  /** Whoever leaves early gives the connection up: what is still to come may be long. */
+  /** Closes the connection if the reader leaves early: the rest may be long. */
   async return(): Promise<IteratorResult<Uint8Array, undefined>> {
     if (!this.#ended) this.abort(new Error("the rest of the body is not wanted"));
     return { done: true, value: undefined };
@@ -118,7 +121,7 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     this.#mode = "whole";
     this.#most = most;
     const already = this.#pieces.splice(0);
-    // An answer to HEAD has a length, and no bytes.
+    // An answer to HEAD announces a length but has no bytes.
     if (this.#length && this.#length <= Math.min(largestWhole, most) && !this.#ended)
       this.#whole = Buffer.allocUnsafeSlow(this.#length);
     this.#waiting = 0;
@@ -128,7 +131,7 @@ export class IncomingBody implements Dispatcher.DispatchHandler, AsyncIterableIt
     return this.#whole && this.#waiting === length ? this.#whole : Buffer.concat(this.#pieces, this.#waiting);
   }
 
-  /** Reads it away, so that the connection can be used again; what is long is given up. */
+  /** Reads and drops the rest, so that the connection can be reused; a long rest closes it. */
   async discard(): Promise<void> {
     this.#mode = "nothing";
     await this.#untilEnd();

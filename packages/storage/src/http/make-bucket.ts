@@ -1,17 +1,17 @@
-/** Making a bucket or a container: that one is there already is told alike, whatever the store calls it. */
+/** Creates a bucket or container, and reports an existing one the same way for all stores. */
 import { describePlace, type ErrorPlace, isStorageError, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 const conflict = 409;
 
-/** Conflicts that pass have a code of their own by now, and are tried again. */
+/** Temporary conflicts have been mapped to another code and retried before this point. */
 export async function makeBucket(place: ErrorPlace, making: Promise<HttpAnswer>): Promise<void> {
   try {
     await (await making).discard();
   } catch (error) {
     if (!isStorageError(error, "failed") || error.status !== conflict) throw error;
     const { requestId, status } = error;
-    const message = `${describePlace(place)} exists already, here or with somebody else: use it, or take another name`;
+    const message = `${describePlace(place)} already exists, in this account or another: use it, or choose another name`;
     throw new StorageError("precondition", message, { ...place, status, requestId, cause: error });
   }
 }

@@ -1,4 +1,4 @@
-/** Reading what a store has sent: whatever that fails with, it is the answer that is wrong. */
+/** Parses answers of a store: any parse error means that the answer is malformed. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
@@ -6,17 +6,17 @@ export function parseAnswer<T>(place: ErrorPlace, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    const message = `${describePlace(place)}: the store's answer cannot be read: ${(error as Error).message}`;
+    const message = `${describePlace(place)}: cannot parse the store's answer: ${(error as Error).message}`;
     throw new StorageError("failed", message, { ...place, cause: error });
   }
 }
 
-/** Every answer in JSON is an object, or a list of them. */
+/** Every JSON answer is an object or a list of objects. */
 export async function parseJson<T>(answer: HttpAnswer, place: ErrorPlace): Promise<T> {
   const text = await answer.text();
   return parseAnswer(place, () => {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) throw new Error("it is no object");
+    if (typeof value !== "object" || value === null) throw new Error("expected an object");
     return value as T;
   });
 }

@@ -1,7 +1,7 @@
-/** How long a URL may be good that carries its own signature. */
+/** Checks the lifetime of presigned URLs. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 
-/** What signatures of version 4 allow: seven days. */
+/** The maximum of version 4 signatures: seven days. */
 export const longestLifetime = 7 * 24 * 3600;
 
 export function checkLifetime(expiresIn: number, longest: number, place: ErrorPlace): void {

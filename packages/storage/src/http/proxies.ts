@@ -1,10 +1,10 @@
-/** Which proxy leads to an origin: as given by name, or as the environment says. */
+/** Selects the proxy for an origin: from parameters or from the environment. */
 import type { Environment } from "../configuration/parameters.ts";
 
-/** The URL of a proxy; undefined: none, the way is direct. */
+/** Returns the URL of a proxy, or undefined for a direct connection. */
 export type ProxyFor = (origin: URL) => string | undefined;
 
-/** By protocol and host, then by protocol: `http://host`, `https`. */
+/** Looks up protocol and host, then protocol: `http://host`, `https`. */
 export function proxiesByName(proxies: Readonly<Record<string, unknown>>): ProxyFor {
   return ({ protocol, host, hostname }) => {
     const names = [`${protocol}//${host}`, `${protocol}//${hostname}`, protocol.slice(0, -1)];
@@ -13,7 +13,7 @@ export function proxiesByName(proxies: Readonly<Record<string, unknown>>): Proxy
   };
 }
 
-/** Undefined: it names none. Small letters go before capitals, as everywhere. */
+/** Returns undefined if the environment names no proxy. Lower-case variables win over upper-case ones, as usual. */
 export function proxiesOfEnvironment(environment: Environment): ProxyFor | undefined {
   const read = (name: string) => environment[name] || environment[name.toUpperCase()];
   const proxies = { http: read("http_proxy"), https: read("https_proxy") };
@@ -23,14 +23,14 @@ export function proxiesOfEnvironment(environment: Environment): ProxyFor | undef
   return (origin) => (isSpared(spared, origin) ? undefined : byName(origin));
 }
 
-/** A name spares its subdomains, too; `*` spares all. */
+/** A name in NO_PROXY also covers its subdomains; `*` covers all hosts. */
 function isSpared(spared: readonly string[], { hostname, host }: URL): boolean {
   return spared.some((name) => name === "*" || (name !== "" && [hostname, host].some((whole) => isBelow(whole, name))));
 }
 
 const isBelow = (host: string, name: string) => host === name || host.endsWith(`.${name}`);
 
-/** Often only host and port are given: then the proxy itself speaks http. */
+/** Users often give only host and port: then the proxy itself uses http. */
 export const urlOf = (proxy: string) =>
   /^[a-z][a-z0-9+.-]*:\/\//i.test(proxy) ? proxy : `http://${proxy.replace(/^\/\//, "")}`;
 

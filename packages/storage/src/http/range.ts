@@ -1,15 +1,15 @@
-/** Ranges of HTTP: how they are asked for, and what an answer really holds. */
+/** HTTP ranges: writes the request header, and works out what the answer holds. */
 import type { Content, Entry, ReadCall } from "../backend.ts";
 import type { HttpAnswer } from "./messages.ts";
 
-/** No header where everything is wanted. An empty range cannot be asked for: one byte is, and is dropped. */
+/** Returns no header for a whole object. HTTP has no empty range, so one byte is requested and dropped. */
 export function rangeHeader({ start = 0, end }: ReadCall): Record<string, string> {
   if (start === 0 && end === undefined) return {};
   if (end === undefined || !Number.isFinite(end)) return start === 0 ? {} : { range: `bytes=${start}-` };
   return { range: `bytes=${start}-${Math.max(start, end - 1)}` };
 }
 
-/** A server may ignore the range and send everything: what was not asked for is cut away. */
+/** A server may ignore the range and send everything: the rest is cut off. */
 export function contentOf(answer: HttpAnswer, entry: Entry, call: ReadCall): Content {
   const { start = 0, end = Number.POSITIVE_INFINITY } = call;
   const sent = sentRange(answer);
@@ -30,7 +30,7 @@ function sentRange(answer: HttpAnswer): Range {
   return first === undefined ? { start: 0, end: lengthOf(answer) } : { start: Number(first), end: Number(last) + 1 };
 }
 
-/** Everything that was sent is content. */
+/** Content without anything to cut off. */
 class WholeContent implements Content {
   readonly entry: Entry;
   readonly start: number;
@@ -76,7 +76,7 @@ async function* cut(body: AsyncIterable<Uint8Array>, start: number, end: number)
   }
 }
 
-/** What there is of a range beyond the end of an object. */
+/** The content of a range beyond the end of an object. */
 export function emptyContent(entry: Entry, { start = 0 }: ReadCall): Content {
   const at = Math.min(start, entry.size);
   return { entry, start: at, end: at, body: noPieces(), bytes: async () => new Uint8Array() };

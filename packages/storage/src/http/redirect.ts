@@ -1,10 +1,10 @@
-/** Where a server sends us on to, and what goes along: both are the word of somebody who may not be trusted. */
+/** Follows redirects: decides which targets and which headers are allowed, since the server may not be trustworthy. */
 import { describePlace, type ErrorPlace, StorageError } from "../errors.ts";
 import type { HttpAnswer } from "./messages.ts";
 
 const redirects = [301, 302, 303, 307, 308];
 
-/** Nothing where the answer is no redirect; the body of one that is has been read away. */
+/** Returns undefined if the answer is no redirect; otherwise it also discards the body. */
 export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlace): Promise<URL | undefined> {
   const target = answer.header("location");
   if (!redirects.includes(answer.status) || !target) return undefined;
@@ -12,21 +12,21 @@ export async function redirectOf(answer: HttpAnswer, from: URL, place: ErrorPlac
   return givenAddress(target, place, from);
 }
 
-/** An address that a server gave: anything but http and https would be read by nobody, or from this machine. */
+/** Parses an address that a server sent. It refuses anything but http and https, such as a file of this machine. */
 export function givenAddress(text: string, place: ErrorPlace, base?: URL): URL {
   const url = URL.parse(text, base);
   if (url && /^https?:$/.test(url.protocol)) return url;
   const told = JSON.stringify(text.slice(0, mostTold));
-  const message = `${describePlace(place)}: the server sends us to ${told}, which is no http or https address`;
+  const message = `${describePlace(place)}: the server redirects to ${told}, which is not an http or https address`;
   throw new StorageError("failed", message, place);
 }
 
-/** Letters of a wrong address that a message repeats. */
+/** Characters of an invalid address that a message quotes. */
 const mostTold = 200;
 
 const harmless = /^(accept(-.*)?|user-agent|range)$/i;
 
-/** Of the headers that somebody configured, those that a server may have for which they were not meant: any other may be a secret. */
+/** Returns the configured headers that another server may receive: any other may hold a secret. */
 export function harmlessHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => harmless.test(name)));
 }

@@ -1,11 +1,11 @@
-/** The connections that requests take: pools of our own, straight to a server or through a proxy. */
+/** The connection pools that requests use: direct to a server, or through a proxy. */
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
 import { DirectHttp } from "./direct-http.ts";
 import type { HttpSettings } from "./messages.ts";
 
 interface Route {
   readonly agent: Dispatcher;
-  /** For content; not where a proxy, or a server that is to close connections, stands in the way. */
+  /** For content; undefined if requests go through a proxy, or connections must not be reused. */
   readonly direct: DirectHttp | undefined;
 }
 
@@ -66,7 +66,8 @@ function optionsOf(settings: HttpSettings) {
     connections: settings.connections,
     headersTimeout: settings.readTimeout * 1000,
     bodyTimeout: settings.readTimeout * 1000,
-    // One request on a connection: with several, a slow answer holds up those behind it. None: it is closed after one.
+    // One request at a time per connection: with pipelining, a slow answer delays those behind it. 0 closes it after
+    // one request.
     pipelining: idleTimeout === 0 ? 0 : 1,
     ...(idleTimeout ? { keepAliveTimeout: idleTimeout * 1000 } : {}),
     allowH2: false,

@@ -1,4 +1,4 @@
-/** What an answer over HTTP means that is no success: by the store's own word where it has one, else by its status. */
+/** Maps a failed HTTP answer to an error: by the store's own error code if it sent one, else by the status. */
 import { describePlace, type ErrorCode, type ErrorDetails, type ErrorPlace, StorageError } from "../errors.ts";
 import { parseRetryAfter } from "./client.ts";
 import type { HttpAnswer } from "./messages.ts";
@@ -15,15 +15,15 @@ const statuses: Readonly<Record<number, ErrorCode>> = {
   503: "throttled",
 };
 
-/** What the store says beside the status, as far as it does. */
+/** What the store said in addition to the status. */
 export interface Said {
-  /** What its word means, where that says more than the status. */
+  /** The meaning of the store's error code, if it says more than the status. */
   readonly code?: ErrorCode | undefined;
   readonly word?: string;
   readonly message?: string;
 }
 
-/** Failures inside a store are worth another try, whatever they are. */
+/** Any internal failure of a store is worth a retry. */
 export function errorOfStatus(status: number, place: ErrorPlace, said: Said, details: ErrorDetails = {}): StorageError {
   const code = said.code ?? statuses[status];
   const reason = [said.word || `HTTP ${status}`, said.message].filter(Boolean).join(": ");

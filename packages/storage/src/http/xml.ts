@@ -1,11 +1,11 @@
 /**
- * The XML of object stores, scanned by hand: it is flat and machine-made, and a general parser takes longer for a page
- * of a thousand keys than the network does.
+ * Scans the XML of object stores by hand: it is flat and machine-made, and for a page of a thousand keys a general
+ * parser takes longer than the network.
  */
 
 import { StorageError } from "../errors.ts";
 
-/** The text of the first element of this name at or after a place, or nothing before the limit. */
+/** Returns the text of the first element of this name at or after an offset, or undefined before the limit. */
 export function elementText(xml: string, name: string, from = 0, limit = xml.length): string | undefined {
   const open = `<${name}>`;
   const start = xml.indexOf(open, from);
@@ -14,7 +14,7 @@ export function elementText(xml: string, name: string, from = 0, limit = xml.len
   return end < 0 ? undefined : decodeText(xml.slice(start + open.length, end));
 }
 
-/** The places of all elements of this name: after the opening tag, and of the closing one. */
+/** Yields the position after each opening tag of this name and that of its closing tag. */
 export function* elements(xml: string, name: string): Generator<{ start: number; end: number }> {
   const open = `<${name}>`;
   const close = `</${name}>`;
@@ -35,25 +35,28 @@ export function decodeText(text: string): string {
     if (decimal) return character(Number(decimal), whole);
     return entities[name as string] ?? whole;
   });
-  // Some write a character in two halves: only both together are one.
+  // Some writers encode a character as two surrogates: only both together are valid.
   if (decoded.isWellFormed()) return decoded;
-  throw new StorageError("failed", `the store's answer holds half of a character: ${text.slice(0, mostQuoted)}`);
+  throw new StorageError(
+    "failed",
+    `the store's answer contains half of a surrogate pair: ${text.slice(0, mostQuoted)}`,
+  );
 }
 
 function character(number: number, reference: string): string {
   if (number <= lastCharacter) return String.fromCodePoint(number);
-  const message = `the store's answer holds ${reference.slice(0, mostQuoted)}, and there is no such character`;
+  const message = `the store's answer contains an invalid character reference: ${reference.slice(0, mostQuoted)}`;
   throw new StorageError("failed", message);
 }
 
 const lastCharacter = 0x10ffff;
 
-/** Letters of a wrong text that a message repeats. */
+/** Characters of an invalid text that a message quotes. */
 const mostQuoted = 80;
 
 const special: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;" };
 
-/** Control characters, too: as plain text XML would not keep them. */
+/** Escapes control characters too: XML does not preserve them as plain text. */
 export const escapeText = (text: string) =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must be escaped
   text.replace(/[<>&\u0000-\u001f]/g, (letter) => special[letter] ?? `&#${letter.charCodeAt(0)};`);

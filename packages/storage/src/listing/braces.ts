@@ -1,7 +1,7 @@
-/** `{a,b}`, `{1..9}` and `{01..10}` in a pattern stand for several patterns. */
+/** Expands `{a,b}`, `{1..9}` and `{01..10}` into several patterns. */
 import { StorageError } from "../errors.ts";
 
-/** More would be a slip of the pen: `{1..1000000000}` must not take all memory. */
+/** More is most likely a mistake: `{1..1000000000}` must not use up the memory. */
 const mostPatterns = 10_000;
 
 export function expandBraces(pattern: string): string[] {
@@ -12,7 +12,7 @@ export function expandBraces(pattern: string): string[] {
   const after = expandBraces(pattern.slice(close + 1));
   const inside = pattern.slice(open + 1, close);
   const choices = numbersOf(inside, pattern) ?? splitChoices(inside)?.flatMap(expandBraces);
-  // Braces around a single word are no choice: they stand for themselves.
+  // Braces around a single word are literal.
   const heads = choices ?? expandBraces(inside).map((text) => `{${text}}`);
   refuseTooMany(heads.length * after.length, pattern);
   return heads.flatMap((head) => after.map((tail) => before + head + tail));
@@ -20,7 +20,10 @@ export function expandBraces(pattern: string): string[] {
 
 function refuseTooMany(count: number, pattern: string): void {
   if (count <= mostPatterns) return;
-  throw new StorageError("invalid", `${pattern}: its braces stand for ${count} patterns; ${mostPatterns} are allowed`);
+  throw new StorageError(
+    "invalid",
+    `${pattern}: the braces expand to ${count} patterns, more than the limit of ${mostPatterns}`,
+  );
 }
 
 function matchingBrace(pattern: string, open: number): number {
@@ -33,7 +36,7 @@ function matchingBrace(pattern: string, open: number): number {
   return -1;
 }
 
-/** At commas outside inner braces; nothing where there is none. */
+/** Splits at commas outside inner braces; returns undefined if there is none. */
 function splitChoices(text: string): string[] | undefined {
   const choices = [""];
   let depth = 0;
@@ -46,7 +49,7 @@ function splitChoices(text: string): string[] | undefined {
   return choices.length > 1 ? choices : undefined;
 }
 
-/** Leading zeros of either end are kept in all. */
+/** If either end has leading zeros, all numbers are padded. */
 function numbersOf(text: string, pattern: string): string[] | undefined {
   const [, first, last] = /^(-?\d+)\.\.(-?\d+)$/.exec(text) ?? [];
   if (first === undefined || last === undefined) return undefined;

@@ -1,13 +1,13 @@
-/** Folders in folders: a server may have one that holds itself, and going down it would never end. */
+/** Limits the depth of folders: a server may report a folder that contains itself. */
 import { StorageError } from "../errors.ts";
 
 /** No key of an object store has more levels: it would be too long. */
 const mostLevels = 1024;
 
-/** Before a folder is read that a server told of. */
+/** Call this before reading a folder that a server reported. */
 export function checkDepth(folder: string): void {
   if (levelsOf(folder) <= mostLevels) return;
-  const message = `${folder}: more than ${mostLevels} folders in each other: one of them seems to hold itself`;
+  const message = `${folder}: more than ${mostLevels} nested folders: one of them seems to contain itself`;
   throw new StorageError("failed", message, { key: folder });
 }
 

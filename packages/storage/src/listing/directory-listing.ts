@@ -1,4 +1,4 @@
-/** Listing of stores that are asked folder by folder: one level, or a tree with many folders at once or in order. */
+/** Lists stores that are read folder by folder: one level, or a tree, either in order or with many folders at once. */
 import type { CallOptions, Entry, ListCall } from "../backend.ts";
 import { Channel } from "../concurrency/channel.ts";
 import { StorageError } from "../errors.ts";
@@ -6,14 +6,14 @@ import { checkDepth } from "./depth.ts";
 import { compareKeys } from "./key-order.ts";
 
 /**
- * The one call that a store of this kind must supply: what lies in a folder, in pages and in any order, directories with
- * a slash at their end. The folder is "" or ends with a slash; one that does not exist is empty.
+ * The one call that such a store must supply: it yields the contents of a folder, in pages and in any order,
+ * directories with a trailing slash. The folder is "" or ends with a slash; a folder that does not exist is empty.
  */
 export type ReadFolder = (folder: string, call: CallOptions) => AsyncIterable<Entry[]>;
 
 const defaultConcurrency = 8;
 
-/** The `list` of a backend, made from folders. The prefix may end inside a name: then names are compared. */
+/** Implements a backend's `list` on top of `ReadFolder`. The prefix may end inside a name: then names are filtered. */
 export function listFolders(scheme: string, read: ReadFolder, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
     throw new StorageError("unsupported", `folders of ${scheme}:// end with / only`, { scheme });
@@ -23,11 +23,11 @@ export function listFolders(scheme: string, read: ReadFolder, prefix: string, ca
   return listAtOnce(read, folder, prefix, call);
 }
 
-/** A folder stands where its name with a slash does. */
+/** A folder sorts by its name with the slash. */
 async function* listInOrder(read: ReadFolder, folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const all: Entry[] = [];
-  // One by one: a folder may hold more than a call takes arguments.
+  // One push per entry: a folder may hold more entries than a call takes arguments.
   for await (const page of read(folder, call)) {
     for (const entry of page) if (isWanted(entry.path, prefix, call)) all.push(entry);
   }
@@ -44,7 +44,7 @@ async function* listInOrder(read: ReadFolder, folder: string, prefix: string, ca
   if (entries.length > 0) yield entries;
 }
 
-/** A folder may hold keys after one that it stands before. */
+/** A folder that sorts before `startAfter` may still hold keys after it. */
 function isWanted(path: string, prefix: string, { startAfter, delimiter }: ListCall): boolean {
   if (!path.startsWith(prefix)) return false;
   if (startAfter === undefined || compareKeys(path, startAfter) > 0) return true;
@@ -55,7 +55,7 @@ interface Work {
   readonly read: ReadFolder;
   readonly call: ListCall;
   readonly pages: Channel<Entry[]>;
-  /** Folders that nobody reads yet. */
+  /** Folders not read yet. */
   readonly waiting: string[];
   readonly width: number;
   running: number;
@@ -81,7 +81,7 @@ async function* listAtOnce(read: ReadFolder, folder: string, prefix: string, cal
   }
 }
 
-/** The last folder first: so the tree is gone down before it is gone along, and few folders wait. */
+/** Takes the last folder first: walking in depth keeps the queue short. */
 function startMore(work: Work, prefix: string): void {
   while (work.running < work.width && work.waiting.length > 0 && !work.pages.closed) {
     work.running += 1;

@@ -1,4 +1,7 @@
-/** Entries of pages, one by one. By hand: an asynchronous generator makes several promises for each of a million. */
+/**
+ * Yields the entries of pages one by one. It implements the iterator by hand: an async generator creates several
+ * promises for each of a million entries.
+ */
 import type { Entry } from "../backend.ts";
 
 export class Entries implements AsyncIterableIterator<Entry> {
@@ -31,7 +34,7 @@ export class Entries implements AsyncIterableIterator<Entry> {
     return this.#coming;
   }
 
-  /** The first entry of the next page that has any. */
+  /** Returns the first entry of the next non-empty page. */
   async #turn(): Promise<IteratorResult<Entry, undefined>> {
     for (;;) {
       const next = await this.#pages.next();

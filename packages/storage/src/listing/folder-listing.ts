@@ -1,7 +1,7 @@
 /**
- * Listing with many requests at once, of stores that can only begin a listing at its beginning. A chain of pages goes
- * through everything below a folder; whoever has nothing to do takes over all of that folder that lies beyond the
- * subfolder in which the chain just is. So big trees are shared out, and small listings cost no request more.
+ * Lists with many requests at once a store whose listings cannot start in the middle. A chain of pages walks through
+ * everything below a folder; an idle worker takes over the part of that folder beyond the subfolder that the chain is
+ * in. So large trees are shared out, and small listings cost no extra request.
  */
 import type { Entry, ListCall } from "../backend.ts";
 import { Channel } from "../concurrency/channel.ts";
@@ -9,22 +9,22 @@ import { compareKeys } from "./key-order.ts";
 import { defaultConcurrency, listInOrder } from "./listing.ts";
 import type { FetchPage, PageCall } from "./pages.ts";
 
-/** The `list` of a backend, made from pages that cannot begin in the middle. */
+/** Implements a backend's `list` on top of pages that cannot start in the middle. */
 export function listByFolders(fetch: FetchPage, prefix: string, call: ListCall): AsyncIterable<Entry[]> {
   const { ordered, concurrency = defaultConcurrency, ...rest } = call;
   const request = { ...rest, prefix };
-  // Versions of one key may stand on two pages: they stay with one reader.
+  // Versions of one key may span two pages, so one reader lists them all.
   if (ordered || call.delimiter || call.versions || concurrency <= 1) return listInOrder(fetch, request);
   return listInParallel(fetch, request, concurrency);
 }
 
-/** A listing of all that begins with `prefix`, which has come as far as `after`. */
+/** A listing of all keys that begin with `prefix`; it has reached `after`. */
 interface Chain {
   prefix: string;
   after: string;
-  /** Somebody looks, or has looked in vain, for what could be taken from it at this prefix. */
+  /** A worker is examining, or has examined without result, what it could take over at this prefix. */
   examined: boolean;
-  /** Everything after this has been taken over. */
+  /** Another worker has taken over everything after this. */
   ended: boolean;
 }
 
@@ -33,9 +33,9 @@ interface Work {
   readonly call: PageCall;
   readonly pages: Channel<Entry[]>;
   readonly chains: Set<Chain>;
-  /** Folders that nobody lists yet. */
+  /** Folders that no worker lists yet. */
   readonly folders: string[];
-  /** Workers without work. */
+  /** Idle workers. */
   readonly idle: (() => void)[];
   busy: number;
 }
@@ -62,7 +62,7 @@ async function* listInParallel(fetch: FetchPage, call: PageCall, width: number):
 
 const newChain = (prefix: string, after = ""): Chain => ({ prefix, after, examined: false, ended: false });
 
-/** The last one out closes the channel; a failure closes it at once. */
+/** The last worker closes the channel; an error closes it at once. */
 async function run(work: Work, job: () => Promise<void>): Promise<void> {
   work.busy += 1;
   try {
@@ -90,7 +90,7 @@ async function workUntilDone(work: Work): Promise<void> {
   }
 }
 
-/** Lists a chain to its end, which others may bring nearer meanwhile. */
+/** Lists a chain to its end, which other workers may move closer meanwhile. */
 async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
   const { prefix } = chain;
   let next = token;
@@ -109,7 +109,7 @@ async function follow(work: Work, chain: Chain, token?: string): Promise<void> {
   }
 }
 
-/** Goes through the folder level by level: files are listed here and now, subfolders are left to whoever is free. */
+/** Walks the folder level by level: lists files itself, and leaves subfolders to idle workers. */
 async function takeOver(work: Work, chain: Chain): Promise<void> {
   chain.examined = true;
   const level = chain.prefix.slice(0, Math.max(chain.prefix.lastIndexOf("/") + 1, work.call.prefix.length));
@@ -119,7 +119,7 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
   const isBeyond = ({ path }: Entry) => compareKeys(path, after) > 0 && !after.startsWith(path);
   const worthwhile =
     page.next === undefined || page.entries.some((entry) => entry.type === "directory" && isBeyond(entry));
-  // Files alone would only be listed twice.
+  // If only files remain, a takeover would list them twice.
   if (!work.chains.has(chain) || !worthwhile) return;
   restrict(chain, level);
   for (;;) {
@@ -132,7 +132,7 @@ async function takeOver(work: Work, chain: Chain): Promise<void> {
   }
 }
 
-/** To the subfolder in which it is, where it may be examined again; or to what it has listed. */
+/** Restricts a chain to its current subfolder, where it may be examined again, or to what it has listed. */
 function restrict(chain: Chain, level: string): void {
   const slash = chain.after.indexOf("/", level.length);
   chain.ended = slash < 0;

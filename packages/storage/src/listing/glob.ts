@@ -1,16 +1,16 @@
 /**
- * Patterns over paths: `*`, `?` and classes within a folder, `**` across folders, `{a,b}` and `{01..10}` as alternatives.
- * Only folders that can hold a match are listed.
+ * Matches patterns over paths: `*`, `?` and classes within a folder, `**` across folders, `{a,b}` and `{01..10}` as
+ * alternatives. It lists only folders that can hold a match.
  */
 import type { CallOptions, Entry } from "../backend.ts";
 import { expandBraces } from "./braces.ts";
 
-/** Lists what begins with a prefix: one level, or everything. */
+/** Lists everything that begins with a prefix, one level or recursively. */
 export type ListPrefix = (prefix: string, recursive: boolean, options: CallOptions) => AsyncIterable<Entry>;
 
 const magic = /[*?[\\]/;
 
-/** Files that match, each once. */
+/** Yields each matching file once. */
 export async function* globEntries(list: ListPrefix, pattern: string, options: CallOptions): AsyncGenerator<Entry> {
   const alternatives = expandBraces(pattern);
   const seen = alternatives.length > 1 ? new Set<string>() : undefined;
@@ -73,7 +73,7 @@ async function* globDeep(
   }
 }
 
-/** The pattern, without braces, as an expression over a whole path. */
+/** Compiles a pattern without braces to a regular expression over a whole path. */
 export function compileGlob(pattern: string): RegExp {
   let source = "";
   for (let at = 0; at < pattern.length; ) {
@@ -84,7 +84,7 @@ export function compileGlob(pattern: string): RegExp {
   return new RegExp(`^${source}$`, "su");
 }
 
-/** What stands at a place of the pattern, as a piece of an expression, and how long it was. */
+/** Translates the pattern at an offset; returns the expression and the length consumed. */
 function translate(pattern: string, at: number): [string, number] {
   const letter = String.fromCodePoint(pattern.codePointAt(at) as number);
   const startsSegment = at === 0 || pattern[at - 1] === "/";
@@ -97,7 +97,7 @@ function translate(pattern: string, at: number): [string, number] {
   return [literal(letter), letter.length];
 }
 
-/** `[abc]`, `[a-z]`, `[!a]`; without its end it is a plain bracket. */
+/** Translates `[abc]`, `[a-z]`, `[!a]`; without a closing bracket, `[` is literal. */
 function translateClass(pattern: string, at: number): [string, number] {
   const negated = pattern[at + 1] === "!" || pattern[at + 1] === "^";
   const first = at + (negated ? 2 : 1);

@@ -1,6 +1,6 @@
-/** The order of keys by their bytes in UTF-8, which is how stores list them. */
+/** Compares keys by their UTF-8 bytes, the order in which stores list them. */
 
-/** Below zero when `a` comes first. Strings of JavaScript compare by UTF-16 units, which differs beyond U+FFFF. */
+/** Returns a negative number if `a` comes first. JavaScript compares UTF-16 units, which differs beyond U+FFFF. */
 export function compareKeys(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let index = 0; index < length; index += 1) {
@@ -11,10 +11,10 @@ export function compareKeys(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for what lies beyond U+FFFF: they come after every other unit. */
+/** Surrogates encode characters beyond U+FFFF, so they sort after every other unit. */
 const rank = (unit: number) => (unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit);
 
-/** What both keys begin with. */
+/** The common prefix of both keys. */
 export function commonStart(a: string, b: string): string {
   let index = 0;
   while (index < a.length && index < b.length && a[index] === b[index]) index += 1;

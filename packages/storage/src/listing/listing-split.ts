@@ -1,4 +1,4 @@
-/** Where a range of keys can be cut in two: between folders where there are any, else between letters. */
+/** Finds where to split a range of keys in two: between folders if there are any, else between characters. */
 import { commonStart, compareKeys } from "./key-order.ts";
 import type { FetchPage, PageCall } from "./pages.ts";
 
@@ -10,7 +10,7 @@ interface Bounds {
 const mostLevels = 6;
 const mostProbes = 12;
 
-/** A key inside the bounds with something after it, or nothing where none is found with a few requests. */
+/** Returns a key inside the bounds with more keys after it, or undefined if a few requests find none. */
 export async function findSplit(fetch: FetchPage, call: PageCall, bounds: Bounds): Promise<string | undefined> {
   const shared = bounds.until === undefined ? call.prefix : commonStart(bounds.after, bounds.until);
   let folder = shared.slice(0, Math.max(shared.lastIndexOf("/") + 1, call.prefix.length));
@@ -38,10 +38,10 @@ async function middleFolder(
   return folders[folders.length >> 1]?.path;
 }
 
-/** Just after the last printable letter of ASCII: keys that go beyond are not split here. */
+/** Just after the last printable ASCII character: keys beyond it are not split. */
 const endOfLetters = 0x7f;
 
-/** Goes along the letters of the last key, to the first place where a later letter still has keys. */
+/** Follows the characters of the last key to the first position where a later character still has keys. */
 async function middleLetter(
   fetch: FetchPage,
   call: PageCall,
@@ -63,7 +63,10 @@ async function middleLetter(
   return undefined;
 }
 
-/** Half-way to the end, or half of that, and so on: the first letter with keys after it. The lowest is known to have. */
+/**
+ * Tries half-way to the end, then half of that, and so on, for the first character with keys after it. The lowest is
+ * known to have some.
+ */
 async function furthest(low: number, high: number, isSplit: (letter: number) => Promise<boolean>): Promise<number> {
   for (let letter = (low + high) >> 1; letter > low; letter = (low + letter) >> 1) {
     if (await isSplit(letter)) return letter;

@@ -1,13 +1,13 @@
 /**
- * Places for pages that are on their way, or wait for the caller. Where the network is slow there are as many as
- * requests are allowed; where this process has no idle time, more requests would only take more memory: each of their
- * pages would live longer, and V8 would take ever more room for what is young.
+ * Slots for pages that are being fetched or wait for the caller. On a slow network there are as many as requests are
+ * allowed. If this process has no idle time, more requests would only take more memory: each page would live longer,
+ * and V8 would grow its young generation.
  */
 import { type EventLoopUtilization, performance } from "node:perf_hooks";
 
 const fewest = 4;
 
-/** Share of the time in which this process works, beyond which it is the limit, not the network. */
+/** If this process is busy for more than this share of the time, it is the bottleneck, not the network. */
 const busy = 0.8;
 
 export class PagePlaces {
@@ -27,7 +27,7 @@ export class PagePlaces {
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 
-  /** A page has gone to the caller. */
+  /** Called when a page has gone to the caller. */
   give(): void {
     this.#taken -= 1;
     this.#adapt();

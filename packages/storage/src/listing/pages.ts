@@ -1,4 +1,4 @@
-/** What a store that answers in pages is asked for, and gives. */
+/** Requests and results of stores that answer in pages. */
 import type { CallOptions, Entry } from "../backend.ts";
 
 export interface PageCall extends CallOptions {
@@ -6,19 +6,21 @@ export interface PageCall extends CallOptions {
   readonly delimiter?: string | undefined;
   readonly startAfter?: string | undefined;
   readonly versions?: boolean | undefined;
-  /** Where the page before ended. */
+  /** Continuation token of the page before. */
   readonly token?: string | undefined;
-  /** Entries wanted at most; as many as the store gives when absent. */
+  /** Maximum entries in a page; by default the store decides. */
   readonly limit?: number | undefined;
 }
 
 export interface Page {
-  /** Files; directories, too, where there is a delimiter. */
+  /** Files, and with a delimiter also directories. */
   readonly entries: Entry[];
   readonly next: string | undefined;
-  /** The last key that was looked at, where that need not be the last entry's: a page may hold only delete marks. */
+  /**
+   * The last key that the store examined, if it may differ from the last entry: a page may hold only delete markers.
+   */
   readonly reached?: string;
 }
 
-/** The one call that a store of this kind must supply. */
+/** The one call that such a store must supply. */
 export type FetchPage = (call: PageCall) => Promise<Page>;

@@ -1,6 +1,6 @@
 /**
- * Listing with many requests at once. It begins as one range of keys; whoever has nothing to do takes the second half
- * of a range that still goes on. So folders that hold much are split, and small listings cost no request more.
+ * Lists with many requests at once. It begins as one range of keys; an idle worker takes the second half of a range
+ * that is still being listed. So large folders are split, and small listings cost no extra request.
  */
 import type { Entry } from "../backend.ts";
 import { Channel } from "../concurrency/channel.ts";
@@ -10,11 +10,11 @@ import { PagePlaces } from "./page-places.ts";
 import type { FetchPage, Page, PageCall } from "./pages.ts";
 import { type StoppablePages, stoppablePages } from "./stoppable-pages.ts";
 
-/** Keys after `after` up to and including `until`, of which the listing has come as far as `after`. */
+/** Keys after `after`, up to and including `until`; the listing has reached `after`. */
 interface KeyRange {
   after: string;
   until: string | undefined;
-  /** Pages until it is worth looking for a split: at first, and again after a look in vain. */
+  /** Pages to list before looking for a split: at first, and again after a failed search. */
   patience: number;
   splitting: boolean;
 }
@@ -24,7 +24,7 @@ interface Work extends StoppablePages {
   readonly pages: Channel<Entry[]>;
   readonly places: PagePlaces;
   readonly ranges: Set<KeyRange>;
-  /** Workers without work, waiting for a range that can be split. */
+  /** Idle workers, waiting for a range that can be split. */
   readonly idle: (() => void)[];
 }
 
@@ -33,7 +33,7 @@ const laterPatience = 16;
 
 export async function* listInParallel(fetch: FetchPage, call: PageCall, width: number): AsyncGenerator<Entry[]> {
   const first = await fetch(call);
-  // Before the caller gets the entries, who may change them.
+  // Read before the caller receives the entries, because the caller may change them.
   const after = endOf(first) ?? call.startAfter ?? call.prefix;
   yield first.entries;
   if (first.next === undefined) return;
@@ -63,7 +63,7 @@ function startWork(fetch: FetchPage, call: PageCall, width: number): Work {
   };
 }
 
-/** Lists a range to its end, which a thief may bring nearer meanwhile. */
+/** Lists a range to its end, which another worker may move closer meanwhile. */
 async function followRange(work: Work, range: KeyRange, token?: string): Promise<void> {
   work.ranges.add(range);
   let next = token;
@@ -80,8 +80,8 @@ async function followRange(work: Work, range: KeyRange, token?: string): Promise
 }
 
 /**
- * Fetches one page, and returns where the next one begins. A function of its own, so that nobody holds on to the page
- * while the next one is on its way: with many at once that is most of the memory that a listing takes.
+ * Fetches one page and returns the token of the next. It is a function of its own so that nothing refers to the page
+ * while the next one is fetched: with many requests at once, that would be most of the memory of a listing.
  */
 async function takePage(work: Work, range: KeyRange, token: string | undefined): Promise<string | undefined> {
   await work.places.take();
@@ -95,7 +95,7 @@ async function takePage(work: Work, range: KeyRange, token: string | undefined):
   return next;
 }
 
-/** Drops what lies beyond the range's end, and says whether the range goes on. */
+/** Drops entries beyond the end of the range, and returns whether the range continues. */
 function advance(range: KeyRange, page: Page): boolean {
   const { entries } = page;
   const last = endOf(page);
@@ -109,7 +109,7 @@ function advance(range: KeyRange, page: Page): boolean {
 
 const endOf = ({ entries, reached }: Page) => reached ?? entries.at(-1)?.path;
 
-/** How many entries, which are in order, lie at or before a key. */
+/** Counts the sorted entries up to and including a key. */
 function countUpTo(entries: readonly Entry[], key: string): number {
   let low = 0;
   let high = entries.length;

@@ -1,12 +1,12 @@
 /**
- * Requests for pages that can be stopped together, each by a signal of its own. With one signal for all, a listing of a
- * million keys took a third more memory: it seems that listeners that are gone keep those that came after them.
+ * Stops page requests together, each by its own signal. With one signal for all, a listing of a million keys took a
+ * third more memory: removed listeners seem to keep later ones alive.
  */
 import type { FetchPage } from "./pages.ts";
 
 export interface StoppablePages {
   readonly fetch: FetchPage;
-  /** Ends the requests that run; later ones fail at once. */
+  /** Aborts running requests; later ones fail at once. */
   stop(): void;
 }
 

@@ -1,10 +1,10 @@
-/** A tree, folder by folder. */
+/** Walks a tree folder by folder. */
 import type { CallOptions, Entry } from "../backend.ts";
 import type { WalkedFolder } from "../storage.ts";
 import { checkDepth } from "./depth.ts";
 import type { ListPrefix } from "./glob.ts";
 
-/** A folder comes before those in it. */
+/** Yields a folder before its subfolders. */
 export async function* walkFolders(list: ListPrefix, path: string, options: CallOptions): AsyncGenerator<WalkedFolder> {
   const files: Entry[] = [];
   const folders: string[] = [];

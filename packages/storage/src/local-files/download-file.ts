@@ -1,4 +1,4 @@
-/** From a storage into a file of this machine: bytes go to their places, without a stream in between. */
+/** Downloads into a local file: bytes are written at their offsets, without a stream in between. */
 import type { FileHandle } from "node:fs/promises";
 import type { Backend } from "../backend.ts";
 import { Slots } from "../concurrency/slots.ts";
@@ -9,17 +9,19 @@ import { type Landing, readInto } from "../transfer/download.ts";
 import { checkSize } from "../transfer/upload.ts";
 
 export interface DownloadCall extends DownloadOptions {
-  /** What the caller was told of it: another one is refused. */
+  /** The size that the caller expects; another size is refused. */
   readonly size?: number | undefined;
 }
 
-/** TemporaryFile its place first, so that nobody sees half of it. Returns the number of bytes. */
+/**
+ * Downloads to a temporary file and then moves it, so that nobody sees an incomplete file. Returns the number of bytes.
+ */
 export async function downloadFile(backend: Backend, key: string, file: string, call: DownloadCall): Promise<number> {
   let pieces: FilePieces | undefined;
   let total = 0;
   const count = (bytes: number) => {
     total += bytes;
-    // A body whose end nobody told could go on for ever.
+    // A body of unknown length could go on for ever.
     if (total > (call.size ?? total)) checkSize(key, call, total);
     call.onBytes?.(bytes);
   };
@@ -40,13 +42,13 @@ export async function downloadFile(backend: Backend, key: string, file: string, 
   }
 }
 
-/** Bytes of a piece: much of it is still at the processor when it is written. */
+/** Size of a piece in bytes: small enough to be in the CPU cache when it is written. */
 const pieceSize = 512 * 1024;
 
-/** Pieces that are being filled or written at once; whoever wants more must wait. */
+/** Maximum pieces being filled or written at once; further ones wait. */
 const mostPieces = 32;
 
-/** Pieces of a file, in buffers that are used again: they are written while the next ones come. */
+/** Pieces of a file in reused buffers: they are written while the next ones arrive. */
 class FilePieces implements Landing {
   readonly #file: TemporaryFile;
   readonly #pieceSize: number;

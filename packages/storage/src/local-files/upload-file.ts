@@ -1,4 +1,4 @@
-/** From a file of this machine into a storage: each part is read when its turn comes, into a buffer that is used again. */
+/** Uploads a local file: each part is read when its turn comes, into a reused buffer. */
 import type { FileHandle } from "node:fs/promises";
 import type { Backend, Entry, Upload } from "../backend.ts";
 import { runAll } from "../concurrency/window.ts";
@@ -8,7 +8,7 @@ import { named } from "../schemes/file/errors.ts";
 import { openRegular } from "../schemes/file/read.ts";
 import { checkSize, inUpload, partSizes, putWhole } from "../transfer/upload.ts";
 
-/** What is read at once: a store may take more so, but many files may be on their way. */
+/** Maximum size of one read: a store may accept more, but many files may be in transfer. */
 const mostAtOnce = 8 * 1024 * 1024;
 
 export async function uploadFile(backend: Backend, file: string, key: string, options: UploadOptions): Promise<Entry> {
@@ -23,7 +23,7 @@ export async function uploadFile(backend: Backend, file: string, key: string, op
   }
 }
 
-/** A file of which as much is read as it had when it was opened. */
+/** Reads only the length the file had when it was opened. */
 interface SourceFile {
   readonly file: string;
   readonly handle: FileHandle;
@@ -48,9 +48,9 @@ async function uploadParts(backend: Backend, source: SourceFile, key: string, op
 
 interface FileParts {
   readonly count: number;
-  /** As long as a part. */
+  /** Allocates a buffer of the part size. */
   newBuffer(): Buffer;
-  /** Reads a part into a buffer, of which the last does not need all. */
+  /** Reads a part into a buffer; the last part may not fill it. */
   read(index: number, buffer: Buffer): Promise<Buffer>;
 }
 
@@ -72,7 +72,7 @@ async function putSideBySide(parts: FileParts, put: Upload["put"], width: number
   });
 }
 
-/** The next part is read while one is on its way. */
+/** Reads the next part while one is being sent. */
 async function putInOrder(parts: FileParts, put: Upload["put"]): Promise<void> {
   let [current, next] = [parts.newBuffer(), parts.newBuffer()];
   let sending = Promise.resolve();
@@ -80,7 +80,7 @@ async function putInOrder(parts: FileParts, put: Upload["put"]): Promise<void> {
     const bytes = await parts.read(index, current);
     await sending;
     sending = put(index + 1, bytes);
-    // Met by the next part, or at the end.
+    // A failure is thrown by the next part or at the end.
     sending.catch(() => {});
     [current, next] = [next, current];
   }

@@ -1,4 +1,4 @@
-/** `all`: the whole file is read when it is opened. */
+/** `all`: reads the whole file when it is opened. */
 import type { CacheSetup, FileCache } from "./file-cache.ts";
 
 export async function wholeFileCache({ fetch, size }: CacheSetup): Promise<FileCache> {

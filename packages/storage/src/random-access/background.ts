@@ -1,4 +1,4 @@
-/** `background`: like `blockcache`, and the block after each read is fetched while the reader works on this one. */
+/** `background`: like `blockcache`, and fetches the next block while the reader works on the current one. */
 import { Blocks } from "./blocks.ts";
 import type { CacheSetup, FileCache } from "./file-cache.ts";
 
@@ -7,7 +7,7 @@ export function backgroundCache(setup: CacheSetup): FileCache {
   const blocks = new Blocks(setup);
   let coming: { number: number; bytes: Promise<Uint8Array | undefined> } | undefined;
 
-  /** A failure is forgotten: whoever needs the block asks again, and is told. */
+  /** Ignores a failure: whoever needs the block requests it again and gets the error. */
   async function takeComing(): Promise<void> {
     if (!coming) return;
     const { number, bytes } = coming;
@@ -27,7 +27,7 @@ export function backgroundCache(setup: CacheSetup): FileCache {
       const last = Math.floor((end - 1) / blockSize);
       if (coming && coming.number >= first && coming.number <= last) await takeComing();
       const bytes = await blocks.read(start, end);
-      // One that was fetched for nothing makes way for the next.
+      // An unused prefetched block gives way to the next one.
       if (coming && coming.number !== last + 1) await takeComing();
       fetchAhead(last + 1);
       return bytes;

@@ -1,4 +1,4 @@
-/** `blockcache`: whole blocks only, of which those used last are kept. For reading here and there. */
+/** `blockcache`: reads whole blocks and keeps the most recently used ones. For random reads. */
 import { Blocks } from "./blocks.ts";
 import type { CacheSetup, FileCache } from "./file-cache.ts";
 

@@ -1,4 +1,4 @@
-/** Blocks of a file, of which so many are kept that were used last: what `blockcache` and `background` share. */
+/** An LRU cache of a file's blocks, shared by `blockcache` and `background`. */
 import { type CacheSetup, join } from "./file-cache.ts";
 
 const defaultBlocks = 32;
@@ -6,7 +6,7 @@ const defaultBlocks = 32;
 export class Blocks {
   readonly #setup: CacheSetup;
   readonly #limit: number;
-  /** In the order of their last use. */
+  /** Blocks in the order of their last use. */
   readonly #kept = new Map<number, Uint8Array>();
 
   constructor(setup: CacheSetup) {
@@ -38,7 +38,7 @@ export class Blocks {
     return bytes;
   }
 
-  /** One request for each block that is missing, never for several: a block is what can be kept. */
+  /** Sends one request per missing block, never for several, because the block is the unit of the cache. */
   async read(start: number, end: number): Promise<Uint8Array> {
     const { blockSize } = this.#setup;
     const pieces: Uint8Array[] = [];

@@ -1,4 +1,4 @@
-/** `bytes`: like `readahead`, but what is kept grows on either side while reads stay within a block of it. */
+/** `bytes`: like `readahead`, but the buffer grows on either side while reads stay within a block of it. */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 
 export function bytesCache({ fetch, size, blockSize, options: { trim = true } }: CacheSetup): FileCache {
@@ -10,7 +10,7 @@ export function bytesCache({ fetch, size, blockSize, options: { trim = true } }:
     from = start;
   }
 
-  /** A read that reaches the end of what is kept extends it already: the next one will want more. */
+  /** A read that reaches the end of the buffer extends it at once: the next read will want more. */
   async function cover(start: number, end: number): Promise<void> {
     const keptEnd = from + kept.length;
     const ahead = Math.min(size, end + blockSize);
@@ -23,7 +23,7 @@ export function bytesCache({ fetch, size, blockSize, options: { trim = true } }:
     } else if (ahead > keptEnd) kept = join(kept, await fetch(keptEnd, ahead));
   }
 
-  /** Whole blocks at the beginning are dropped, so that reading on does not keep everything. */
+  /** Drops whole blocks at the beginning, so that a sequential read does not keep everything. */
   function dropOld(): void {
     const blocks = Math.floor(kept.length / (blockSize + 1));
     if (blocks <= 1) return;

@@ -1,4 +1,4 @@
-/** The names of the caches, apart from the caches themselves: tables of parameters need only these. */
+/** The names of the caches, apart from their code: parameter tables need only the names. */
 
 export const cacheTypes = [
   "none",

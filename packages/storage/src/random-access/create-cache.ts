@@ -1,4 +1,4 @@
-/** Every cache by its name. */
+/** Creates a cache by name. */
 import { wholeFileCache } from "./all.ts";
 import { backgroundCache } from "./background.ts";
 import { blockCache } from "./blockcache.ts";

@@ -1,28 +1,28 @@
-/** What a cache of an opened file is: it stands between reads, of whatever size, and the ranges asked of the store. */
+/** The cache of an opened file: it stands between reads of any size and the ranges requested from the store. */
 
-/** Asks the store for the bytes from `start` to `end`, which is not part of it. */
+/** Requests the bytes from `start` up to, but not including, `end`. */
 export type FetchRange = (start: number, end: number) => Promise<Uint8Array>;
 
 export interface FileCache {
-  /** `start` and `end` lie within the file, and `start` before `end`. */
+  /** Expects `start` and `end` within the file, and `start` before `end`. */
   read(start: number, end: number): Promise<Uint8Array>;
-  /** Several reads may run at once; elsewhere one waits for the other, since each changes what is kept. */
+  /** Several reads may run at once. Other caches read one after the other, because each read changes the cache. */
   readonly sharesReads?: true;
   close?(): Promise<void>;
 }
 
 export interface CacheOptions {
-  /** Blocks that `blockcache` and `background` keep; 32 when absent. */
+  /** Blocks that `blockcache` and `background` keep; 32 by default. */
   readonly maxblocks?: number;
-  /** Whether `bytes` drops what lies more than a block behind; true when absent. */
+  /** Whether `bytes` drops what lies more than a block behind; true by default. */
   readonly trim?: boolean;
-  /** What `parts` knows already: bytes by where they begin. */
+  /** The bytes that `parts` knows, by offset. */
   readonly data?: ReadonlyMap<number, Uint8Array>;
-  /** Whether `parts` refuses a read that begins in a known part and leaves it, instead of filling up with zeros. */
+  /** Whether `parts` refuses a read that begins in a known part and leaves it, instead of padding with zeros. */
   readonly strict?: boolean;
 }
 
-/** What every cache is made of. */
+/** The input of every cache. */
 export interface CacheSetup {
   readonly fetch: FetchRange;
   readonly size: number;
@@ -30,6 +30,6 @@ export interface CacheSetup {
   readonly options: CacheOptions;
 }
 
-/** Pieces in a row as one. */
+/** Concatenates pieces. */
 export const join = (...pieces: readonly Uint8Array[]): Uint8Array =>
   pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces);

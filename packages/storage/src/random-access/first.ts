@@ -1,4 +1,4 @@
-/** `first`: keeps the first block and nothing else, for formats whose header is read again and again. */
+/** `first`: keeps only the first block, for formats whose header is read repeatedly. */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 
 export function firstBlockCache({ fetch, size, blockSize }: CacheSetup): FileCache {

@@ -1,4 +1,7 @@
-/** `mmap`: what was read lies in a sparse temporary file and is never asked for again. Needs room on disk, not memory. */
+/**
+ * `mmap`: keeps everything read in a sparse temporary file and never requests it again. It takes disk space, not
+ * memory.
+ */
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +12,7 @@ export function sparseFileCache({ fetch, size, blockSize }: CacheSetup): FileCac
   const filled = new Set<number>();
   let opening: Promise<FileHandle> | undefined;
 
-  /** Neighbouring blocks that are missing are asked for together. */
+  /** Requests neighbouring missing blocks together. */
   async function fillRun(file: FileHandle, first: number, last: number): Promise<void> {
     const start = first * blockSize;
     const bytes = await fetch(start, Math.min(size, (last + 1) * blockSize));
@@ -36,7 +39,7 @@ export function sparseFileCache({ fetch, size, blockSize }: CacheSetup): FileCac
   };
 }
 
-/** Without a name the file is gone with the process, however that ends. */
+/** The file has no name, so it disappears with the process, however that ends. */
 async function openNameless(): Promise<FileHandle> {
   const path = join(tmpdir(), `millrace-storage-${randomUUID()}`);
   const file = await open(path, "wx+", 0o600);

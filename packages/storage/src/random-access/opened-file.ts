@@ -10,26 +10,26 @@ import { createCache } from "./create-cache.ts";
 import type { CacheOptions, FetchRange, FileCache } from "./file-cache.ts";
 
 export interface OpenFileOptions extends VersionCall {
-  /** Bytes of a block, and of what is read ahead; when absent, what the configuration says. */
+  /** Size in bytes of a block and of the read-ahead; by default, the configuration decides. */
   readonly block_size?: number | undefined;
-  /** Null is `none`; when absent, what the configuration says. */
+  /** Null means `none`; by default, the configuration decides. */
   readonly cache_type?: CacheType | null | undefined;
   readonly cache_options?: CacheOptions | undefined;
 }
 
 export interface OpenedFile {
   readonly size: number;
-  /** What was opened: later reads are of the same object, or fail. */
+  /** The object that was opened: later reads return the same object, or fail. */
   readonly entry: Entry;
   readonly cache_type: CacheType;
   readonly block_size: number;
-  /** Up to `length` bytes: fewer at the end of the file, none beyond it. */
+  /** Reads up to `length` bytes: fewer at the end of the file, none beyond it. */
   read(offset: number, length: number, options?: CallOptions): Promise<Bytes>;
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** `entry` is what the store says of the key now. `held`: files that hold something, until they are closed. */
+/** `entry` is the object's current state. `held` collects open files with resources, until they are closed. */
 export async function openFile(
   backend: Backend,
   key: string,
@@ -39,12 +39,12 @@ export async function openFile(
 ): Promise<OpenedFile> {
   const type = checkChoice("cache_type", options.cache_type, cacheTypes);
   if (!Number.isFinite(entry.size)) {
-    throw new StorageError("unsupported", `${key}: the store does not tell its size; read it as a stream`, { key });
+    throw new StorageError("unsupported", `${key}: the store does not report its size; read it as a stream`, { key });
   }
   const blockSize = options.block_size ?? backend.transfer.partSize;
   checkCount("block_size", blockSize);
   const pin = { version: options.version, ifMatch: entry.etag || undefined };
-  // Whoever reads now may stop; what a cache fetches ahead belongs to nobody, and ends with the file.
+  // A reader can abort its own read; a prefetch belongs to no reader and ends with the file.
   const closing = new AbortController();
   const fetch: FetchRange = (start, end) => readObject(backend, key, { ...pin, start, end, signal: closing.signal });
   const setup = { fetch, size: entry.size, blockSize, options: options.cache_options ?? {} };
@@ -82,13 +82,13 @@ class CachedFile implements OpenedFile {
     signal?.throwIfAborted();
     if (this.#closed) throw new StorageError("invalid", `${this.entry.path} is closed`);
     if (!Number.isInteger(offset) || offset < 0 || Number.isNaN(length) || length < 0) {
-      throw new StorageError("invalid", `${length} bytes at ${offset} cannot be read`);
+      throw new StorageError("invalid", `cannot read ${length} bytes at offset ${offset}: both must be 0 or more`);
     }
     const end = Math.min(offset + length, this.size);
     if (offset >= end) return new Uint8Array();
     const reading = this.#cache.sharesReads ? this.#cache.read(offset, end) : this.#inTurn(offset, end);
     const bytes = await (signal ? untilAborted(reading, signal) : reading);
-    // A copy: what the caller does with it must not change what is kept.
+    // Returns a copy, so that the caller cannot change the cache.
     return this.cache_type === "none" ? (bytes as Bytes) : new Uint8Array(bytes);
   }
 
@@ -111,7 +111,7 @@ class CachedFile implements OpenedFile {
   }
 }
 
-/** The fetch goes on: another read may want its block. */
+/** The fetch continues: another read may want its block. */
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();
   const abort = () => aborted.reject(signal.reason);

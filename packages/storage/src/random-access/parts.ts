@@ -1,4 +1,4 @@
-/** `parts`: only bytes that were supplied. Nothing is ever asked of the store. */
+/** `parts`: reads only bytes that the caller supplied, and never asks the store. */
 import { StorageError } from "../errors.ts";
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 
@@ -32,7 +32,7 @@ function mergeNeighbours(data: ReadonlyMap<number, Uint8Array>): Part[] {
   return merged;
 }
 
-/** What lies between known parts, and behind them, reads as zeros. */
+/** Bytes between and after the known parts read as zeros. */
 function withZeros(parts: readonly Part[], start: number, end: number): Uint8Array {
   const target = new Uint8Array(end - start);
   for (const part of parts) {
@@ -44,4 +44,4 @@ function withZeros(parts: readonly Part[], start: number, end: number): Uint8Arr
 }
 
 const unknown = (start: number, end: number) =>
-  new StorageError("invalid", `the bytes from ${start} to ${end} are in no part that was supplied`);
+  new StorageError("invalid", `cache_options.data does not contain the bytes from ${start} to ${end}`);

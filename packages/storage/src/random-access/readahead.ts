@@ -1,4 +1,4 @@
-/** `readahead`: a miss asks for a block more than is wanted, and what comes replaces what was kept. For reading on. */
+/** `readahead`: a miss requests one block more than needed and replaces the buffer. For sequential reads. */
 import { type CacheSetup, type FileCache, join } from "./file-cache.ts";
 
 export function readAheadCache({ fetch, size, blockSize }: CacheSetup): FileCache {

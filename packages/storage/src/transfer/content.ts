@@ -1,4 +1,4 @@
-/** What callers give to be written, as bytes or as a stream of them, and cut into parts. */
+/** Converts content to write into bytes or a stream of bytes, and cuts it into parts. */
 import { Readable } from "node:stream";
 import { abortable } from "../concurrency/abortable.ts";
 import { iteratorOf } from "../concurrency/iterator-of.ts";
@@ -7,7 +7,7 @@ import type { WriteContent } from "../options.ts";
 
 const encoder = new TextEncoder();
 
-/** Undefined: it is neither. */
+/** Returns undefined if the value is neither bytes nor text. */
 function bytesOf(piece: unknown): Uint8Array | undefined {
   if (typeof piece === "string") return encoder.encode(piece);
   if (piece instanceof Uint8Array) return piece;
@@ -15,7 +15,7 @@ function bytesOf(piece: unknown): Uint8Array | undefined {
   return piece instanceof ArrayBuffer || piece instanceof SharedArrayBuffer ? new Uint8Array(piece) : undefined;
 }
 
-/** A stream of something else would be taken for an empty one. */
+/** Throws on other values: a stream of them would look empty. */
 function toBytes(piece: unknown): Uint8Array {
   const bytes = bytesOf(piece);
   if (bytes) return bytes;
@@ -24,10 +24,10 @@ function toBytes(piece: unknown): Uint8Array {
 
 const nameOf = (value: unknown) => (typeof value === "object" ? (value?.constructor?.name ?? "null") : typeof value);
 
-/** Bytes where they are all there already. */
+/** Returns the bytes if they are all in memory already. */
 export const wholeContent = (content: WriteContent): Uint8Array | undefined => bytesOf(content);
 
-/** The pieces of a stream; waiting for one ends with the signal, also where the source never says another word. */
+/** Yields the pieces of a stream. The signal ends the wait for the next piece, even if the source hangs. */
 async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
   const stream = content instanceof Blob ? content.stream() : content;
   if (!isIterable(stream)) {
@@ -47,7 +47,9 @@ async function* piecesOf(content: WriteContent, signal: AbortSignal | undefined)
   }
 }
 
-/** Not waited for: a source that hangs would hang us. One of Node's hears of it only so while it is waited for. */
+/**
+ * Not awaited: a source that hangs would block this function. A Node stream must be destroyed to end a pending read.
+ */
 function leave(stream: unknown, source: AsyncIterator<unknown>): void {
   source.return?.().catch(() => {});
   if (stream instanceof Readable) stream.destroy();
@@ -57,8 +59,8 @@ const isIterable = (stream: unknown): stream is AsyncIterable<unknown> | Iterabl
   typeof stream === "object" && stream !== null && (Symbol.asyncIterator in stream || Symbol.iterator in stream);
 
 /**
- * Parts of the size that `sizeOf` names for each, the last one shorter; at least one, even if it is empty. Each part of
- * a stream is a buffer of its own, so that the source may use its buffers again.
+ * Yields parts of the size that `sizeOf` gives for each; the last is shorter. There is at least one part, even if it is
+ * empty. Each part of a stream is a new buffer, so the source may reuse its own.
  */
 export async function* partsOf(
   content: WriteContent,

@@ -1,4 +1,7 @@
-/** Reading: one body, taken up again where it broke off, or ranges side by side; never bytes of two different objects. */
+/**
+ * Reads an object: as one body, resumed where it broke off, or as ranges in parallel; never bytes of two different
+ * objects.
+ */
 import type { Backend, Content, ReadCall } from "../backend.ts";
 import { checkCount } from "../check-count.ts";
 import { retry } from "../concurrency/retry.ts";
@@ -19,16 +22,16 @@ export async function readObject(backend: Backend, key: string, options: ReadOpt
   return target;
 }
 
-/** Where the bytes of an object land: buffers are taken for them, and given back with their place. */
+/** Receives the bytes of an object: supplies buffers, and takes them back filled, with their offset. */
 export interface Landing {
-  /** Waits where too many are on their way. */
+  /** Waits while too many buffers are in use. */
   take(): Promise<Buffer>;
   put(buffer: Buffer, length: number, at: number): void;
 }
 
 /**
- * Brings every byte to its landing, those of ranges side by side in any order, and returns how many there were. The
- * landing is made when the object is there, and told how many bytes will come, or Infinity.
+ * Delivers every byte to the landing, ranges in parallel and in any order, and returns how many there were. The landing
+ * is created once the object is found, with its size, or Infinity if that is unknown.
  */
 export async function readInto(
   backend: Backend,
@@ -56,7 +59,7 @@ export async function readInto(
   return bytes;
 }
 
-/** The buffer is given back whatever happens: others wait for one. */
+/** Always returns the buffer: others may wait for one. */
 async function readPiece(body: SteadyBody, landing: Landing, at: number, wanted: number): Promise<number> {
   const buffer = await landing.take();
   let length = 0;
@@ -108,7 +111,7 @@ export async function* streamObject(backend: Backend, key: string, options: Read
   });
 }
 
-/** Where there is not that much memory the content is not wanted any more. */
+/** If there is not enough memory, the content is abandoned. */
 async function allocate(size: number, content: Content): Promise<Buffer> {
   try {
     return Buffer.allocUnsafeSlow(size);
@@ -122,11 +125,11 @@ function checkOptions({ start = 0, end = Number.POSITIVE_INFINITY, concurrency, 
   checkCount("concurrency", concurrency);
   checkCount("blockSize", blockSize);
   if (start < 0 || end < start || !Number.isInteger(start) || Number.isNaN(end)) {
-    throw new StorageError("invalid", `the range from ${start} to ${end} is not one`);
+    throw new StorageError("invalid", `invalid range: ${start} to ${end}`);
   }
 }
 
-/** With ranges side by side only the first is asked for: its answer tells the size, so that nothing is asked before. */
+/** For parallel ranges, requests only the first range: its answer has the size, so no stat is needed. */
 function openFirst(backend: Backend, key: string, options: ReadOptions): Promise<Content> {
   const width = options.concurrency ?? backend.transfer.concurrency;
   const { start = 0, end = Number.POSITIVE_INFINITY } = options;
@@ -141,7 +144,7 @@ const wantedEnd = (first: Content, { end }: ReadCall) =>
 interface Range {
   readonly start: number;
   readonly end: number;
-  /** The first range is on its way already. */
+  /** The first range, which is already arriving. */
   readonly content?: Content;
 }
 
@@ -163,7 +166,7 @@ async function readWhole(backend: Backend, key: string, call: ReadCall, content:
   return target;
 }
 
-/** Small enough to be read again from the start, when it breaks off. */
+/** Reads an object small enough to be read again from the start if it breaks off. */
 async function readSmall(
   backend: Backend,
   key: string,
@@ -173,7 +176,7 @@ async function readSmall(
 ): Promise<Uint8Array> {
   const outcome = await retry(backend.transfer.retry, call.signal, async (attempt) => {
     if (attempt === 1) return checkLength(key, await bytesOf(content), size);
-    // The backend has tried as often as it should.
+    // The backend has already retried.
     const again = await backend.read(key, call).catch((error: unknown) => ({ error }));
     if ("error" in again) return again;
     return checkLength(key, await bytesOf(again), again.end - again.start);

@@ -1,4 +1,4 @@
-/** Files of servers that take them from the first byte to the last, over one connection. */
+/** Uploads to servers that take a file from the first byte to the last, over one connection. */
 import type { Entry, Transfer, Upload } from "../backend.ts";
 import type { RetryPolicy } from "../concurrency/retry.ts";
 
@@ -14,7 +14,7 @@ export const sequentialTransfer = (retry: RetryPolicy): Transfer => ({
   retry,
 });
 
-/** The whole file as the only part of an upload. */
+/** Uploads the whole file as the only part. */
 export async function putAtOnce(upload: Upload, bytes: Uint8Array): Promise<Entry> {
   try {
     await upload.put(1, bytes);

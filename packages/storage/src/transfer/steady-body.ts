@@ -1,4 +1,7 @@
-/** The body of an object, or of a range of it, that is asked for again where it breaks off; never bytes of another object. */
+/**
+ * The body of an object, or of a range of it, which is requested again where it breaks off; never bytes of another
+ * object.
+ */
 import type { Backend, Content, ReadCall } from "../backend.ts";
 import { retry } from "../concurrency/retry.ts";
 import { isStorageError, StorageError } from "../errors.ts";
@@ -9,7 +12,7 @@ export class SteadyBody {
   readonly #call: ReadCall;
   readonly #first: Content;
   #body: BodyReader;
-  /** The next byte of the object. */
+  /** Offset of the next byte in the object. */
   #at: number;
 
   constructor(backend: Backend, key: string, call: ReadCall, first: Content) {
@@ -21,7 +24,7 @@ export class SteadyBody {
     this.#at = first.start;
   }
 
-  /** Fewer bytes than the buffer holds: it is the end. */
+  /** Returns fewer bytes than the buffer holds only at the end. */
   async fill(buffer: Uint8Array): Promise<number> {
     let filled = 0;
     while (filled < buffer.length && this.#at < this.#first.end) {
@@ -33,7 +36,7 @@ export class SteadyBody {
     return filled;
   }
 
-  /** The pieces as they come. Whoever leaves early gives the rest up. */
+  /** Yields the pieces as they arrive. Ending the iteration early abandons the rest. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     let piece: Uint8Array | undefined;
     try {
@@ -49,12 +52,15 @@ export class SteadyBody {
     }
   }
 
-  /** Gives up what has not been read. */
+  /** Abandons the unread rest. */
   async close(): Promise<void> {
     await this.#body.close();
   }
 
-  /** Takes some bytes, 0 at the end. When the body breaks off the rest is asked for, as often without a byte as the policy allows. */
+  /**
+   * Takes some bytes, or 0 at the end. If the body breaks off, the rest is requested; the policy limits the attempts
+   * that bring no byte.
+   */
   async #steadily(take: (body: BodyReader) => Promise<number>): Promise<number> {
     const { retry: policy } = this.#backend.transfer;
     for (let inVain = 0; ; inVain += 1) {
@@ -66,7 +72,7 @@ export class SteadyBody {
       const error = typeof outcome === "number" ? this.#tooShort() : outcome;
       if (inVain >= policy.attempts) throw error;
       await this.#body.close();
-      // A pause, and then the backend, which tries as often as it should.
+      // Pauses, then lets the backend do its own retries.
       this.#body = await retry({ ...policy, attempts: 2 }, this.#call.signal, async (attempt) => {
         if (attempt === 1) throw error;
         return new BodyReader(await reopen(this.#backend, this.#key, this.#call, this.#first, this.#rest));
@@ -88,13 +94,13 @@ export class SteadyBody {
   }
 }
 
-/** An error after which reading on may help. */
+/** Returns an error that allows another attempt, or throws. */
 function asBroken(error: unknown): StorageError {
   if (isStorageError(error) && error.retryable) return error;
   throw error;
 }
 
-/** The same object as before, or an error. */
+/** Returns the same object as before, or throws. */
 export async function reopen(
   backend: Backend,
   key: string,
@@ -112,15 +118,15 @@ export async function reopen(
   return content;
 }
 
-/** Gives up a content that nobody will read. */
+/** Abandons content that nobody will read. */
 export const abandon = (content: Content): Promise<void> => new BodyReader(content).close();
 
-/** One body: in pieces, or into buffers, whichever way the backend has. */
+/** Reads one body: in pieces or into buffers, whichever the backend supports. */
 class BodyReader {
   readonly #fill: Content["fill"];
   readonly #close: Content["close"];
   readonly #pieces: AsyncIterator<Uint8Array>;
-  /** Of a piece that was longer than the buffer. */
+  /** The rest of a piece that was longer than the buffer. */
   #over: Uint8Array | undefined;
   #begun = false;
   #ended = false;
@@ -143,7 +149,7 @@ class BodyReader {
     }
   }
 
-  /** One piece at most, where it comes in pieces. */
+  /** Takes at most one piece, if the body arrives in pieces. */
   async fill(buffer: Uint8Array): Promise<number> {
     if (this.#fill) return this.#fill(buffer);
     const piece = this.#over ?? (await this.next());
@@ -154,7 +160,7 @@ class BodyReader {
     return taken.length;
   }
 
-  /** Every byte that was wanted is there: what holds the body sees so, too, and is free again. */
+  /** Every wanted byte has arrived: reads to the end, so that the connection is released. */
   async finish(): Promise<void> {
     if (!this.#fill) await this.next().catch(() => undefined);
     await this.close();
@@ -164,7 +170,7 @@ class BodyReader {
     if (this.#ended) return;
     if (this.#close) this.#close();
     else {
-      // A generator that was never begun would not clear up.
+      // A generator that was never started would not clean up.
       if (!this.#begun) await this.next().catch(() => undefined);
       if (!this.#ended) await this.#pieces.return?.();
     }

@@ -1,4 +1,4 @@
-/** Writing: small objects at once, big ones and streams in parts that move side by side, and nothing left on failure. */
+/** Writes: small objects in one request, large ones and streams in parallel parts; a failure leaves nothing behind. */
 import type { Backend, Entry, Transfer, Upload } from "../backend.ts";
 import { runAll } from "../concurrency/window.ts";
 import { StorageError } from "../errors.ts";
@@ -54,17 +54,16 @@ async function writeParts(
   });
 }
 
-/** Only for a stream of which nobody said how long it is. */
+/** Happens only for a stream of unknown length. */
 const tooManyParts = ({ maximumParts }: Transfer, key: string) =>
-  new StorageError(
-    "invalid",
-    `${key} needs more than ${maximumParts} parts: tell its size, or take a larger partSize`,
-    {
-      key,
-    },
-  );
+  new StorageError("invalid", `${key} needs more than ${maximumParts} parts: give its size, or a larger partSize`, {
+    key,
+  });
 
-/** Begins an upload, lets `run` put its parts, and finishes it; the first failure stops the others, and nothing is left. */
+/**
+ * Starts an upload, lets `run` put its parts, and finishes it. The first failure stops the others and removes
+ * everything.
+ */
 export async function inUpload(
   backend: Backend,
   key: string,
@@ -91,20 +90,20 @@ export async function inUpload(
     checkSize(key, options, total);
     return await upload.finish();
   } catch (error) {
-    // What failed first is what the caller must hear; a failed abort would only hide it.
+    // The caller needs the first failure; a failed abort would only hide it.
     await upload.abort().catch(() => {});
     throw options.signal?.aborted ? options.signal.reason : error;
   }
 }
 
-/** Infinity stands for a size that nobody told. */
+/** Infinity stands for an unknown size. */
 const knownSize = ({ size }: Pick<WriteOptions, "size">) => (Number.isFinite(size) ? size : undefined);
 
-/** A source that is cut short must not be taken for the whole. */
+/** A truncated source must not pass as the whole. */
 export function checkSize(key: string, options: Pick<WriteOptions, "size">, total: number): void {
   const size = knownSize(options);
   if (size === undefined || size === total) return;
-  const message = `${key} was said to have ${size} bytes, and has ${total > size ? "more" : total}`;
+  const message = `${key} has ${total > size ? "more" : total} bytes instead of the ${size} given as its size`;
   throw new StorageError("invalid", message, { key });
 }
 
@@ -114,11 +113,16 @@ const widthOf = (transfer: Transfer, options: WriteOptions) =>
 function refuseSmallParts({ minimumPart, partSize }: Transfer, options: WriteOptions): void {
   const size = options.partSize ?? partSize;
   if (size < minimumPart) {
-    throw new StorageError("invalid", `parts of ${size} bytes are too small: the store takes ${minimumPart} or more`);
+    throw new StorageError(
+      "invalid",
+      `parts of ${size} bytes are too small: the store requires at least ${minimumPart}`,
+    );
   }
 }
 
-/** The size of each part: equal where the length is known; else doubling late, so that no stream has too many. */
+/**
+ * The size of each part: equal if the length is known; otherwise it doubles late, so that no stream has too many parts.
+ */
 export function partSizes(
   transfer: Transfer,
   options: WriteOptions,

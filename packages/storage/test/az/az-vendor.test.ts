@@ -162,7 +162,7 @@ describe("az:// beside the vendor's client", { timeout: 240_000 }, () => {
     const made = missing(false);
     await made.createBucket();
     assert.equal(await made.exists("x"), false);
-    const message = /^az:\/\/missing-container exists already/;
+    const message = /^az:\/\/missing-container already exists/;
     await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
     await made.close();
   });

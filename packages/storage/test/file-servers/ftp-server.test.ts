@@ -90,7 +90,7 @@ describe("ftps://", { skip, timeout: 60_000 }, () => {
   });
 
   it("trusts no certificate that it does not know, unless told to", async () => {
-    const message = /: the certificate of 127\.0\.0\.1:\d+ is not trusted: .*; give verify a file/;
+    const message = /: the certificate of 127\.0\.0\.1:\d+ is not trusted: .*; set verify to a file/;
     await assert.rejects(openSecure("ftps", {}).read("a"), { code: "network", retryable: false, message });
     const careless = openSecure("ftp", { tls: "explicit", verify: false });
     await careless.write("b", "1");

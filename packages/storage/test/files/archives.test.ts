@@ -193,18 +193,18 @@ describe("zip://", { skip, timeout: 120_000 }, () => {
   it("refuses an encrypted file by its name, and compressions that it has not", async () => {
     const encrypted = await spoiledZip("zip", "secret", (header) => header.writeUInt16LE(1, 8));
     assert.deepEqual(await pathsOf(encrypted.list()), ["a"]);
-    await assert.rejects(encrypted.read("a"), /zip:\/\/a::.*: it is encrypted/);
+    await assert.rejects(encrypted.read("a"), /zip:\/\/a::.*: the file is encrypted/);
     const storage = await archiveOf("zip-lzma", [["a", "content"]]);
-    await assert.rejects(storage.read("a"), /compressed by method 14; .* fsspec\+zip:\/\//);
+    await assert.rejects(storage.read("a"), /compressed with method 14, .* fsspec\+zip:\/\//);
   });
 
   it("notices content that is damaged, or more than its directory says", async () => {
     const damaged = await spoiledZip("zip-stored", "content", (_, all) => all.write("C", all.indexOf("content")));
-    await assert.rejects(damaged.read("a"), /its checksum is another/);
+    await assert.rejects(damaged.read("a"), /its checksum does not match/);
     const torn = await spoiledZip("zip", 100_000, (_, all) => all.fill(0xff, 40, 60));
     await rejectsWith("failed", torn.read("a"));
     const bomb = await spoiledZip("zip", 50_000_000, (header) => header.writeUInt32LE(10, 24));
-    await assert.rejects(bomb.read("a"), /more than the 10 bytes/);
+    await assert.rejects(bomb.read("a"), /larger than the 10 bytes/);
   });
 
   it("unpacks no more than is taken", async () => {
@@ -308,7 +308,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
       for (const index of members) yield* [tarBlock("L", length), Buffer.alloc(length, `${index}-`), tarBlock("0", 0)];
     };
     await pipeline(archive, createZstdCompress(), createWriteStream(path));
-    await assert.rejects(openStorage(`tar://::${path}`).stat("a"), /has more files, or longer names, than can be kept/);
+    await assert.rejects(openStorage(`tar://::${path}`).stat("a"), /its file list exceeds/);
     members.length = 3;
     await pipeline(archive, createZstdCompress(), createWriteStream(path));
     assert.equal((await pathsOf(openStorage(`tar://::${path}`).list())).length, 3);
@@ -326,7 +326,7 @@ describe("tar://", { skip, timeout: 120_000 }, () => {
       return openStorage(`tar://::${path}`);
     };
     assert.deepEqual(await pathsOf((await archiveWith(64)).list()), ["name"]);
-    await assert.rejects(pathsOf((await archiveWith(65)).list()), /the names before byte \d+ have over 1048576 bytes/);
+    await assert.rejects(pathsOf((await archiveWith(65)).list()), /the names before byte \d+ exceed 1048576 bytes/);
   });
 });
 

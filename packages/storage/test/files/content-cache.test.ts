@@ -63,7 +63,7 @@ describe("a cache of contents", () => {
   it("must have room: what is no number above 0 is refused", () => {
     for (const max_bytes of [-3, 0, Number.NaN, "10", undefined]) {
       const make = () => new ContentCache(root, { max_bytes: max_bytes as number });
-      assert.throws(make, /^StorageError: max_bytes: expected a number of bytes above 0, got /);
+      assert.throws(make, /^StorageError: max_bytes: expected a positive number of bytes, got /);
     }
     assert.ok(new ContentCache(root, { max_bytes: Number.POSITIVE_INFINITY }));
   });

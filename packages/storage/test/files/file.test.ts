@@ -113,7 +113,7 @@ describe("file://", () => {
     await once(socket, "listening");
     assert.deepEqual(await pathsOf(storage.list({ recursive: true })), ["a"]);
     const kinds = {
-      pipe: /pipe is not a regular file but a named pipe/,
+      pipe: /pipe is a named pipe, not a regular file/,
       link: /a named pipe/,
       socket: /a socket/,
       device: /a device/,

@@ -198,7 +198,7 @@ describe("a file on its way", () => {
     }
     await assert.rejects(storage.write("a", stream()), {
       code: "invalid",
-      message: /more than 20 parts: tell its size/,
+      message: /more than 20 parts: give its size/,
     });
     assert.equal(state, "aborted");
     taken = [];

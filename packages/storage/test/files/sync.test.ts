@@ -84,10 +84,10 @@ describe("making one tree like another", () => {
         await assert.rejects(syncTrees(wrong, target, options), { code, message });
       }
     };
-    await refused(join(folder, "none"), "not_found", /none: there is no such folder/);
+    await refused(join(folder, "none"), "not_found", /none: the folder does not exist/);
     await refused(join(folder, "source/a"), "invalid", /source\/a is a file/);
     await refused(join(folder, "source/a/"), "invalid", /source\/a\/ is a file/);
-    await refused(`${target.uri}/none`, "not_found", /none: there is no such folder/);
+    await refused(`${target.uri}/none`, "not_found", /none: the folder does not exist/);
     await refused(`${target.uri}/x`, "invalid", /x is a file/);
     assert.deepEqual(await all(target), ["x"]);
   });

@@ -156,7 +156,7 @@ except Exception as error:
     here({ secure_serialize: false, session_kwargs: { trust_env: true } });
     assert.throws(
       () => here({ session_kwargs: { json_serialize: "x" } }),
-      /session_kwargs\.json_serialize is not taken/,
+      /session_kwargs\.json_serialize is not supported/,
     );
   });
 });

@@ -150,7 +150,7 @@ describe("gs:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     const made = openStorage("gs://made-bucket", { ...config(), token: "t", project: "p" });
     await made.createBucket();
     assert.deepEqual((await vendor.bucket("made-bucket").exists())[0], true);
-    const message = /^gs:\/\/made-bucket exists already/;
+    const message = /^gs:\/\/made-bucket already exists/;
     await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
     await made.close();
   });

@@ -150,7 +150,7 @@ describe("credentials of gs://", () => {
   proves("token", "that is a path to nothing is refused by that path, as is one of no credentials", async () => {
     const token = join(folder, "nothing.json");
     const { server, storage } = await against({ token });
-    await assert.rejects(storage.read("a"), { code: "config", message: `token: ${token} is not there` });
+    await assert.rejects(storage.read("a"), { code: "config", message: `token: ${token} does not exist` });
     const isFolder = openAt({ endpoint_url: server.url, token: folder }).read("a");
     await assert.rejects(isFolder, { code: "config", message: `token: ${folder} cannot be read` });
     const secret = openAt({ endpoint_url: server.url, token: "c2Vj/cmV0" }).read("a");
@@ -427,7 +427,10 @@ describe("the other parameters of gs://", () => {
 
   proves("requester_pays", "without a project is refused, by name", () => {
     refusedBecause({ requester_pays: true }, /^requester_pays: project is missing/);
-    refusedBecause({ requester_pays: true, project: "p", token: "anon" }, /^requester_pays: nobody can be billed/);
+    refusedBecause(
+      { requester_pays: true, project: "p", token: "anon" },
+      /^requester_pays: token is anon, so nobody can be billed/,
+    );
   });
 
   proves("session_kwargs", "headers go with every request", async () => {
@@ -489,7 +492,7 @@ describe("the other parameters of gs://", () => {
   proves("session_kwargs", "takes no others", () => {
     refusedBecause(
       { session_kwargs: { trust_envy: true } },
-      /session_kwargs\.trust_envy is not taken.*did you mean trust_env/,
+      /session_kwargs\.trust_envy is not a parameter of .*did you mean trust_env/,
     );
   });
 

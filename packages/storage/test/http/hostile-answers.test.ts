@@ -38,7 +38,7 @@ async function bytesSent(status: number, use: () => Promise<unknown>): Promise<n
 describe("an answer without an end", { timeout: 120_000 }, () => {
   for (const kind of ["webdav", "s3", "gs", "az", "hf"]) {
     it(`to a listing of ${kind}:// is given up at 64 MiB, with an error that says so`, async () => {
-      const bytes = await bytesSent(200, () => assert.rejects(list(kind), isFailed(/longer than 64 MiB/)));
+      const bytes = await bytesSent(200, () => assert.rejects(list(kind), isFailed(/longer than the limit of 64 MiB/)));
       assert.ok(bytes < 96 * mebibyte, `${bytes} bytes`);
     });
   }
@@ -60,7 +60,7 @@ describe("an answer without an end", { timeout: 120_000 }, () => {
       });
     };
     await using storage = open("http");
-    await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/longer than 5 bytes/));
+    await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/longer than the limit of 5 bytes/));
     assert.ok(bytes < 32 * mebibyte, `${bytes} bytes`);
   });
 });
@@ -94,7 +94,7 @@ describe("a listing with", () => {
       );
       for (const size of ["-5", "x", "1e300", "1.5", "99999999999999999999"]) {
         say(page("a", size));
-        await assert.rejects(list(kind), isFailed(/\ba: the store tells a size of/), size);
+        await assert.rejects(list(kind), isFailed(/\ba: the store reported an invalid size/), size);
       }
     });
   }
@@ -103,7 +103,7 @@ describe("a listing with", () => {
     it(`a reference of ${kind}:// to no character is an error of the storage`, async () => {
       for (const reference of ["&#x110000;", "&#99999999999;", "&#xd800;", "&#56832;"]) {
         say(pages[kind]?.(`a${reference}`, "1") ?? "");
-        await assert.rejects(list(kind), isFailed(/character/), reference);
+        await assert.rejects(list(kind), isFailed(/half of a surrogate pair|invalid character reference/), reference);
       }
       say(pages[kind]?.("&#x1f600;&#55357;&#56832;", "1") ?? "");
       assert.equal((await list(kind))[0]?.path, "😀😀");
@@ -121,7 +121,7 @@ describe("a listing with", () => {
   ] as const) {
     it(`${text} of ${kind}:// is an error of the storage`, async () => {
       say(text);
-      await assert.rejects(list(kind), isFailed(/the store's answer cannot be read/));
+      await assert.rejects(list(kind), isFailed(/cannot parse the store's answer/));
     });
   }
 });
@@ -129,7 +129,7 @@ describe("a listing with", () => {
 it("a size in the head of an answer that is no number of bytes is an error", async () => {
   answer = (_, response) => void response.writeHead(206, { "content-range": "bytes 0-4/-5" }).end("12345");
   await using storage = open("http");
-  await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/a size of "-5"/));
+  await assert.rejects(storage.read("a", { start: 0, end: 5 }), isFailed(/an invalid size: "-5"/));
 });
 
 it("the message of an error has a bound, and keeps its beginning and its end", () => {

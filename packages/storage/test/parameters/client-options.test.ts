@@ -106,7 +106,7 @@ for (const [scheme, [table, dicts, config]] of Object.entries(tables)) {
         for (const value of [true, "word", 7, ["word"], { a: 1 }]) {
           assert.throws(() => openStorage(`${scheme}://bucket`, { ...config, ...nested(key, value) }), {
             code: "config",
-            message: `${key} is not taken: ${reason}`,
+            message: `${key} is not supported: ${reason}`,
           });
         }
       });

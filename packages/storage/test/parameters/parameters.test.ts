@@ -221,7 +221,7 @@ describe("a client_config", () => {
   it("is for known kinds of storage", () => {
     assert.throws(() => openStorage("s4://bucket"), /s4:\/\/ is not a known kind .* did you mean s3\?/);
     assert.throws(() => openStorage("s3:///key"), /the bucket is missing/);
-    assert.throws(() => openStorage("s3://buck*/key"), /a bucket cannot be a pattern/);
+    assert.throws(() => openStorage("s3://buck*/key"), /the bucket cannot be a pattern/);
   });
 });
 

@@ -27,7 +27,7 @@ describe("a URI", () => {
     for (const uri of ["s3:/bucket/x", "s3:bucket/x", "S3:/bucket/x"]) {
       assert.throws(() => openStorage(uri), { code: "config", message: /did you mean [sS]3:\/\/bucket\/x\?/ });
     }
-    assert.throws(() => openStorage("file:/tmp/x"), /A folder of that name is \.\/file:\/tmp\/x/);
+    assert.throws(() => openStorage("file:/tmp/x"), /For a folder of that name, write \.\/file:\/tmp\/x/);
     for (const path of ["./s3:/bucket", "unknown:/x", "c:/x"]) assert.equal(openStorage(path).scheme, "file");
   });
 
@@ -35,7 +35,7 @@ describe("a URI", () => {
     for (const other of [new URL("file:///x"), undefined, 1]) {
       assert.throws(() => openStorage(other as unknown as string), {
         code: "config",
-        message: /^a URI is a text, not /,
+        message: /^expected the URI as a string, got /,
       });
     }
   });
@@ -134,7 +134,7 @@ describe("what is written", () => {
 describe("what is read", () => {
   it("has an encoding that is known", async () => {
     await storage.write("a", "1");
-    const message = /^latin-99 is not a known encoding/;
+    const message = /^latin-99 is not a known text encoding/;
     await assert.rejects(storage.readText("a", { encoding: "latin-99" }), { code: "invalid", message });
   });
 

@@ -128,13 +128,13 @@ describe("credentials of s3:// that are not given", { timeout: 120_000 }, () => 
     const places = `${files.AWS_CONFIG_FILE} and ${files.AWS_SHARED_CREDENTIALS_FILE}`;
     const expected = named(`profile: there is no profile "work" in ${places}`);
     await assert.rejects(signerWith(files, { profile: "work" }), expected);
-    await assert.rejects(signerWith({ ...files, AWS_PROFILE: "work" }), /named by environment AWS_PROFILE/);
+    await assert.rejects(signerWith({ ...files, AWS_PROFILE: "work" }), /set by environment AWS_PROFILE/);
     await assert.rejects(signerWith({}, { profile: "work" }), named(join(folder, ".aws/config and ")));
-    await assert.rejects(signerWith(files, { profile: "other" }), /no credentials: give key and secret/);
+    await assert.rejects(signerWith(files, { profile: "other" }), /no credentials: set key and secret/);
   });
 
   it("that are nowhere are an error that says what to do", async () => {
-    await assert.rejects(signerWith({}), /no credentials: give key and secret, or anon for a public bucket/);
+    await assert.rejects(signerWith({}), /no credentials: set key and secret, or anon for a public bucket/);
   });
 });
 

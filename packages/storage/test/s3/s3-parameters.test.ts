@@ -181,7 +181,7 @@ const effects: Readonly<Record<string, readonly [rule: string, test: () => Promi
       ]);
       const odd: Record<string, unknown> = { CacheControl: "a\nb", Metadata: { colour: "wérd" } };
       for (const [name, value] of Object.entries(odd)) {
-        const message = new RegExp(`s3_additional_kwargs.${name}: .* a header carries printable ASCII only`);
+        const message = new RegExp(`s3_additional_kwargs.${name}: .* a header takes only printable ASCII`);
         assert.throws(() => opened({ ...keys, s3_additional_kwargs: { [name]: value } }), { code: "config", message });
       }
     },

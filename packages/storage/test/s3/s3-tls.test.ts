@@ -73,11 +73,13 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
         assert.deepEqual([error.code, error.retryable], ["network", false]);
         assert.match(
           error.message,
-          new RegExp(`^s3://bucket: the certificate of ${host} is not trusted: whoever signed`),
+          new RegExp(
+            `^s3://bucket: the certificate of ${host} is not trusted: this machine does not know the authority`,
+          ),
         );
         assert.match(
           error.message,
-          /give client_kwargs\.verify a file with the certificates to trust, or set .* to false/,
+          /set client_kwargs\.verify to a file with the certificates to trust, or set .* to false/,
         );
         assert.match((error.cause as Error).message, /self-signed certificate/);
         return true;
@@ -101,12 +103,12 @@ describe("s3:// over TLS", { skip, timeout: 60_000 }, () => {
     const verify = join(folder, "cert.pem");
     const misdirected = openStorage("s3://bucket", { ...other, client_kwargs: { verify } }, { environment: {} });
     const message = new RegExp(
-      `the certificate of 127.0.0.2:${port} is not trusted: it is for another host; check the`,
+      `the certificate of 127.0.0.2:${port} is not trusted: it was issued for another host; check the`,
     );
     await assert.rejects(misdirected.read("a"), { code: "network", message });
     await misdirected.close();
     const hub = openStorage("hf://datasets/some/set", { endpoint: endpoint_url, token: false }, { environment: {} });
-    await assert.rejects(hub.read("a"), { message: /give the variable NODE_EXTRA_CA_CERTS a file with[^,]*$/ });
+    await assert.rejects(hub.read("a"), { message: /set the variable NODE_EXTRA_CA_CERTS to a file with[^,]*$/ });
     await hub.close();
   });
 

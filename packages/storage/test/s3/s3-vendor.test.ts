@@ -98,7 +98,7 @@ describe("s3:// beside the vendor's client", { skip, timeout: 240_000 }, () => {
     await made.createBucket();
     await server.vendor.send(new HeadBucketCommand({ Bucket: "made-bucket" }));
     await made.write("a", "1");
-    const message = /^s3:\/\/made-bucket exists already/;
+    const message = /^s3:\/\/made-bucket already exists/;
     await assert.rejects(made.createBucket(), { code: "precondition", status: 409, retryable: false, message });
     await made.close();
   });

@@ -88,7 +88,7 @@ describe("a request of s3://", () => {
   it("never takes the bucket for an object", async () => {
     const { server, storage } = await against(ok);
     for (const call of [() => storage.read(""), () => storage.write("", "x"), () => storage.remove("")]) {
-      await assert.rejects(call(), { code: "invalid", message: /is not an object/ });
+      await assert.rejects(call(), { code: "invalid", message: /is a bucket, not an object/ });
     }
     assert.equal(server.requests.length, 0);
     assert.equal((await storage.stat("")).type, "directory");

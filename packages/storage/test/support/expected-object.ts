@@ -6,9 +6,9 @@ export async function keepsToTheExpected(storage: Storage): Promise<void> {
   const { etag } = await storage.write("expected", "first");
   const replaced = {
     code: "precondition",
-    message: `${storage.uri}/expected: it was replaced, or removed, since it was looked at: its ETag is no longer ${etag}`,
+    message: `${storage.uri}/expected: the object was replaced or removed: its ETag is no longer ${etag}`,
   };
-  const isThere = { code: "precondition", message: /\/expected: there is an object already/ };
+  const isThere = { code: "precondition", message: /\/expected: the object already exists/ };
   assert.equal(await storage.readText("expected", { ifMatch: etag }), "first");
   await storage.write("expected", "second");
   await assert.rejects(storage.read("expected", { ifMatch: etag }), replaced);

@@ -11,11 +11,7 @@ export interface DataPlace {
   readonly blobs: Blobs;
 }
 
-type Settings = Pick<Config, "dataDir" | "databaseUrl"> &
-  Partial<Pick<Config, "databaseTimeout" | "blobs" | "storageEnvironment">>;
-
-export async function dataPlace(settings: Settings): Promise<DataPlace> {
-  const folder = new DataFolder(settings.dataDir);
-  const blobs = await openBlobs(folder.blobs({ blobs: "", storageEnvironment: {}, ...settings }));
-  return { folder, store: folder.storeLocation(settings), blobs };
+export async function dataPlace(config: Pick<Config, "data" | "storageEnvironment">): Promise<DataPlace> {
+  const folder = new DataFolder(config.data.dataDir);
+  return { folder, store: folder.storeLocation(config.data), blobs: await openBlobs(folder.blobs(config)) };
 }

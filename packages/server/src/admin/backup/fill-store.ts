@@ -31,6 +31,12 @@ export interface Settled {
   readonly canceled: number;
 }
 
+/** A backup whose manifest was read. */
+interface OpenedBackup {
+  readonly folder: string;
+  readonly manifest: Manifest;
+}
+
 /** What is there for the rows to name. */
 export interface Present {
   /** Names of uploads. */
@@ -43,8 +49,7 @@ export interface Present {
 /** One transaction: the schema as it was, the rows, the schema as it is, and what ran is settled. All of it or nothing. */
 export async function fillStore(
   location: StoreLocation,
-  folder: string,
-  manifest: Manifest,
+  { folder, manifest }: OpenedBackup,
   { blobs, lost, running }: Present,
   options: FillOptions,
 ): Promise<Settled> {

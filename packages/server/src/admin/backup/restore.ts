@@ -43,7 +43,7 @@ export async function restoreBackup(place: DataPlace, folder: string, options: R
     const places = { onProgress: options.onProgress, moment: manifest.startedAt };
     const { stores, running } = await placeWarehouses(folder, await options.openStores(), places);
     const present = { blobs, lost: lostVersions(stores), running };
-    const settled = await fillStore(place.store, folder, manifest, present, options);
+    const settled = await fillStore(place.store, { folder, manifest }, present, options);
     await rm(data.unfinishedRestore);
     return { manifest, stores, ...settled };
   } finally {

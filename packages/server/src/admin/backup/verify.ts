@@ -35,7 +35,7 @@ export async function verifyBackup(folder: string, options: VerifyOptions): Prom
     const looks = { onProgress: options.onProgress, moment: manifest.startedAt, removes: true };
     const { stores, running } = await placeWarehouses(folder, await options.openStores(data), looks);
     const present = { blobs: await blobsIn(folder), lost: lostVersions(stores), running };
-    await fillStore(data.storeLocation({ databaseUrl: "" }), folder, manifest, present, {
+    await fillStore(data.storeLocation({ databaseUrl: "" }), { folder, manifest }, present, {
       ...options,
       cancelQueued: false,
     });

@@ -3,6 +3,7 @@ import { access, constants, mkdir, mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import type { Config } from "../../configuration/config.ts";
+import type { DataSettings } from "../../configuration/groups/data.ts";
 import type { IsolationLevel } from "../../engines/engine.ts";
 import { type Interpreter, Interpreters } from "../../engines/local/environments/interpreters.ts";
 import { openIsolation } from "../../engines/local/isolation/open-isolation.ts";
@@ -18,12 +19,12 @@ export const diagnose = async (config: Config): Promise<Finding[]> =>
   (
     await Promise.all([
       checkRuntime(),
-      checkDataFolder(config),
-      checkFileSystem(config),
-      checkPermissions(config),
-      checkStore(config),
-      checkDisk(config),
-      checkInodes(config),
+      checkDataFolder(config.data),
+      checkFileSystem(config.data),
+      checkPermissions(config.data),
+      checkStore(config.data),
+      checkDisk(config.data),
+      checkInodes(config.data),
       checkPrograms(config),
       checkJobs(config),
     ])
@@ -38,7 +39,7 @@ async function checkRuntime(): Promise<Finding> {
 }
 
 /** Only looks: a folder that is not there yet is made by the first start. */
-async function checkDataFolder({ dataDir }: Config): Promise<Finding> {
+async function checkDataFolder({ dataDir }: DataSettings): Promise<Finding> {
   const topic = "data folder";
   const found = await stat(dataDir).catch((error: NodeJS.ErrnoException) => error);
   if (found instanceof Error && found.code === "ENOENT")
@@ -110,21 +111,23 @@ async function checkJobs(config: Config): Promise<Finding[]> {
 
 /** Tries the levels out in a folder of its own, as a start would. */
 async function checkIsolation(config: Config): Promise<{ level?: IsolationLevel; finding: Finding }> {
+  const { localEngine, limits, jobEnvironment } = config;
   const topic = "isolation";
   const dataDir = await mkdtemp(join(tmpdir(), "millrace-doctor-"));
   try {
     const folders = new DataFolder(dataDir).engine;
     const options = {
-      ...config,
       folders,
-      wanted: config.isolation,
-      users: config.jobUsers,
+      wanted: localEngine.isolation,
+      users: localEngine.users,
+      jobPaths: localEngine.jobPaths,
       hidden: [],
-      limits: { memory: config.jobMemory },
+      limits,
+      jobEnvironment,
       countsMemory: true,
     };
     await mkdir(folders.jobs);
-    const { isolation, missing } = await openIsolation(options, await findPrograms(config.jobEnvironment));
+    const { isolation, missing } = await openIsolation(options, await findPrograms(jobEnvironment));
     isolation.close();
     const { level } = isolation;
     if (level === "bwrap") return { level, finding: { level: "ok", topic, message: "bwrap: each job in a sandbox" } };

@@ -2,11 +2,11 @@
 import type { StatsFs } from "node:fs";
 import { stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { Config } from "../../configuration/config.ts";
+import type { DataSettings } from "../../configuration/groups/data.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import type { Finding } from "./finding.ts";
 
-type Folder = Pick<Config, "dataDir">;
+type Folder = Pick<DataSettings, "dataDir">;
 
 /** Of the data folder, or of the place where it will be made. */
 async function statfsOf(dataDir: string): Promise<StatsFs> {
@@ -47,7 +47,7 @@ export async function checkFileSystem({ dataDir }: Folder): Promise<Finding> {
   return { topic: "file system", ...(describeKind(type) ?? { level: "ok", message: "a local one" }) };
 }
 
-export async function checkDisk({ dataDir, diskFloor }: Pick<Config, "dataDir" | "diskFloor">): Promise<Finding> {
+export async function checkDisk({ dataDir, diskFloor }: Pick<DataSettings, "dataDir" | "diskFloor">): Promise<Finding> {
   const { bavail, bsize } = await statfsOf(dataDir);
   return describeRoom(bavail * bsize, diskFloor);
 }

@@ -2,12 +2,12 @@
 import { stat } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
-import type { Config } from "../../configuration/config.ts";
+import type { DataSettings } from "../../configuration/groups/data.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import { schemaVersion } from "../../store/migrations/migrations.ts";
 import type { Finding } from "./finding.ts";
 
-type Location = Pick<Config, "databaseUrl" | "dataDir">;
+type Location = Pick<DataSettings, "databaseUrl" | "dataDir">;
 
 interface StoreFacts {
   /** Undefined: nobody has used it yet. */

@@ -12,16 +12,29 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { type Config, secretKey } from "../../configuration/config.ts";
+import type { Config } from "../../configuration/config.ts";
+import type { KeySettings } from "../../configuration/groups/keys.ts";
+import { secretKey } from "../../configuration/parse.ts";
 import { checkKeys, encryptPlain } from "../../domain/secrets/encryption.ts";
 import { KeyRing, type KeySource, type SecretKey, secretKeyOf } from "../../domain/secrets/key-ring.ts";
 import { DataFolder } from "../../machine/data-folder.ts";
 import type { Store } from "../../store/drivers/store.ts";
 
-export const keyFilePath = ({ secretKeyFile, dataDir }: Config) => secretKeyFile || new DataFolder(dataDir).keys;
+/** Where the keys of a store are: in the settings, or in a file. */
+export interface KeyLocation extends KeySettings {
+  /** The key file, unless the settings name another. */
+  readonly usualFile: string;
+}
+
+export const keyLocation = ({ keys, data }: Pick<Config, "keys" | "data">): KeyLocation => ({
+  ...keys,
+  usualFile: new DataFolder(data.dataDir).keys,
+});
+
+export const keyFilePath = ({ secretKeyFile, usualFile }: KeyLocation) => secretKeyFile || usualFile;
 
 /** Keys that are given by the setting: they change with a restart only. */
-export function givenKeys({ secretKey: given }: Config): KeySource | undefined {
+export function givenKeys({ secretKey: given }: KeySettings): KeySource | undefined {
   const keys = given.map(secretKeyOf);
   const [first] = keys;
   return first && { all: () => keys, first: () => first };
@@ -31,9 +44,13 @@ export function givenKeys({ secretKey: given }: Config): KeySource | undefined {
  * The keys of a store that is about to be used. A store with values that they cannot read is refused, before a new key
  * would hide that the right one is missing; what an older version left in clear is encrypted.
  */
-export async function openKeys(config: Config, store: Store, onTrouble: (error: Error) => void): Promise<KeyRing> {
-  const path = keyFilePath(config);
-  const source = givenKeys(config) ?? KeyFile.open(path, onTrouble);
+export async function openKeys(
+  location: KeyLocation,
+  store: Store,
+  onTrouble: (error: Error) => void,
+): Promise<KeyRing> {
+  const path = keyFilePath(location);
+  const source = givenKeys(location) ?? KeyFile.open(path, onTrouble);
   await checkKeys(store, (id) => source?.all().some((key) => key.id === id) ?? false);
   const keys = new KeyRing(source ?? KeyFile.create(path, onTrouble));
   await encryptPlain(store, keys);

@@ -2,16 +2,15 @@
  * Exchanges the key of the store, whether a server runs or not. At every moment all values can be read with the keys of
  * the file; cut short anywhere, it is finished by running it again.
  */
-import type { Config } from "../../configuration/config.ts";
 import { audit, operator } from "../../domain/access/audit.ts";
 import { reencrypt, usedKeys } from "../../domain/secrets/encryption.ts";
 import { KeyRing } from "../../domain/secrets/key-ring.ts";
 import { iso, systemClock } from "../../domain/time/clock.ts";
-import { type Faults, readFaults } from "../../machine/faults.ts";
+import type { Faults } from "../../machine/faults.ts";
 import type { Store } from "../../store/drivers/store.ts";
 import { takeKeys } from "../../store/opening/encrypted-values.ts";
 import { countAttemptsBefore } from "../../store/queries/jobs/attempts.ts";
-import { givenKeys, KeyFile, keyFilePath } from "./key-file.ts";
+import { givenKeys, KeyFile, type KeyLocation, keyFilePath } from "./key-file.ts";
 
 export interface Rotation {
   /** The key that encrypts everything now. */
@@ -31,9 +30,8 @@ export interface Rotation {
 /** A job that began so soon after the new key came may still have got a token of the old one. */
 const tokenSlack = 60_000;
 
-export async function rotateKey(config: Config, store: Store): Promise<Rotation> {
-  const given = givenKeys(config);
-  const faults = readFaults(config.fault);
+export async function rotateKey(location: KeyLocation, store: Store, faults: Faults): Promise<Rotation> {
+  const given = givenKeys(location);
   const onBatch = () => faults.pass("values-encrypted");
   if (given) {
     const { changed, unreadable } = await reencrypt(store, new KeyRing(given), onBatch);
@@ -41,7 +39,7 @@ export async function rotateKey(config: Config, store: Store): Promise<Rotation>
     const finished = unreadable.length === 0;
     return { keyId: given.first().id, changed, finished, waitsForJobs, unreadable, where: "MILLRACE_SECRET_KEY" };
   }
-  const file = openFile(config);
+  const file = openFile(location);
   await addKey(store, file, faults);
   const { changed, unreadable } = await reencrypt(store, new KeyRing(file), onBatch);
   faults.pass("key-unused");
@@ -50,8 +48,8 @@ export async function rotateKey(config: Config, store: Store): Promise<Rotation>
   return { keyId: file.first().id, changed, finished, waitsForJobs, unreadable, where: file.path };
 }
 
-function openFile(config: Config): KeyFile {
-  const path = keyFilePath(config);
+function openFile(location: KeyLocation): KeyFile {
+  const path = keyFilePath(location);
   const file = KeyFile.open(path, (error) => {
     throw error;
   });

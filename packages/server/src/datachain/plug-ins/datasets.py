@@ -15,7 +15,7 @@ import sys
 # Beside this file: the job and its creator's namespace, as rows of the library's tables.
 record = os.path.join(os.path.dirname(os.path.abspath(__file__)), "datasets.json")
 
-bring_back = "An admin of the team can bring back last night's copy: millrace team restore-datasets."
+bring_back = "An admin of the team can bring back last night's copy of the datasets."
 
 
 def fail(message):

@@ -68,6 +68,6 @@ export async function readAudit(db: Db, principal: Principal, query: AuditQuery)
 async function idOfTeam(db: Db, name: string | undefined): Promise<number | undefined> {
   if (name === undefined) return undefined;
   const team = await findTeam(db, name);
-  if (!team) throw new ApiError("not_found", `There is no team ${name}. List them with \`millrace team ls\`.`);
+  if (!team) throw new ApiError("not_found", `There is no team ${name}.`, { hint: "list_teams" });
   return team.id;
 }

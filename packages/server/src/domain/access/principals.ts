@@ -43,8 +43,7 @@ export interface Principal {
   readonly teams: readonly Team[];
 }
 
-const signIn =
-  "Sign in with `datachain auth login` or `millrace auth login`, or make a token with `millrace admin token`.";
+const signIn = "Sign in, or ask an administrator of the server for a token.";
 
 export async function principalOfToken(
   store: Store,
@@ -150,10 +149,7 @@ export function requireSomeTeam(principal: Principal, access: Access): void {
 /** People show a token of theirs or a session. A job must not be able to outlive itself: what leaves rights behind is not its to do. */
 export function requirePerson({ via }: Principal, what = "do this"): void {
   if (via.kind !== "job") return;
-  throw new ApiError(
-    "forbidden",
-    `A job's own token may not ${what}. Use a token of a person: \`millrace auth login\`, or \`millrace token create\`.`,
-  );
+  throw new ApiError("forbidden", `A job's own token may not ${what}. Use the token of a person.`, { hint: "sign_in" });
 }
 
 /** Nobody signs in as a service account, and it gives rights to nobody. */
@@ -179,7 +175,8 @@ export function authorize(
   if (!roleIncludes(team.role, access.role)) {
     throw new ApiError(
       "forbidden",
-      `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}. Ask an admin of the team for it: \`millrace team members\` lists them.`,
+      `This needs the role ${access.role} in the team ${team.name}; you are ${team.role}. Ask an admin of the team for it.`,
+      { hint: "list_members" },
     );
   }
   requireScope(principal, access.scope);
@@ -190,7 +187,7 @@ export function authorize(
 async function anyTeam(db: Db, principal: Principal, scope: Scope, name: string): Promise<Team> {
   requireScope(principal, scope);
   const team = await findTeam(db, name);
-  if (!team) throw new ApiError("not_found", `There is no team ${name}. List them with \`millrace team ls\`.`);
+  if (!team) throw new ApiError("not_found", `There is no team ${name}.`, { hint: "list_teams" });
   return { id: team.id, name: team.name, role: "admin" };
 }
 
@@ -200,7 +197,7 @@ function authorizeAdmin(principal: Principal, access: Access & { kind: "admin" }
     const { via } = principal;
     const isLimited = via.kind === "token" && !via.allTeams;
     const hint = isLimited
-      ? " This token is limited to teams, and such a token never administers it: if you are one, sign in without a team (`millrace auth logout`, `millrace auth login`)."
+      ? " This token is limited to teams, and such a token never administers the server: if you are an administrator, sign in again without naming a team."
       : "";
     throw new ApiError("forbidden", `This is for administrators of the server.${hint}`);
   }
@@ -212,7 +209,8 @@ export function requireScope(principal: Principal, wanted: Scope): void {
   if (!permits(principal.scopes, wanted)) {
     throw new ApiError(
       "forbidden",
-      `This needs a token with ${level} access to the ${scope} scope. Sign in again, or make one: \`millrace token create NAME --scopes ${wanted}\`.`,
+      `This needs a token with ${level} access to the ${scope} scope. Sign in again, or create a token with the scope ${wanted}.`,
+      { hint: "create_token" },
     );
   }
 }

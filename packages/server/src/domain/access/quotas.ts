@@ -84,7 +84,8 @@ export async function requireRoomForDatasets(db: Db, team: NamedTeam, defaults: 
   if (quota === null || used <= quota) return;
   throw new ApiError(
     "wrong_state",
-    `The warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
+    `The warehouse of the team ${team.name} takes ${sizeText(used)}, and its quota is ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions of datasets: the space is free after the next garbage collection, while no job of the team runs. Or ask an administrator of the server for more.`,
+    { hint: "remove_versions" },
   );
 }
 
@@ -127,7 +128,7 @@ export async function whyNoExports(db: Db, teamId: number, defaults: DiskQuotas)
 
 /** For the owner of a job that was ended for it. */
 export const overDatasets = (quota: number) =>
-  `The job was ended: the warehouse of its team went over its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions with \`dataset rm\`, or ask an administrator of the server for more.`;
+  `The job was ended: the warehouse of its team went over its quota of ${sizeText(quota)} (max_dataset_bytes, ${settings.datasets}). Remove versions of datasets, or ask an administrator of the server for more.`;
 
 const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
 function sizeText(bytes: number): string {

@@ -39,7 +39,7 @@ import {
   type Version,
   writeVersion,
 } from "./dataset-names.ts";
-import { namesakes } from "./dataset-namesakes.ts";
+import { noSuchDataset } from "./dataset-namesakes.ts";
 import { versionTexts } from "./version-texts.ts";
 
 /** As requests name a dataset: in parts, as the client does, or all in `name`, as people type it. */
@@ -73,8 +73,7 @@ const isLive = ({ status }: { readonly status: number }) => status === versionSt
 async function getDataset(db: Db, team: Team, reference: FullName): Promise<DatasetRow> {
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return dataset;
-  const hint = (await namesakes(db, team.id, reference.name)) || "List its datasets with `millrace dataset ls`.";
-  throw new ApiError("not_found", `There is no ${fullName(reference)} in the team ${team.name}. ${hint}`);
+  throw await noSuchDataset(db, team, reference);
 }
 
 const sameNumber = (version: Version) => (row: Version) =>

@@ -90,16 +90,10 @@ export async function setEnabled(
 }
 
 export const noWebhook = (team: Team, id: number) =>
-  new ApiError(
-    "not_found",
-    `There is no webhook ${id} in the team ${team.name}. List them with \`millrace webhook ls\`.`,
-  );
+  new ApiError("not_found", `There is no webhook ${id} in the team ${team.name}.`, { hint: "list_webhooks" });
 
 export const noAddress = (team: Team, address: string) =>
-  new ApiError(
-    "not_found",
-    `The team ${team.name} has no e-mails sent to ${address}. List them with \`millrace notify ls\`.`,
-  );
+  new ApiError("not_found", `The team ${team.name} sends no e-mails to ${address}.`, { hint: "list_notifications" });
 
 /** A PING in this write; the loop sends it. Also to a receiver that is disabled: that is how one sees whether it works. */
 export async function addPing(db: Db, receiver: ReceiverRow, team: Team, now: number): Promise<string> {
@@ -139,10 +133,7 @@ async function requireDelivery(db: Db, team: Team, id: string): Promise<Delivery
   const filter = { teamId: team.id, id, receiverId: undefined, status: undefined, before: undefined, limit: 1 };
   const [row] = await listDeliveries(db, filter);
   if (row) return shownDelivery(row);
-  throw new ApiError(
-    "not_found",
-    `There is no delivery ${id} in the team ${team.name}. List them with \`millrace webhook deliveries\`.`,
-  );
+  throw new ApiError("not_found", `There is no delivery ${id} in the team ${team.name}.`, { hint: "list_deliveries" });
 }
 
 const shownDelivery = (row: ListedDelivery): Delivery => ({

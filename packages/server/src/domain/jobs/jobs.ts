@@ -138,7 +138,7 @@ export async function fireTask(db: Db, keys: KeyRing, task: ShortJob, moment: Mo
 }
 
 const noJob = (team: Team, id: string) =>
-  new ApiError("not_found", `There is no job ${id} in the team ${team.name}. List them with \`job ls\`.`);
+  new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`, { hint: "list_jobs" });
 
 export async function getTeamJob(context: JobsContext, team: Team, id: string): Promise<Job> {
   const text = await jobText(context.store.db, context, team, id);
@@ -251,11 +251,12 @@ async function cancel(db: Db, team: Team, id: string, now: number): Promise<JobS
     if (status) return status;
     if (!allows("cancel", job.status) || tries === 3) {
       const allowed = jobActions.cancel.join(", ");
-      const draft =
-        job.status === "PENDING" ? " A draft is taken out of its paused pipeline with `pipeline remove-job`." : "";
+      const isDraft = job.status === "PENDING";
+      const draft = isDraft ? " Remove a draft from its paused pipeline instead." : "";
       throw new ApiError(
         "wrong_state",
         `Job ${id} is ${job.status}; only a job that is ${allowed} can be canceled.${draft}`,
+        { hint: isDraft ? "remove_run" : undefined },
       );
     }
   }

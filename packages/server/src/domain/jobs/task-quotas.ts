@@ -20,7 +20,8 @@ export async function requireRoomForTask(db: Db, team: NamedTeam, defaults: Task
   if (await hasRoom(db, team, limit, atLeastTasks)) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), its quota (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed (\`job ls --status TASK\`), or ask an administrator of the server for more.`,
+    `The team ${team.name} has ${limit} tasks (jobs with a cron expression or a start time), its quota (max_tasks, MILLRACE_TEAM_TASKS). Cancel tasks that are no longer needed, or ask an administrator of the server for more.`,
+    { hint: "list_tasks" },
   );
 }
 
@@ -30,7 +31,8 @@ export async function requireRoomForSchedule(db: Db, team: NamedTeam, defaults: 
   if (await hasRoom(db, team, limit, atLeastSchedules)) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${team.name} has ${limit} schedules, its quota (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that are over or no longer needed (\`schedule ls\`), or ask an administrator of the server for more.`,
+    `The team ${team.name} has ${limit} schedules, its quota (max_schedules, MILLRACE_TEAM_SCHEDULES). Delete schedules that are over or no longer needed, or ask an administrator of the server for more.`,
+    { hint: "list_schedules" },
   );
 }
 

@@ -31,7 +31,7 @@ export async function rulesOf(db: Db, job: Pick<JobRow, "team_id" | "spec">): Pr
 
 /** For the owner of a job that was ended for it. */
 export const overTime = (seconds: number) =>
-  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came; give it more time with \`--timeout\`, or none with 0.`;
+  `The job ran longer than its limit of ${durationWords(seconds)}. The end of its log shows how far it came; give it more time with a larger \`timeout\`; 0 is no limit.`;
 
 /** How an attempt failed. */
 export type Failure = Pick<JobRow, "exit_code" | "error_message" | "error_stack" | "finished_at">;

@@ -69,10 +69,7 @@ export async function giveTask(
   await store.write(async (db) => {
     const task = await getShortJob(db, id);
     if (task?.team_id !== team.id)
-      throw new ApiError(
-        "not_found",
-        `There is no job ${id} in the team ${team.name}. List tasks with \`job ls --status task\`.`,
-      );
+      throw new ApiError("not_found", `There is no job ${id} in the team ${team.name}.`, { hint: "list_tasks" });
     const to = await existingUser(db, owner);
     await requireNewOwner(db, team, principal, to);
     await requireSets(db, to, ofTeam(team.id, namesIn(readSpec(task))), force);

@@ -58,7 +58,8 @@ export async function requireSets(
   if (missing.length === 0) return;
   throw new ApiError(
     "wrong_state",
-    `${to.username} has no credentials ${missing.join(", ")}, which the runs name: they would fail. Make sets of these names, of the team's or of ${to.username}'s own (\`millrace credentials set NAME\`), or hand it over all the same with \`force\`.`,
+    `${to.username} has no credentials ${missing.join(", ")}, which the runs name: they would fail. Store credentials under these names, for the team or as ${to.username}'s own, or hand it over all the same with \`force\`.`,
+    { hint: "set_credentials" },
   );
 }
 

@@ -35,10 +35,7 @@ export const readMember = async (db: Db, team: Team, username: string): Promise<
 export async function memberInTeam(db: Db, team: Team, username: string): Promise<MemberRow> {
   const row = await findMember(db, team.id, username);
   if (!row)
-    throw new ApiError(
-      "not_found",
-      `There is no ${username} in the team ${team.name}. List its members with \`millrace team members\`.`,
-    );
+    throw new ApiError("not_found", `There is no ${username} in the team ${team.name}.`, { hint: "list_members" });
   return row;
 }
 
@@ -69,7 +66,8 @@ export async function join(
   if (!(await insertMembership(db, team.id, user.id, role)))
     throw new ApiError(
       "wrong_state",
-      `${user.username} is in the team ${team.name} already. An admin of the team changes the role with \`millrace team set-role\`.`,
+      `${user.username} is in the team ${team.name} already. To give another role, change the role of the member.`,
+      { hint: "set_role" },
     );
   await audit(db, actor, { action: "member.add", team, target: user.username, detail: role }, now);
 }
@@ -86,7 +84,8 @@ async function checkServiceAccount(
   if (home !== team.id)
     throw new ApiError(
       "wrong_state",
-      `${username} is the service account of another team. The team ${team.name} has one of its own: \`millrace team add-service-account\`.`,
+      `${username} is the service account of another team. The team ${team.name} needs a service account of its own.`,
+      { hint: "create_service_account" },
     );
   if (role === "admin")
     throw new ApiError("wrong_state", `${username} is a service account, and can be viewer or editor of its team.`);
@@ -132,6 +131,7 @@ async function keepAnAdmin(db: Db, team: Team, { id, username, role }: MemberRow
   if (role !== "admin" || (await hasOtherAdmin(db, team.id, id))) return;
   throw new ApiError(
     "wrong_state",
-    `${username} is the only admin of the team ${team.name}. Make another first: \`millrace team set-role NAME admin\`.`,
+    `${username} is the only admin of the team ${team.name}. Give another member the role admin first.`,
+    { hint: "set_role" },
   );
 }

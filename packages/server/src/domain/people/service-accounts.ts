@@ -40,21 +40,19 @@ export async function createServiceAccount(
 
 async function whyNoAccount(db: Db, team: Team, username: string): Promise<ApiError> {
   const there = await serviceAccountOf(db, team.id);
+  if (!there)
+    return new ApiError("wrong_state", `There is a user ${username} already. Choose another name: \`account_name\`.`);
   return new ApiError(
     "wrong_state",
-    there
-      ? `The team ${team.name} has the service account ${there.username} already. Where it was removed from the team, \`millrace team add-member ${there.username}\` puts it back.`
-      : `There is a user ${username} already. Choose another name: \`account_name\`.`,
+    `The team ${team.name} has the service account ${there.username} already. If it was removed from the team, add it again as a member.`,
+    { hint: "add_member" },
   );
 }
 
 async function requireAccount(db: Db, team: Team): Promise<UserRow> {
   const row = await serviceAccountOf(db, team.id);
   if (row) return row;
-  throw new ApiError(
-    "not_found",
-    `The team ${team.name} has no service account. Make it with \`millrace team add-service-account\`.`,
-  );
+  throw new ApiError("not_found", `The team ${team.name} has no service account.`, { hint: "create_service_account" });
 }
 
 /** The newest of one answer. */
@@ -101,10 +99,9 @@ export async function revokeServiceToken(
     const account = await requireAccount(db, team);
     const row = await findToken(db, tokenId, iso(now));
     if (row?.user_id !== account.id || !(await revokeToken(db, tokenId, iso(now))))
-      throw new ApiError(
-        "not_found",
-        `${account.username} has no token ${tokenId} that works. List them with \`millrace team service-tokens\`.`,
-      );
+      throw new ApiError("not_found", `${account.username} has no token ${tokenId} that works.`, {
+        hint: "list_service_tokens",
+      });
     const detail = `of ${account.username}`;
     await audit(db, actor, { action: "token.revoke", team, target: `${tokenId} ${row.name}`, detail }, now);
   });

@@ -62,7 +62,8 @@ export async function beginSession(store: Store, linkSecret: string, entrance: E
 const badLink = () =>
   new ApiError(
     "unauthorized",
-    "This sign-in link was used before or has expired. Make a new one on the server with `millrace admin link`.",
+    "This sign-in link was used before or has expired. Ask an administrator of the server for a new one.",
+    { hint: "create_sign_in_link" },
   );
 
 type Origin = Pick<Actor, "via" | "address">;

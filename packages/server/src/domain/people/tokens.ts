@@ -221,7 +221,7 @@ export async function endToken(
   await store.write(async (db) => {
     const row = await findToken(db, id, iso(now));
     if (!row || (row.user_id !== userId && !isAdmin) || !(await revokeToken(db, id, iso(now))))
-      throw new ApiError("not_found", `There is no token ${id} that works. List them with \`millrace token ls\`.`);
+      throw new ApiError("not_found", `There is no token ${id} that works.`, { hint: "list_tokens" });
     const detail = `of ${row.username}`;
     await audit(db, actor, { action: "token.revoke", target: `${id} ${row.name}`, detail }, now);
   });

@@ -134,7 +134,8 @@ async function keepAnAdministrator(db: Db, { id, username, is_admin, disabled_at
   if (is_admin !== 1 || disabled_at !== null || (await hasOtherAdministrator(db, id))) return;
   throw new ApiError(
     "wrong_state",
-    `${username} is the only administrator of the server. Make another first: \`millrace user set NAME --admin\`.`,
+    `${username} is the only administrator of the server. Make another user an administrator first.`,
+    { hint: "set_administrator" },
   );
 }
 

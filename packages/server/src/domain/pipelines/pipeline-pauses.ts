@@ -20,10 +20,9 @@ export async function pauseRuns(db: Db, id: string, now: number): Promise<undefi
 export async function resumeRuns(db: Db, { id, name }: PipelineRow, now: number): Promise<void> {
   const why = await whyNot(db, await pendingDrafts(db, id));
   if (why !== undefined)
-    throw new ApiError(
-      "wrong_state",
-      `The pipeline ${name} cannot go on: ${why} Remove that run with \`pipeline remove-job\`.`,
-    );
+    throw new ApiError("wrong_state", `The pipeline ${name} cannot go on: ${why} Remove that run from the pipeline.`, {
+      hint: "remove_run",
+    });
   await movePipeline(db, { id, from: ["PAUSED"], to: "RUNNING", changes: { updated_at: iso(now) } });
   await beginReady(db, await runsOf(db, id));
 }

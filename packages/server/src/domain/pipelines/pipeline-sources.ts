@@ -17,7 +17,7 @@ import { nameOfVersion } from "../../store/queries/pipelines/pipeline-sources.ts
 import { absencesIn } from "../access/absence.ts";
 import type { Team } from "../access/principals.ts";
 import { fullName, type Reference, readReference, writeVersion } from "../datasets/dataset-names.ts";
-import { namesakes } from "../datasets/dataset-namesakes.ts";
+import { noSuchDataset } from "../datasets/dataset-namesakes.ts";
 import { readSpec } from "../lifecycle/job-documents.ts";
 import { allInNameOf, type HandedOver } from "../lifecycle/run-as.ts";
 import { mostDraftText } from "./pipeline-drafts.ts";
@@ -105,11 +105,8 @@ async function findTargets(db: Db, team: SourceTeam, references: readonly Refere
 }
 
 async function noTarget(db: Db, team: SourceTeam, reference: Reference): Promise<ApiError> {
+  if (!(await findDataset(db, team.id, reference))) return noSuchDataset(db, team, reference);
   const name = fullName(reference);
-  if (!(await findDataset(db, team.id, reference))) {
-    const hint = await namesakes(db, team.id, reference.name);
-    return new ApiError("not_found", `There is no dataset ${name} in the team ${team.name}. ${hint}`.trimEnd());
-  }
   const wanted = reference.version ? `version ${writeVersion(reference.version)}` : "version";
   return new ApiError("not_found", `The dataset ${name} has no ${wanted} that is complete and was not removed.`);
 }

@@ -120,10 +120,9 @@ async function findTeamPipeline(
   if (!name && !id) throw invalid("the pipeline's name or pipeline_id", "one of the two, got neither");
   const row = id ? await getPipeline(db, id.toLowerCase()) : await findPipeline(db, team.id, name ?? "");
   if (!row || row.team_id !== team.id)
-    throw new ApiError(
-      "not_found",
-      `There is no pipeline ${id ?? name} in the team ${team.name}. List them with \`pipeline list\`.`,
-    );
+    throw new ApiError("not_found", `There is no pipeline ${id ?? name} in the team ${team.name}.`, {
+      hint: "list_pipelines",
+    });
   if (name && row.name !== name)
     throw invalid("the pipeline's name and pipeline_id", `the same pipeline; ${id} is called ${row.name}`, name);
   return row;
@@ -263,10 +262,7 @@ async function findRun(db: Db, pipeline: PipelineRow, jobId: string): Promise<Ru
   const runs = await runsOf(db, pipeline.id);
   const run = runs.find((one) => one.created_job_id === id) ?? runs.find((one) => one.job_id === id);
   if (run) return run;
-  throw new ApiError(
-    "not_found",
-    `The pipeline ${pipeline.name} has no run of a job ${jobId}. \`pipeline status ${pipeline.name}\` lists its runs.`,
-  );
+  throw new ApiError("not_found", `The pipeline ${pipeline.name} has no run of a job ${jobId}.`, { hint: "list_runs" });
 }
 
 /** Those that waited for it wait for its parents instead. */
@@ -348,7 +344,8 @@ export const retryJob = (context: JobsContext, call: Call, input: JobInPipeline,
     if (open)
       throw new ApiError(
         "wrong_state",
-        `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or all with \`pipeline rerun\`.`,
+        `${what} needs what ${open.name} makes, which is ${open.status}. Retry that first, or rerun the pipeline, which retries all.`,
+        { hint: "rerun_pipeline" },
       );
     await goOnWith(db, context, call, pipeline, [run], now);
     return what;

@@ -121,17 +121,15 @@ async function requireRoomForBackfill(db: Db, { id, name }: Team): Promise<void>
   if ((await runningBackfillsOf(db, id)) < backfillLimits.running) return;
   throw new ApiError(
     "wrong_state",
-    `The team ${name} has ${backfillLimits.running} backfills under way, as many as it may. Wait for one to end, or cancel one (\`millrace backfill ls\`).`,
+    `The team ${name} has ${backfillLimits.running} backfills under way, as many as it may. Wait for one to end, or cancel one.`,
+    { hint: "list_backfills" },
   );
 }
 
 async function requireBackfill(db: Db, team: Team, id: number): Promise<BackfillRow> {
   const row = await findBackfill(db, team.id, id);
   if (row) return row;
-  throw new ApiError(
-    "not_found",
-    `There is no backfill ${id} in the team ${team.name}. List them with \`millrace backfill ls\`.`,
-  );
+  throw new ApiError("not_found", `There is no backfill ${id} in the team ${team.name}.`, { hint: "list_backfills" });
 }
 
 /** Nobody else changes it, and nothing of it begins, until the end of the write. */

@@ -22,7 +22,7 @@ export function healthOf(facts: HealthFacts, now: number, ownerProblem: string |
   if (late >= punctual)
     return {
       health: "overdue",
-      reason: `It was to fire at ${facts.next_run}, ${lengthText(late)} ago, and has not: no server fires schedules, its disk is nearly full, or its clock is in doubt. \`millrace doctor\` and the server's log tell which.`,
+      reason: `It was to fire at ${facts.next_run}, ${lengthText(late)} ago, and has not: no server fires schedules, its disk is nearly full, or its clock is in doubt. The server's log tells which.`,
     };
   if (ownerProblem !== null) return { health: "failing", reason: ownerProblem };
   if (facts.failures_in_row > 0)

@@ -55,13 +55,13 @@ async function problemsOf(
       teamId,
       users.map(({ userId }) => userId),
     );
-    for (const { id, name, pipeline_id } of part) {
+    for (const { id, pipeline_id } of part) {
       const absent = users.find(({ pipelineId, userId }) => pipelineId === pipeline_id && absences.has(userId));
-      if (absent) problems.set(id, problemText(name, absences.get(absent.userId) as Absence));
+      if (absent) problems.set(id, problemText(absences.get(absent.userId) as Absence));
     }
   }
   return problems;
 }
 
-const problemText = (name: string, { username, why }: Absence) =>
-  `It runs jobs as ${username}, who ${why}: every run will fail. Hand it over: \`millrace schedule update "${name}" --owner USER\`.`;
+const problemText = ({ username, why }: Absence) =>
+  `It runs jobs as ${username}, who ${why}: every run will fail. Give the schedule another owner.`;

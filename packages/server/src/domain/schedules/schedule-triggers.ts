@@ -12,7 +12,7 @@ import { datasetsMadeBy, triggeredSchedules, triggersOf } from "../../store/quer
 import type { ScheduleRow } from "../../store/queries/schedules/schedules.ts";
 import type { Principal, Team } from "../access/principals.ts";
 import { fullName, readReference } from "../datasets/dataset-names.ts";
-import { namesakes } from "../datasets/dataset-namesakes.ts";
+import { noSuchDataset } from "../datasets/dataset-namesakes.ts";
 
 export type Trigger = Pick<ScheduleRow, "trigger_dataset_id" | "quiet_seconds">;
 
@@ -38,8 +38,7 @@ export async function readTrigger(
   if (reference.version) throw invalid("trigger_dataset", "a dataset without a version: each new one counts", text);
   const dataset = await findDataset(db, team.id, reference);
   if (dataset) return { ...quiet, trigger_dataset_id: dataset.id };
-  const hint = (await namesakes(db, team.id, reference.name)) || "List its datasets with `millrace dataset ls`.";
-  throw new ApiError("not_found", `There is no dataset ${fullName(reference)} in the team ${team.name}. ${hint}`);
+  throw await noSuchDataset(db, team, reference);
 }
 
 export type ShownTrigger = Pick<
@@ -101,7 +100,7 @@ async function circle(db: Db, last: Step, trigger: number): Promise<ApiError> {
       : `${step.schedule.name} ${text}`;
   return new ApiError(
     "invalid",
-    `trigger_dataset: this would go in a circle: ${text}. A pipeline rebuilds all that its datasets were made from: make one without the run that makes ${await nameOf(trigger)} (\`pipeline create\`, \`pipeline remove-job\`), and the schedule from that.`,
+    `trigger_dataset: this would go in a circle: ${text}. A pipeline rebuilds all that its datasets were made from: make a paused pipeline, remove the run that makes ${await nameOf(trigger)} from it, and make the schedule from that.`,
   );
 }
 

@@ -132,10 +132,7 @@ const nameTaken = (team: Team, name: string) =>
 export async function requirePipeline(db: Db, team: Team, name: string): Promise<PipelineRow> {
   const pipeline = await findPipeline(db, team.id, name.trim());
   if (pipeline) return pipeline;
-  throw new ApiError(
-    "not_found",
-    `There is no pipeline ${name} in the team ${team.name}. List them with \`millrace pipeline list\`.`,
-  );
+  throw new ApiError("not_found", `There is no pipeline ${name} in the team ${team.name}.`, { hint: "list_pipelines" });
 }
 
 const requireSchedule = async (db: Db, team: Team, id: number): Promise<ScheduleRow> =>
@@ -148,10 +145,7 @@ async function holdSchedule(db: Db, team: Team, id: number): Promise<ScheduleRow
 }
 
 function refuseUnknown(team: Team, id: number): never {
-  throw new ApiError(
-    "not_found",
-    `There is no schedule ${id} in the team ${team.name}. List them with \`millrace schedule ls\`.`,
-  );
+  throw new ApiError("not_found", `There is no schedule ${id} in the team ${team.name}.`, { hint: "list_schedules" });
 }
 
 export async function updateTeamSchedule(

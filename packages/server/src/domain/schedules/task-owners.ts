@@ -21,7 +21,7 @@ export async function taskOwner(db: Db, task: ShortJob, held: HandedOver): Promi
   const absent = await absentCreator(db, [original]);
   return {
     original: { ...original, error_message: null },
-    absent: absent === undefined ? null : `It cannot fire: ${absent} Hand it over with \`millrace job hand-over\`.`,
+    absent: absent === undefined ? null : `It cannot fire: ${absent} Hand the task over to somebody else.`,
   };
 }
 

@@ -75,10 +75,9 @@ export async function readTeamTask({ store }: TasksContext, team: Team, id: stri
 }
 
 function refuseUnknown(team: Team, id: string): never {
-  throw new ApiError(
-    "not_found",
-    `There is no task ${id} in the team ${team.name}, or it is over. List them with \`millrace task ls\`.`,
-  );
+  throw new ApiError("not_found", `There is no task ${id} in the team ${team.name}, or it is over.`, {
+    hint: "list_tasks",
+  });
 }
 
 export async function updateTeamTask(

@@ -4,7 +4,7 @@
  * have.
  */
 import type { Socket } from "node:net";
-import type { Config } from "../../configuration/config.ts";
+import type { UserRange } from "../../configuration/parse.ts";
 import { isLoopback, networkOf } from "./ip-addresses.ts";
 import { type PeerUser, PeerUsers } from "./peer-users.ts";
 
@@ -15,12 +15,12 @@ interface Request {
 }
 
 export class Callers {
-  readonly #jobUsers: Config["jobUsers"];
+  readonly #jobUsers: UserRange;
   readonly #users = new PeerUsers();
   /** Asked once for each connection. */
   readonly #peers = new WeakMap<Socket, Promise<PeerUser>>();
 
-  constructor(jobUsers: Config["jobUsers"]) {
+  constructor(jobUsers: UserRange) {
     this.#jobUsers = jobUsers;
   }
 

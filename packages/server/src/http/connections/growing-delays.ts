@@ -52,7 +52,7 @@ function tooMany(waitMs: number): ApiError {
   const retryAfter = Math.ceil(waitMs / 1000);
   return new ApiError(
     "too_many_requests",
-    `Too many wrong passwords for this user from here. Try again in ${retryAfter} s, or use a sign-in link: \`millrace admin link\` on the server's machine prints one.`,
-    { retryAfter },
+    `Too many wrong passwords for this user from here. Try again in ${retryAfter} s, or ask an administrator of the server for a sign-in link.`,
+    { retryAfter, hint: "create_sign_in_link" },
   );
 }

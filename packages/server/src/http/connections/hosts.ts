@@ -4,9 +4,9 @@
  */
 import { isIP, isIPv4 } from "node:net";
 import { ApiError } from "@millrace/contract";
-import type { Config } from "../../configuration/config.ts";
+import type { ListeningSettings } from "../../configuration/groups/listening.ts";
 
-type Named = Pick<Config, "host" | "publicUrl" | "allowedHosts">;
+type Named = Pick<ListeningSettings, "host" | "publicUrl" | "allowedHosts">;
 
 /** Throws where the Host header is none of ours. Without a header there is no browser, and nothing to check. */
 export function hostCheck({ host, publicUrl, allowedHosts }: Named): (header: string | undefined) => void {

@@ -13,10 +13,10 @@ import {
 import { iso } from "../../domain/time/clock.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { WarehouseUnusable } from "../../warehouses/warehouses.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function datasetCopyRoutes(app: FastifyInstance, context: HttpContext): void {
+export function datasetCopyRoutes(app: FastifyInstance, context: DatasetContext): void {
   const { store, clock, warehouses, measures, signals } = context;
 
   const copiesOf = async (teamId: number): Promise<DatasetCopy[]> => {

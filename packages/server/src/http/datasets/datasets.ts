@@ -22,10 +22,10 @@ import { iso } from "../../domain/time/clock.ts";
 import { versionIdOf } from "../../store/queries/datasets/dataset-versions.ts";
 import { makeTidyingDue } from "../../store/queries/datasets/warehouses.ts";
 import { WarehouseUnusable } from "../../warehouses/warehouses.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { DatasetContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
 
-export function datasetRoutes(app: FastifyInstance, context: HttpContext): void {
+export function datasetRoutes(app: FastifyInstance, context: DatasetContext): void {
   const { store, clock, warehouses } = context;
 
   register(app, context, routes.listDatasets, async ({ team, query, reply }) => {
@@ -58,8 +58,7 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
     await store.write(async (db) => {
       await applyRemoval(db, team, actor, removal, now);
       // Space is given back when the store is tidied: soon, not a day later.
-      if (versions.length > 0)
-        await makeTidyingDue(db, team.id, iso(now), iso(now - context.config.warehouseTidyHours * 3_600_000));
+      if (versions.length > 0) await makeTidyingDue(db, team.id, iso(now), iso(now - context.tidyHours * 3_600_000));
     });
     const { length } = removal.versions;
     return {
@@ -90,7 +89,7 @@ export function datasetRoutes(app: FastifyInstance, context: HttpContext): void 
 type LineageQuery = RouteInput<typeof routes.getLineage>["query"];
 
 /** A version that was removed still has a past, and is found by its uuid. */
-async function rootOf({ store }: HttpContext, team: Team, { username }: Principal, { dataset, uuid }: LineageQuery) {
+async function rootOf({ store }: DatasetContext, team: Team, { username }: Principal, { dataset, uuid }: LineageQuery) {
   if ((dataset === undefined) === (uuid === undefined))
     throw new ApiError("invalid", "dataset: expected a dataset, or the uuid of a version, and not both");
   if (dataset !== undefined) {

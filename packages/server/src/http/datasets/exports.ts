@@ -6,10 +6,10 @@ import { BlobMissing } from "../../blobs/blobs.ts";
 import { getLiveVersion, readNamed } from "../../domain/datasets/datasets.ts";
 import { checkSignature, exportUrls, getExport, wantExport } from "../../domain/datasets/exports.ts";
 import { findExport } from "../../store/queries/datasets/exports.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { DatasetContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function exportRoutes(app: FastifyInstance, context: HttpContext): void {
+export function exportRoutes(app: FastifyInstance, context: DatasetContext): void {
   const { store, clock, keys, exports: rules, signals, quotas } = context;
 
   register(app, context, routes.exportDataset, async ({ principal, actor, team, query }) => {

@@ -4,14 +4,14 @@ import { type FileHandle, lstat, open, opendir, readlink, realpath } from "node:
 import { basename, join } from "node:path";
 import { ApiError, invalid, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import type { HttpContext } from "../requests/context.ts";
+import type { DatasetContext } from "../requests/context.ts";
 import { packedTime } from "../requests/message-pack.ts";
 import { MessagePack, register } from "../requests/route.ts";
 
 /** Entries of one answer. */
 const most = 10_000;
 
-export function sourceRoutes(app: FastifyInstance, context: HttpContext): void {
+export function sourceRoutes(app: FastifyInstance, context: DatasetContext): void {
   register(app, context, routes.listSource, async ({ body }) => {
     const path = readSource(body.source, context.jobPaths);
     const folders = (await Promise.all(context.jobPaths.map((folder) => realpath(folder).catch(() => [])))).flat();

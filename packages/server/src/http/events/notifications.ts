@@ -7,25 +7,24 @@ import {
   setNotification,
   testNotification,
 } from "../../domain/events/notifications.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { EventContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function notificationRoutes(app: FastifyInstance, context: HttpContext): void {
-  const { clock, config } = context;
-  const mail = { ...context, sendsMail: config.smtpUrl !== "" };
+export function notificationRoutes(app: FastifyInstance, context: EventContext): void {
+  const { clock } = context;
 
-  register(app, context, routes.listNotifications, ({ team }) => listNotifications(mail, team));
+  register(app, context, routes.listNotifications, ({ team }) => listNotifications(context, team));
 
   register(app, context, routes.setNotification, ({ actor, team, body }) =>
-    setNotification(mail, body, { team, actor, now: clock.now() }),
+    setNotification(context, body, { team, actor, now: clock.now() }),
   );
 
   register(app, context, routes.deleteNotification, async ({ actor, team, body }) => {
-    await deleteNotification(mail, body.address, { team, actor, now: clock.now() });
+    await deleteNotification(context, body.address, { team, actor, now: clock.now() });
     return { message: `No more e-mails of the team ${team.name} are sent to ${body.address}.` };
   });
 
   register(app, context, routes.testNotification, ({ actor, team, body }) =>
-    testNotification(mail, body.address, { team, actor, now: clock.now() }),
+    testNotification(context, body.address, { team, actor, now: clock.now() }),
   );
 }

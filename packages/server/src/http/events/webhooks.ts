@@ -9,10 +9,10 @@ import {
   testWebhook,
   updateWebhook,
 } from "../../domain/events/webhooks.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { EventContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function webhookRoutes(app: FastifyInstance, context: HttpContext): void {
+export function webhookRoutes(app: FastifyInstance, context: EventContext): void {
   const { clock } = context;
 
   register(app, context, routes.listWebhooks, ({ team }) => listWebhooks(context, team));

@@ -9,10 +9,10 @@ import {
   removeCredentials,
   setCredentials,
 } from "../../domain/jobs/credentials.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function credentialsRoutes(app: FastifyInstance, context: HttpContext): void {
+export function credentialsRoutes(app: FastifyInstance, context: RequestContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.listCredentials, ({ principal, team }) =>

@@ -12,12 +12,12 @@ import { iso } from "../../domain/time/clock.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { insertFile, uploadBytes } from "../../store/queries/jobs/files.ts";
 import { UploadsUnderWay } from "../connections/uploads-under-way.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export async function fileRoutes(app: FastifyInstance, context: HttpContext): Promise<void> {
-  const { store, clock, config, blobs } = context;
-  const limits = { fileSize: config.uploadLimit, files: 1, fields: 10, fieldSize: 1024, parts: 11, headerPairs: 20 };
+export async function fileRoutes(app: FastifyInstance, context: JobContext): Promise<void> {
+  const { store, clock, requests, blobs } = context;
+  const limits = { fileSize: requests.uploadLimit, files: 1, fields: 10, fieldSize: 1024, parts: 11, headerPairs: 20 };
   await app.register(multipart, { limits });
 
   const underWay = new UploadsUnderWay();
@@ -38,7 +38,7 @@ export async function fileRoutes(app: FastifyInstance, context: HttpContext): Pr
     const { filename, size, sha256 } = await receive(request, {
       blobs,
       name,
-      limit: config.uploadLimit,
+      limit: requests.uploadLimit,
       check,
     }).finally(arriving.end);
     const row = {

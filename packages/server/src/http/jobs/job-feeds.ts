@@ -8,14 +8,14 @@ import { KeptFrames, LogFrames } from "../../logs/log-frames.ts";
 import { isUnavailable } from "../../store/drivers/unavailable.ts";
 import { getJobState, getJobStates, type JobState } from "../../store/queries/jobs/jobs.ts";
 import { Signal } from "../../turns/signals.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { JobStates } from "./job-states.ts";
 
 const pollMs = 100;
 /** Between two looks at a store that is away. */
 const outageMs = 500;
 
-type FeedContext = Pick<HttpContext, "store" | "engine" | "keys" | "signals" | "metrics">;
+type FeedContext = Pick<JobContext, "store" | "engine" | "keys" | "signals" | "metrics">;
 
 /** How it was at one look. */
 interface Look {
@@ -27,28 +27,33 @@ interface Look {
   readonly frames: LogFrames | undefined;
 }
 
+/** What all feeds of a server use. */
+interface SharedByFeeds {
+  readonly context: FeedContext;
+  readonly kept: KeptFrames;
+  readonly states: JobStates;
+}
+
 export class JobFeeds {
-  readonly #context: FeedContext;
   readonly #feeds = new Map<string, JobFeed>();
-  readonly #kept = new KeptFrames();
-  readonly #states: JobStates;
+  readonly #shared: SharedByFeeds;
 
   constructor(context: FeedContext) {
-    this.#context = context;
-    this.#states = new JobStates(async (ids) => {
+    const states = new JobStates(async (ids) => {
       const [first = "", ...others] = ids;
       if (others.length > 0) return getJobStates(context.store.db, ids);
       // Prepared, which a question of any length cannot be.
       const state = await getJobState(context.store.db, first);
       return new Map(state && [[first, state]]);
     });
+    this.#shared = { context, kept: new KeptFrames(), states };
   }
 
   /** Whoever joins leaves again. */
   join(jobId: string, withLog: boolean): JobFeed {
     const known = this.#feeds.get(jobId);
     const forget = () => this.#forget(jobId, feed);
-    const feed = known ?? new JobFeed(this.#context, jobId, this.#kept, this.#states, forget);
+    const feed = known ?? new JobFeed(this.#shared, jobId, forget);
     this.#feeds.set(jobId, feed);
     feed.enter(withLog);
     return feed;
@@ -85,7 +90,7 @@ class JobFeed {
   #look: Look = { version: 0, job: undefined, frames: undefined };
   #failure: unknown;
 
-  constructor(context: FeedContext, jobId: string, kept: KeptFrames, states: JobStates, onEnd: () => void) {
+  constructor({ context, kept, states }: SharedByFeeds, jobId: string, onEnd: () => void) {
     this.#context = context;
     this.#jobId = jobId;
     this.#kept = kept;

@@ -5,10 +5,10 @@ import { cancelJob, createJob, requireTeamJob, searchTeamJobs } from "../../doma
 import { readAttempts } from "../../domain/lifecycle/retries.ts";
 import { attemptKey } from "../../engines/engine.ts";
 import { getJobState } from "../../store/queries/jobs/jobs.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
 
-export function jobRoutes(app: FastifyInstance, context: HttpContext): void {
+export function jobRoutes(app: FastifyInstance, context: JobContext): void {
   const { clock, faults, disk } = context;
 
   register(app, context, routes.listJobs, async ({ team, query, reply }) => {

@@ -14,7 +14,7 @@ import { keepAlive } from "../connections/keep-alive.ts";
 import { addressOf } from "../connections/proxies.ts";
 import { answerAndClose } from "../connections/raw-answers.ts";
 import { authenticate } from "../requests/authenticate.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { unavailable } from "../requests/errors.ts";
 import { readQuery } from "../requests/query-strings.ts";
 import { register } from "../requests/route.ts";
@@ -26,7 +26,7 @@ const route = routes.followLogs;
 const turnsAtOnce = 8;
 const closeMs = 1000;
 
-export function logSocket(app: FastifyInstance, context: HttpContext): void {
+export function logSocket(app: FastifyInstance, context: JobContext): void {
   register(app, context, route, async () => {
     throw new ApiError("bad_request", "This path is a WebSocket: connect with an Upgrade header.");
   });
@@ -40,7 +40,7 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
     maxBufferedChunks: 64,
   });
   const following: Following = { context, feeds: new JobFeeds(context), turns: new Turns(turnsAtOnce) };
-  const checkHost = hostCheck(context.config);
+  const checkHost = hostCheck(context.listening);
   const enter = async (request: IncomingMessage) => {
     if (await context.connections.awaitAnswers(request.socket)) throw outOfTurn();
     if (context.stopping.aborted) throw new ApiError("unavailable", "The server is stopping.");
@@ -79,7 +79,7 @@ export function logSocket(app: FastifyInstance, context: HttpContext): void {
 
 /** What all followers share. */
 interface Following {
-  readonly context: HttpContext;
+  readonly context: JobContext;
   readonly feeds: JobFeeds;
   readonly turns: Turns;
 }
@@ -92,13 +92,13 @@ interface Call {
   after: number;
 }
 
-async function accept(context: HttpContext, request: IncomingMessage): Promise<Call> {
+async function accept(context: JobContext, request: IncomingMessage): Promise<Call> {
   if (!URL.canParse(request.url ?? "", "http://localhost"))
     throw new ApiError("bad_request", "The path cannot be read.");
   const url = new URL(request.url ?? "", "http://localhost");
   if (`${url.pathname.replace(/\/+$/, "")}/` !== route.path)
     throw new ApiError("not_found", "There is no WebSocket at this path.");
-  const principal = await authenticate(context, request.headers, addressOf(request, context.config.trustProxy));
+  const principal = await authenticate(context, request.headers, addressOf(request, context.listening.trustProxy));
   const query = readQuery(route.query, Object.fromEntries(url.searchParams)) as {
     job_id?: string;
     team_name?: string;
@@ -161,7 +161,7 @@ async function follow(following: Following, follower: Follower, call: Call, abor
       shown = job.status;
       // The log of a new attempt follows those before it, so the offset holds.
       if (!call.statusesOnly && now.frames)
-        offset = await sendLog(following.turns, follower, now.frames, offset, settled, abort);
+        offset = await sendLog(following.turns, follower, { frames: now.frames, from: offset, ended: settled }, abort);
       if (settled) return await follower.send(status);
     }
   } finally {
@@ -175,16 +175,23 @@ async function sayThereIsNone(follower: Follower, { jobId, team }: Call): Promis
   await follower.send({ job: { id: jobId, status: "FAILED" } });
 }
 
+/** What a follower has not been sent yet. */
+interface RestOfLog {
+  readonly frames: LogFrames;
+  /** Offset of the first byte. */
+  readonly from: number;
+  /** Whether the log grows no more. */
+  readonly ended: boolean;
+}
+
 /**
- * Frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
+ * Sends frames in turns, so that many followers hold up nobody. The next is asked for when the one before has left: a slow
  * reader has one frame waiting, which it shares with all who are as slow.
  */
 async function sendLog(
   turns: Turns,
   follower: Follower,
-  frames: LogFrames,
-  from: number,
-  ended: boolean,
+  { frames, from, ended }: RestOfLog,
   abort: AbortSignal,
 ): Promise<number> {
   let offset = from;

@@ -7,10 +7,10 @@ import type { LogSource } from "../../engines/engine.ts";
 import { openAttemptLog, openJobLog } from "../../job-logs/job-log.ts";
 import { readPieces } from "../../logs/read-pieces.ts";
 import { nextLook } from "../../turns/large-answers.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function logRoutes(app: FastifyInstance, context: HttpContext): void {
+export function logRoutes(app: FastifyInstance, context: JobContext): void {
   register(app, context, routes.getJobLogs, async ({ team, params, query, request, reply }) => {
     const id = params.job_id.toLowerCase();
     await requireTeamJob(context, team, id);

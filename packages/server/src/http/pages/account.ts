@@ -4,13 +4,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
 import type { Principal } from "../../domain/access/principals.ts";
 import { changePassword, changeProfile, describePrincipal } from "../../domain/people/profile.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, privatePage } from "./page-routes.ts";
 
 const url = "/auth/account";
 
-export function accountPages(app: FastifyInstance, context: HttpContext): void {
+export function accountPages(app: FastifyInstance, context: RequestContext): void {
   privatePage(app, context, { method: "GET", url }, ({ principal }) => showAccount(context, principal));
 
   privatePage(app, context, { method: "POST", url }, async ({ request, principal }) => {
@@ -27,7 +27,7 @@ export function accountPages(app: FastifyInstance, context: HttpContext): void {
 
 /** Says what was done. */
 async function change(
-  { store, clock, limits }: HttpContext,
+  { store, clock, limits }: RequestContext,
   request: FastifyRequest,
   principal: Principal,
 ): Promise<string> {
@@ -46,7 +46,7 @@ async function change(
   return "Your password is changed. Other browsers are signed out.";
 }
 
-async function showAccount({ store }: HttpContext, principal: Principal, message?: Html): Promise<Page> {
+async function showAccount({ store }: RequestContext, principal: Principal, message?: Html): Promise<Page> {
   const me = await describePrincipal(store.db, principal);
   return {
     title: "Account",

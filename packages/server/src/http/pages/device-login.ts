@@ -2,11 +2,11 @@
 import type { FastifyInstance } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
 import { approveLogin, denyLogin, pendingLogin } from "../../domain/people/device-logins.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { html, type Page } from "./html.ts";
 import { field, privatePage } from "./page-routes.ts";
 
-export function deviceLoginPages(app: FastifyInstance, context: HttpContext): void {
+export function deviceLoginPages(app: FastifyInstance, context: RequestContext): void {
   const { store, clock, limits } = context;
   const url = "/auth/device-login";
 
@@ -34,7 +34,7 @@ const askForCode: Page = {
 <form class="card" method="get" action="/auth/device-login"><label>The code that your program shows <input name="code" autocomplete="off" autofocus></label> <button class="main">Continue</button></form>`,
 };
 
-async function showLogin({ store, clock }: HttpContext, code: string): Promise<Page> {
+async function showLogin({ store, clock }: RequestContext, code: string): Promise<Page> {
   const login = await pendingLogin(store, code, clock.now());
   return {
     title: "Device login",

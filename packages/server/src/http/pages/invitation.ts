@@ -5,7 +5,7 @@ import { actorOf } from "../../domain/access/audit.ts";
 import type { Principal } from "../../domain/access/principals.ts";
 import { acceptInvitation, readOffer, signUp } from "../../domain/people/invitations.ts";
 import { type Entry, normaliseUsername, openSession } from "../../domain/people/sessions.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { PeopleContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, publicPage, visitor } from "./page-routes.ts";
 import { enter, entranceOf } from "./sign-in.ts";
@@ -13,7 +13,7 @@ import { enter, entranceOf } from "./sign-in.ts";
 const url = "/auth/invitation";
 const access = { kind: "public", why: "the code of the link is the proof; rate-limited, works once" } as const;
 
-export function invitationPages(app: FastifyInstance, context: HttpContext): void {
+export function invitationPages(app: FastifyInstance, context: PeopleContext): void {
   const { store, clock, limits, callers } = context;
 
   publicPage(app, context, { method: "GET", url, access, secret: "code" }, async ({ request }) =>
@@ -47,7 +47,7 @@ export function invitationPages(app: FastifyInstance, context: HttpContext): voi
 }
 
 /** With a session of the new user. */
-async function makeAccount({ store, clock }: HttpContext, request: FastifyRequest, code: string): Promise<Entry> {
+async function makeAccount({ store, clock }: PeopleContext, request: FastifyRequest, code: string): Promise<Entry> {
   const text = (name: string) => field(request.body, name);
   if (text("password") !== text("again")) throw new ApiError("invalid", "The two passwords are not the same.");
   const account = checkForm(request, routes.signUp, {
@@ -64,7 +64,7 @@ async function makeAccount({ store, clock }: HttpContext, request: FastifyReques
 }
 
 async function showInvitation(
-  context: HttpContext,
+  context: PeopleContext,
   request: FastifyRequest,
   code: string,
   problem?: string,

@@ -6,14 +6,14 @@ import { authorize, type Principal } from "../../domain/access/principals.ts";
 import { getTeamJob, listTeamJobs } from "../../domain/jobs/jobs.ts";
 import { openJobLog } from "../../job-logs/job-log.ts";
 import { sendLog } from "../jobs/logs.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { JobContext } from "../requests/context.ts";
 import { type Html, html } from "./html.ts";
 import { privatePage } from "./page-routes.ts";
 
 const shownLog = 256 * 1024;
 const access = { kind: "token", scope: "JOB:read", role: "viewer" } as const;
 
-export function jobPages(app: FastifyInstance, context: HttpContext): void {
+export function jobPages(app: FastifyInstance, context: JobContext): void {
   privatePage(app, context, { method: "GET", url: "/" }, async ({ principal }) => ({
     title: "Jobs",
     body: await jobsBody(context, principal),
@@ -46,13 +46,13 @@ export function jobPages(app: FastifyInstance, context: HttpContext): void {
   );
 }
 
-function jobOf(context: HttpContext, request: FastifyRequest, principal: Principal): Promise<Job> {
+function jobOf(context: JobContext, request: FastifyRequest, principal: Principal): Promise<Job> {
   const { team, id } = request.params as { team: string; id: string };
   if (!/^[0-9a-f-]{36}$/i.test(id)) throw new ApiError("not_found", "There is no job with such an id.");
   return getTeamJob(context, authorize(principal, access, team), id.toLowerCase());
 }
 
-async function jobsBody(context: HttpContext, principal: Principal): Promise<Html> {
+async function jobsBody(context: JobContext, principal: Principal): Promise<Html> {
   const sections = await Promise.all(
     principal.teams.map(async (team) => {
       const { jobs: texts } = await listTeamJobs(context, team, { limit: 50 });
@@ -111,7 +111,7 @@ function logGone(error: unknown): { text: string; skipped: number } {
   return { text: error.message, skipped: 0 };
 }
 
-async function readLogEnd(context: HttpContext, id: string): Promise<{ text: string; skipped: number }> {
+async function readLogEnd(context: JobContext, id: string): Promise<{ text: string; skipped: number }> {
   const { log } = await openJobLog(context, id);
   try {
     const size = await log.size();

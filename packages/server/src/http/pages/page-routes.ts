@@ -5,7 +5,7 @@ import type { FastifySchemaValidationError } from "fastify/types/schema.js";
 import type { Static, TSchema } from "typebox";
 import { type Principal, principalOfSession } from "../../domain/access/principals.ts";
 import { sessionCookieOf } from "../requests/authenticate.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { refusalOf, setRefusal, validationError } from "../requests/errors.ts";
 import { html, type Page, sendPage } from "./html.ts";
 import { signInPage } from "./sign-in-form.ts";
@@ -16,6 +16,8 @@ interface PageRoute {
   readonly access: Access;
   /** The part of the query that may hold a secret. */
   readonly secret?: string;
+  /** May show another page before anything of a form is read. */
+  readonly stop?: (request: FastifyRequest) => Promise<Page | undefined>;
 }
 
 interface Visit {
@@ -26,16 +28,12 @@ interface Visit {
 /** Of a form: three passwords of the greatest length, in the longest way to write them. */
 const formLimit = 64 * 1024;
 
-/**
- * A page that anybody may see; what is tried with a form or a secret counts to the caller's budget. `stop` may show
- * another one before anything of a form is read.
- */
+/** A page that anybody may see. Each try with a form or a secret counts against the caller's budget. */
 export function publicPage(
   app: FastifyInstance,
-  { limits, callers }: Pick<HttpContext, "limits" | "callers">,
+  { limits, callers }: Pick<RequestContext, "limits" | "callers">,
   route: PageRoute,
   show: (visit: Visit) => Promise<Page | undefined>,
-  stop: (request: FastifyRequest) => Promise<Page | undefined> = async () => undefined,
 ): void {
   app.route({
     method: route.method,
@@ -53,7 +51,7 @@ export function publicPage(
       if (route.method === "POST") refuseOtherSites(request);
       const isTry = route.method === "POST" || (route.secret && field(request.query, route.secret) !== "");
       if (isTry && route.access.kind === "public") limits.strangers.take(await callers.keyOf(request));
-      const page = await stop(request);
+      const page = await route.stop?.(request);
       return page && sendPage(reply, page);
     },
     handler: async (request, reply) => {
@@ -64,7 +62,7 @@ export function publicPage(
 }
 
 /** Who is looking, if they are signed in. */
-export async function visitor({ store, clock, connections }: HttpContext, { headers, raw }: FastifyRequest) {
+export async function visitor({ store, clock, connections }: RequestContext, { headers, raw }: FastifyRequest) {
   const principal = await principalOfSession(store.db, sessionCookieOf(headers), clock.now());
   if (principal) connections.know(raw.socket, principal);
   return principal;
@@ -73,8 +71,8 @@ export async function visitor({ store, clock, connections }: HttpContext, { head
 /** A page for people who are signed in. */
 export function privatePage(
   app: FastifyInstance,
-  context: HttpContext,
-  route: Omit<PageRoute, "access">,
+  context: RequestContext,
+  route: Omit<PageRoute, "access" | "stop">,
   show: (visit: Visit & { principal: Principal }) => Promise<Page | undefined>,
 ): void {
   const access: Access = { kind: "signed-in", why: "a browser session; the page shows what its user may see" };
@@ -83,10 +81,11 @@ export function privatePage(
     const page = await show({ ...visit, principal });
     return page && { ...page, user: principal.username };
   };
-  publicPage(app, context, { ...route, access }, showTo, async (request) => {
+  const stop = async (request: FastifyRequest) => {
     request.principal = (await visitor(context, request)) ?? null;
     return request.principal ? undefined : signInPage(wantedPath(request));
-  });
+  };
+  publicPage(app, context, { ...route, access, stop }, showTo);
 }
 
 /** Cookies are already withheld from other sites' forms; this holds where a browser is older than that. */

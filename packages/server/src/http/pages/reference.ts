@@ -1,7 +1,7 @@
 /** The API reference at /api/docs: the OpenAPI document as a page. */
 import { openapiDocument, type Route, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { publicPage } from "./page-routes.ts";
 
@@ -32,7 +32,7 @@ interface Document {
   components: { schemas: Record<string, Schema> };
 }
 
-export function referencePage(app: FastifyInstance, context: HttpContext): void {
+export function referencePage(app: FastifyInstance, context: RequestContext): void {
   const access = { kind: "public", why: "the description of the API is no secret" } as const;
   // Written once: anybody may ask for it, and it takes as long as a hundred other answers.
   let page: Page | undefined;

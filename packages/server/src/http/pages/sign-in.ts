@@ -13,13 +13,13 @@ import {
 } from "../../domain/people/sessions.ts";
 import { hashSecret } from "../../domain/secrets/random-secrets.ts";
 import { browserCookie, browserCookieOf, sessionCookie, sessionCookieOf } from "../requests/authenticate.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { PeopleContext } from "../requests/context.ts";
 import type { Page } from "./html.ts";
 import { field, privatePage, publicPage } from "./page-routes.ts";
 import { ownPath, signInPage } from "./sign-in-form.ts";
 
 /** Gives the browser its session and the cookie by which it is known again, and sends it on. */
-export function enter({ publicUrl }: HttpContext, reply: FastifyReply, entry: Entry, path: string): undefined {
+export function enter({ publicUrl }: PeopleContext, reply: FastifyReply, entry: Entry, path: string): undefined {
   const secure = publicUrl().startsWith("https:");
   reply.header("set-cookie", [
     sessionCookie(entry.session, sessionDays * 86_400, secure),
@@ -34,7 +34,7 @@ export const entranceOf = ({ ip, headers }: FastifyRequest): Entrance => ({
   browser: browserCookieOf(headers),
 });
 
-export function signInPages(app: FastifyInstance, context: HttpContext): void {
+export function signInPages(app: FastifyInstance, context: PeopleContext): void {
   const { store, clock, limits, callers, publicUrl } = context;
   const url = "/auth/sign-in";
 
@@ -70,7 +70,7 @@ export function signInPages(app: FastifyInstance, context: HttpContext): void {
  * alone: whoever guesses elsewhere would keep them out. Returns the budget, and the caller where that is a stranger.
  */
 async function takeTry(
-  { store, clock, limits, callers }: HttpContext,
+  { store, clock, limits, callers }: PeopleContext,
   request: FastifyRequest,
   username: string,
 ): Promise<{ budget: string; stranger: string | undefined }> {
@@ -84,7 +84,7 @@ async function takeTry(
 }
 
 async function answerPassword(
-  context: HttpContext,
+  context: PeopleContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Page | undefined> {

@@ -4,13 +4,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { actorOf } from "../../domain/access/audit.ts";
 import type { Principal } from "../../domain/access/principals.ts";
 import { createToken, endToken, readTokens } from "../../domain/people/tokens.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { type Html, html, type Page } from "./html.ts";
 import { checkForm, field, privatePage } from "./page-routes.ts";
 
 const url = "/auth/tokens";
 
-export function tokenPages(app: FastifyInstance, context: HttpContext): void {
+export function tokenPages(app: FastifyInstance, context: RequestContext): void {
   privatePage(app, context, { method: "GET", url }, ({ principal }) => showTokens(context, principal));
 
   privatePage(app, context, { method: "POST", url }, async ({ request, principal }) => {
@@ -25,7 +25,7 @@ export function tokenPages(app: FastifyInstance, context: HttpContext): void {
 }
 
 /** Says what was done; of a new token also its value, this once. */
-async function change({ store, clock }: HttpContext, request: FastifyRequest, principal: Principal): Promise<Html> {
+async function change({ store, clock }: RequestContext, request: FastifyRequest, principal: Principal): Promise<Html> {
   const text = (name: string) => field(request.body, name).trim();
   const actor = actorOf(principal, request.ip);
   if (text("revoke") !== "") {
@@ -50,7 +50,7 @@ const newToken = ({
 }: NewToken) => html`<p class="good" role="status">Created the token ${name}. Copy it now: it is not shown again.</p>
 <pre>${access_token}</pre>`;
 
-async function showTokens({ store, clock }: HttpContext, principal: Principal, message?: Html): Promise<Page> {
+async function showTokens({ store, clock }: RequestContext, principal: Principal, message?: Html): Promise<Page> {
   const { tokens } = await readTokens(store, principal, {}, clock.now());
   return {
     title: "Tokens",

@@ -11,10 +11,10 @@ import {
 } from "../../domain/people/device-logins.ts";
 import { endToken } from "../../domain/people/tokens.ts";
 import { hashSecret } from "../../domain/secrets/random-secrets.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { PeopleContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function deviceLoginRoutes(app: FastifyInstance, context: HttpContext): void {
+export function deviceLoginRoutes(app: FastifyInstance, context: PeopleContext): void {
   const { store, clock, limits, callers, publicUrl } = context;
 
   register(app, context, routes.startDeviceLogin, async ({ body }) => {

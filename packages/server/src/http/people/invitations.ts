@@ -9,10 +9,10 @@ import {
   readOffer,
   signUp,
 } from "../../domain/people/invitations.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { PeopleContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function invitationRoutes(app: FastifyInstance, context: HttpContext): void {
+export function invitationRoutes(app: FastifyInstance, context: PeopleContext): void {
   const { store, clock, limits, callers, publicUrl } = context;
 
   register(app, context, routes.listInvitations, ({ team }) => readInvitations(store.db, team, clock.now()));
@@ -40,6 +40,6 @@ export function invitationRoutes(app: FastifyInstance, context: HttpContext): vo
   register(app, context, routes.signUp, async ({ body, request }) => {
     const make = () => signUp(store, body, request.ip, clock.now());
     const { teamName } = await limits.secrets.countRefused(await callers.keyOf(request), make);
-    return { message: `Created the user ${body.username} in the team ${teamName}. Sign in: millrace auth login` };
+    return { message: `Created the user ${body.username} in the team ${teamName}. Sign in with the password.` };
   });
 }

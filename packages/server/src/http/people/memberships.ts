@@ -2,10 +2,10 @@
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { addMember, changeRole, readMembers, removeMember } from "../../domain/people/memberships.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function membershipRoutes(app: FastifyInstance, context: HttpContext): void {
+export function membershipRoutes(app: FastifyInstance, context: RequestContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.listMembers, ({ team }) => readMembers(store.db, team));

@@ -2,10 +2,10 @@
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { changePassword, changeProfile, describePrincipal } from "../../domain/people/profile.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function profileRoutes(app: FastifyInstance, context: HttpContext): void {
+export function profileRoutes(app: FastifyInstance, context: RequestContext): void {
   const { store, clock, limits } = context;
 
   register(app, context, routes.whoAmI, ({ principal }) => describePrincipal(store.db, principal));

@@ -7,10 +7,10 @@ import {
   readServiceTokens,
   revokeServiceToken,
 } from "../../domain/people/service-accounts.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function serviceAccountRoutes(app: FastifyInstance, context: HttpContext): void {
+export function serviceAccountRoutes(app: FastifyInstance, context: RequestContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.createServiceAccount, ({ body, ...call }) =>

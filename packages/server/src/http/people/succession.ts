@@ -5,10 +5,10 @@ import { existingUser } from "../../domain/access/existing-user.ts";
 import { givePipeline, giveTask } from "../../domain/ownership/hand-over.ts";
 import { readWork } from "../../domain/ownership/succession.ts";
 import { memberInTeam } from "../../domain/people/memberships.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { WorkContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function successionRoutes(app: FastifyInstance, context: HttpContext): void {
+export function successionRoutes(app: FastifyInstance, context: WorkContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.getUserWork, async ({ principal, params, query }) =>

@@ -3,10 +3,10 @@ import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { readUsage } from "../../domain/access/quotas.ts";
 import { changeTeam, createTeam, readTeam, readTeams } from "../../domain/people/teams.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { PeopleContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function teamRoutes(app: FastifyInstance, context: HttpContext): void {
+export function teamRoutes(app: FastifyInstance, context: PeopleContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.listTeams, ({ principal }) => readTeams(store.db, principal));

@@ -2,10 +2,10 @@
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { createToken, endToken, readTokens } from "../../domain/people/tokens.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function tokenRoutes(app: FastifyInstance, context: HttpContext): void {
+export function tokenRoutes(app: FastifyInstance, context: RequestContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.listTokens, async ({ principal, query, reply }) => {

@@ -2,10 +2,10 @@
 import { routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { changeUser, createUser, readUser, readUsers } from "../../domain/people/users.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { RequestContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function userRoutes(app: FastifyInstance, context: HttpContext): void {
+export function userRoutes(app: FastifyInstance, context: RequestContext): void {
   const { store, clock } = context;
 
   register(app, context, routes.listUsers, ({ query }) => readUsers(store.db, query.cursor, query.limit));

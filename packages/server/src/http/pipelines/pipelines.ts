@@ -13,10 +13,10 @@ import {
   triggerPipeline,
 } from "../../domain/pipelines/pipelines.ts";
 import { updateSettings } from "../../domain/pipelines/update-pipeline-settings.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { WorkContext } from "../requests/context.ts";
 import { JsonText, register } from "../requests/route.ts";
 
-export function pipelineRoutes(app: FastifyInstance, context: HttpContext): void {
+export function pipelineRoutes(app: FastifyInstance, context: WorkContext): void {
   const { clock, disk } = context;
   const done = (pipeline: Pipeline) => ({ ok: true, pipeline });
 

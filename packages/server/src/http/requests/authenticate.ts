@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { ApiError } from "@millrace/contract";
 import { type Principal, principalOfToken } from "../../domain/access/principals.ts";
 import { networkOf } from "../connections/ip-addresses.ts";
-import type { HttpContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 
 /** `Bearer` and `token` are both in use. */
 function tokenOf(headers: IncomingHttpHeaders): string | undefined {
@@ -12,7 +12,7 @@ function tokenOf(headers: IncomingHttpHeaders): string | undefined {
 
 /** An address that guesses tokens is slowed down; one with a good token never notices. */
 export async function authenticate(
-  context: HttpContext,
+  context: RequestContext,
   headers: IncomingHttpHeaders,
   /** Undefined where the caller has gone. */
   address: string | undefined,
@@ -38,11 +38,9 @@ export const sessionCookieOf = (headers: IncomingHttpHeaders) => cookieOf(sessio
 export const browserCookieOf = (headers: IncomingHttpHeaders) => cookieOf(browserName, headers);
 
 /** Not for scripts, not for requests that other sites begin. */
-const cookie = (name: string, value: string, path: string, maxAge: number, secure: boolean) =>
+const cookieMaker = (name: string, path: string) => (value: string, maxAge: number, secure: boolean) =>
   `${name}=${value}; Path=${path}; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
 
-export const sessionCookie = (value: string, maxAge: number, secure: boolean) =>
-  cookie(sessionName, value, "/", maxAge, secure);
+export const sessionCookie = cookieMaker(sessionName, "/");
 
-export const browserCookie = (value: string, maxAge: number, secure: boolean) =>
-  cookie(browserName, value, "/auth", maxAge, secure);
+export const browserCookie = cookieMaker(browserName, "/auth");

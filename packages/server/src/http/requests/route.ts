@@ -13,7 +13,7 @@ import { type Actor, actorOf } from "../../domain/access/audit.ts";
 import { admit, type Principal, requireSomeTeam, type Team } from "../../domain/access/principals.ts";
 import { answering } from "../../turns/large-answers.ts";
 import { authenticate } from "./authenticate.ts";
-import type { HttpContext } from "./context.ts";
+import type { RequestContext } from "./context.ts";
 import { bodyOfGet } from "./json-bodies.ts";
 import { messagePack } from "./message-pack.ts";
 import { readQuery } from "./query-strings.ts";
@@ -63,7 +63,7 @@ type Handler<R extends Route> = (call: Call<R>) => Promise<RouteOutput<R> | Json
 
 export function register<R extends Route>(
   app: FastifyInstance,
-  context: HttpContext,
+  context: RequestContext,
   route: R,
   handle: Handler<R>,
 ): void {
@@ -82,7 +82,7 @@ export function register<R extends Route>(
       ...(route.query ? { querystring: route.query } : {}),
       ...(route.body ? { body: route.body } : {}),
     },
-    bodyLimit: bodyLimitOf(route, context.config.bodyLimit),
+    bodyLimit: bodyLimitOf(route, context.requests.bodyLimit),
     // The caller first: a stranger learns nothing from how bad input is refused, and nothing of a stranger's is read.
     onRequest: async (request) => {
       if (route.access.kind !== "public") {
@@ -144,7 +144,7 @@ interface KnownCaller {
 }
 
 async function callerOf(
-  { store }: HttpContext,
+  { store }: RequestContext,
   { access }: Route,
   request: FastifyRequest,
 ): Promise<KnownCaller | null> {

@@ -8,10 +8,10 @@ import {
   readTeamBackfill,
   retryTeamBackfill,
 } from "../../domain/schedules/backfills.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { WorkContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function backfillRoutes(app: FastifyInstance, context: HttpContext): void {
+export function backfillRoutes(app: FastifyInstance, context: WorkContext): void {
   const { clock, disk } = context;
   const done = (backfill: Backfill) => ({ ok: true, backfill });
 

@@ -8,10 +8,10 @@ import {
   readTeamSchedule,
   updateTeamSchedule,
 } from "../../domain/schedules/schedules.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { WorkContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function scheduleRoutes(app: FastifyInstance, context: HttpContext): void {
+export function scheduleRoutes(app: FastifyInstance, context: WorkContext): void {
   const { clock, disk } = context;
 
   register(app, context, routes.createSchedule, async ({ body, ...call }) => {

@@ -3,10 +3,10 @@ import { permits, routes } from "@millrace/contract";
 import type { FastifyInstance } from "fastify";
 import { listTeamTasks, readTeamTask, updateTeamTask } from "../../domain/schedules/tasks.ts";
 import { upcomingOf } from "../../domain/schedules/upcoming.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { WorkContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function taskRoutes(app: FastifyInstance, context: HttpContext): void {
+export function taskRoutes(app: FastifyInstance, context: WorkContext): void {
   const { clock, store } = context;
 
   register(app, context, routes.listTasks, async ({ team, query, reply }) => {

@@ -11,19 +11,19 @@ import { activeClusters } from "../../store/queries/jobs/clusters.ts";
 import { waitingByTeam } from "../../store/queries/jobs/queue.ts";
 import { allUsage, type UsageKind } from "../../store/queries/people/team-usage.ts";
 import { allQuotas, teamNames } from "../../store/queries/people/teams.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { SystemContext } from "../requests/context.ts";
 import { register } from "../requests/route.ts";
 
-export function metricsRoute(app: FastifyInstance, context: HttpContext): void {
+export function metricsRoute(app: FastifyInstance, context: SystemContext): void {
   const open = { kind: "public", why: "the operator opened it with MILLRACE_METRICS_OPEN" } as const;
-  const route: Route = context.config.metricsOpen ? { ...routes.metrics, access: open } : routes.metrics;
+  const route: Route = context.requests.metricsOpen ? { ...routes.metrics, access: open } : routes.metrics;
   register(app, context, route, async ({ reply }) => {
     reply.type(contentType).send(writeText(await allFamilies(context)));
     return undefined;
   });
 }
 
-async function allFamilies(context: HttpContext): Promise<Family[]> {
+async function allFamilies(context: SystemContext): Promise<Family[]> {
   const teams = new Map((await teamNames(context.store.db)).map(({ id, name }) => [String(id), name]));
   return [
     buildInfo(context),
@@ -39,7 +39,7 @@ async function allFamilies(context: HttpContext): Promise<Family[]> {
 
 const kinds = ["datasets", "uploads", "logs", "texts", "exports", "environments"] as const;
 
-async function usageFamilies({ store, quotas }: HttpContext): Promise<Family[]> {
+async function usageFamilies({ store, quotas }: SystemContext): Promise<Family[]> {
   const [usage, own] = await Promise.all([allUsage(store.db), allQuotas(store.db)]);
   const of = <Row>(rows: readonly Row[], team: (row: Row) => number, value: (row: Row, kind: UsageKind) => number) =>
     rows.flatMap((row) =>
@@ -69,7 +69,7 @@ async function usageFamilies({ store, quotas }: HttpContext): Promise<Family[]> 
   ];
 }
 
-async function receiverFamilies({ store }: HttpContext): Promise<Family[]> {
+async function receiverFamilies({ store }: SystemContext): Promise<Family[]> {
   const counts = await receiverCounts(store.db);
   const family = (name: string, help: string, value: (row: (typeof counts)[number]) => number): Family => ({
     name,
@@ -97,7 +97,7 @@ const withTeamNames = (family: Family, names: ReadonlyMap<string, string>): Fami
 });
 
 /** From the queue and the open attempts, which are small: never from the table of all jobs. */
-async function jobFamilies({ store, clock }: HttpContext): Promise<Family[]> {
+async function jobFamilies({ store, clock }: SystemContext): Promise<Family[]> {
   const [clusters, waiting, running] = await Promise.all([
     activeClusters(store.db),
     waitingByTeam(store.db),
@@ -140,7 +140,7 @@ function byTeam<Row extends { team_id: number }>(rows: readonly Row[], state: st
   return [...sums].map(([team, value]) => ({ labels: { team: String(team), state }, value }));
 }
 
-const buildInfo = ({ version }: HttpContext): Family => ({
+const buildInfo = ({ version }: SystemContext): Family => ({
   name: "millrace_build_info",
   help: "Which program this is.",
   type: "gauge",

@@ -4,7 +4,7 @@ import { ApiError, openapiDocument, type Route, routes } from "@millrace/contrac
 import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import type { Store } from "../../store/drivers/store.ts";
-import type { HttpContext } from "../requests/context.ts";
+import type { SystemContext } from "../requests/context.ts";
 import { unavailable } from "../requests/errors.ts";
 import { JsonText, register } from "../requests/route.ts";
 
@@ -22,7 +22,7 @@ async function answers(store: Store): Promise<boolean> {
   return Promise.race([asked, expired]).finally(() => late.abort());
 }
 
-export function systemRoutes(app: FastifyInstance, context: HttpContext): void {
+export function systemRoutes(app: FastifyInstance, context: SystemContext): void {
   register(app, context, routes.healthz, async () => ({ status: "ok" }));
 
   register(app, context, routes.readyz, async () => {

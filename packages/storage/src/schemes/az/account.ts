@@ -1,11 +1,11 @@
-/** Which account is spoken to, and with what right: the parameters of `az://` brought into one shape, the strongest first. */
+/** Resolves the account and the credential from the parameters of `az://`, the strongest first. */
 import { afterScheme, type Location } from "../../address/uri.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
 import { parseConnectionString } from "./connection-string.ts";
 import type { parameters } from "./parameters.ts";
 
-/** Of the vendor's identity package, or whatever has the same method. */
+/** A credential of the Azure identity package, or any object with the same method. */
 export interface TokenCredential {
   getToken(scope: string): Promise<{ readonly token: string; readonly expiresOnTimestamp?: number } | null>;
 }
@@ -19,9 +19,9 @@ export type Right =
   | { readonly kind: "anonymous" };
 
 export interface Account {
-  /** Empty for a custom domain without a name. */
+  /** Empty for a custom domain without an account name. */
   readonly name: string;
-  /** Without a slash at its end. */
+  /** URL without a trailing slash. */
   readonly url: string;
   readonly right: Right;
 }
@@ -37,9 +37,10 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   const name = values.account_name ?? accountOfUri(location.uri);
   const right = rightOf(configuration);
   if (values.account_host !== null) {
-    if (name === undefined && right.kind !== "anonymous") throw refuse("account_name is missing beside account_host");
+    if (name === undefined && right.kind !== "anonymous")
+      throw refuse("account_name is missing: account_host needs it");
     const [host = "", signature] = values.account_host.split("?");
-    // A right that is given goes before the one in the address.
+    // An explicit credential wins over the one in the URL.
     const isGiven = right.kind !== "anonymous" && right.kind !== "default";
     const own = isGiven ? undefined : signatureRight(signature);
     return { name: name ?? "", url: `https://${host.replace(/\/+$/, "")}`, right: own ?? right };
@@ -48,7 +49,7 @@ export function accountOf(configuration: Configuration<typeof parameters>, locat
   return { name, url: `https://${name}.blob.core.windows.net`, right };
 }
 
-/** `container@account.host` of the longer form. */
+/** The `container@account.host` part of the long form. */
 function accountOfUri(uri: string): string | undefined {
   return /^[^/@]+@([^/.]+)\./.exec(afterScheme(uri))?.[1];
 }
@@ -68,7 +69,7 @@ function credentialRight(credential: string | object | null): Right | undefined 
   if (typeof credential === "string")
     return credential.includes("sig=") ? signatureRight(credential) : keyRight(credential);
   if ("getToken" in credential) return { kind: "credential", credential: credential as TokenCredential };
-  throw refuse("credential: expected a token credential, a shared access signature or a key");
+  throw refuse("credential: expected a token credential, a SAS token or an account key");
 }
 
 const keyRight = (key: string | null | undefined): Right | undefined => (key ? { kind: "key", key } : undefined);
@@ -81,5 +82,5 @@ function principalRight(values: Configuration<typeof parameters>["values"]): Rig
   if (client === null && secret === null && tenant === null) return undefined;
   if (client !== null && secret !== null && tenant !== null) return { kind: "principal", client, secret, tenant };
   const missing = Object.entries({ client_id: client, client_secret: secret, tenant_id: tenant });
-  throw refuse(`a service principal needs ${missing.find(([, value]) => value === null)?.[0]}, too`);
+  throw refuse(`${missing.find(([, value]) => value === null)?.[0]} is missing: a service principal needs it`);
 }

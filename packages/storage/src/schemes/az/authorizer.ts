@@ -1,4 +1,4 @@
-/** How a request shows its right: by a signature over it, a word in its query, a token, or not at all. */
+/** Authorizes a request: by a signature, a SAS token in the query, a bearer token, or not at all. */
 
 import { type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import { StorageError } from "../../errors.ts";
@@ -6,13 +6,13 @@ import type { Account, Right, TokenCredential } from "./account.ts";
 import { SharedKey, type Signable } from "./shared-key.ts";
 
 export interface Authorizer {
-  /** Headers to add, of a request that is complete but for them. */
+  /** Returns the headers to add to an otherwise complete request. */
   headers(request: Signable): Promise<Record<string, string>>;
-  /** Words to add to every query, encoded. */
+  /** Encoded query parameters to add to every request. */
   readonly query: string;
-  /** The store refuses the token. False where there is no other to be had. */
+  /** Called when the store refuses the token. Returns false if there is no other. */
   renew(): boolean;
-  /** Signs URLs, where there is a key. */
+  /** The account key, which can presign URLs, if there is one. */
   readonly key?: SharedKey;
 }
 
@@ -47,16 +47,18 @@ async function fetchToken(right: TokenRight, session: object | null): Promise<To
   try {
     const credential = right.kind === "credential" ? right.credential : await createCredential(right, session);
     const answer = await credential.getToken(scope);
-    if (!answer) throw new Error("the credential has no token");
+    if (!answer) throw new Error("the credential returned no token");
     const { token, expiresOnTimestamp } = answer;
     return { token, expiration: expiresOnTimestamp === undefined ? soon() : new Date(expiresOnTimestamp) };
   } catch (error) {
-    const message = `no credentials: give account_key, sas_token or another, or anon for public containers (${(error as Error).message})`;
+    const message = `no credentials: set account_key, sas_token or another credential, or anon for public containers (${(error as Error).message})`;
     throw new StorageError("permission", message, { scheme: "az", cause: error });
   }
 }
 
-/** The vendor's package, loaded when it is first needed; a new credential each time, so that no failure is kept. */
+/**
+ * Loads the Azure identity package at the first use; creates a new credential each time, so that no failure is cached.
+ */
 async function createCredential(
   right: Exclude<TokenRight, { kind: "credential" }>,
   session: object | null,

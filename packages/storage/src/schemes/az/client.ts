@@ -1,4 +1,4 @@
-/** One call of Azure Blob Storage: shown its right anew for each attempt, tried again where that makes sense, its errors named. */
+/** One call of Azure Blob Storage: authorizes each attempt anew, retries where useful, and maps errors. */
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
@@ -19,11 +19,11 @@ export interface AzRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** A transfer of content: the server may be given a time for it. */
+  /** A transfer of content: the server timeout applies to it. */
   readonly transfer?: true;
 }
 
-/** Has blob versions, encoded names in listings, and blocks of 4,000 MiB; every later service has it, too. */
+/** Supports blob versions, encoded names in listings, and blocks of 4,000 MiB; every later service supports it too. */
 export const serviceVersion = "2021-12-02";
 
 export class AzClient {
@@ -34,7 +34,7 @@ export class AzClient {
   readonly authorizer: Authorizer;
   readonly #http: HttpClient;
   readonly #origin: string;
-  /** Of the account: emulators have its name in the path. */
+  /** The account's path: emulators put the account name there. */
   readonly #folder: string;
 
   constructor(
@@ -55,7 +55,7 @@ export class AzClient {
     this.#folder = pathname.replace(/\/$/, "");
   }
 
-  /** The answer, which is a success; its body is still to be read. */
+  /** Returns a successful answer with an unread body. */
   send(request: AzRequest): Promise<HttpAnswer> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
@@ -79,13 +79,13 @@ export class AzClient {
   path(key: string): string {
     const container = `${this.#folder}/${encodeText(this.container)}`;
     if (key.includes("\\")) {
-      const message = `az://${this.container}/${key}: the store would take the backslash for a slash`;
+      const message = `az://${this.container}/${key}: az:// does not allow a backslash in a key, because the store would read it as a slash`;
       throw new StorageError("invalid", message, this.place(key));
     }
     return key === "" ? container : `${container}/${encodeKey(key)}`;
   }
 
-  /** With the words that permit it, where the right is such. */
+  /** Includes the SAS token, if there is one. */
   url(key: string, query: Readonly<Record<string, string>> = {}): string {
     return this.#origin + this.path(key) + this.#fullQuery(query);
   }
@@ -94,7 +94,7 @@ export class AzClient {
     return { scheme: "az", bucket: this.container, key };
   }
 
-  /** Headers of a request that is complete, its right included. */
+  /** Returns the headers of a complete request, authorization included. */
   async signed(request: AzRequest, query: Readonly<Record<string, string>>): Promise<Record<string, string>> {
     const length = request.body?.length ?? 0;
     const headers: Record<string, string> = {

@@ -1,13 +1,13 @@
-/** How many blocks of one blob move at once where `max_concurrency` does not say it: as many as fsspec makes calls at once. */
+/** The default for how many blocks of one blob are transferred at once: fsspec's number of concurrent calls. */
 import { readFileSync } from "node:fs";
 import type { Configuration } from "../../configuration/configuration.ts";
 import { fsspecBatchSize } from "../../configuration/fsspec-defaults.ts";
 import type { parameters } from "./parameters.ts";
 
-/** Bytes of blocks that are on their way where nobody said how many blocks: each may be held in memory. */
+/** Limit on bytes in flight if the number of blocks is not configured: each block may be held in memory. */
 const mostBytes = 256 * 1024 * 1024;
 
-/** What fsspec takes where it cannot ask for the limit. */
+/** fsspec's default if it cannot read the limit of open files. */
 const usualBatch = 128;
 
 export function concurrencyOf({ values, environment }: Configuration<typeof parameters>, blockSize: number): number {
@@ -16,9 +16,9 @@ export function concurrencyOf({ values, environment }: Configuration<typeof para
 }
 
 /**
- * fsspec: `gather_batch_size` of its files, else an eighth of the files that the process may open. Node raises that
- * limit to the highest that is allowed when it starts, so that what the user had set can no longer be read: it only
- * makes the usual number smaller. Where fsspec has no limit, at -1, the original moves one block after the other.
+ * fsspec: `gather_batch_size` of its files, else an eighth of the open-file limit. Node raises that limit to the
+ * maximum when it starts, so the user's own limit is unknown; the limit can only lower the default. If fsspec has no
+ * limit (-1), adlfs transfers one block after the other.
  */
 function batchSize(environment: Configuration["environment"]): number {
   const given = fsspecBatchSize("az", environment);

@@ -1,4 +1,4 @@
-/** Connection strings: pairs of names and values between semicolons. */
+/** Parses connection strings: name=value pairs separated by semicolons. */
 import { StorageError } from "../../errors.ts";
 
 interface Connection {
@@ -8,7 +8,7 @@ interface Connection {
   readonly signature: string | undefined;
 }
 
-/** The emulator's account is documented, and no secret. */
+/** The emulator's account is documented and not secret. */
 const emulator =
   "AccountName=devstoreaccount1;AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1";
 
@@ -21,7 +21,7 @@ export function parseConnectionString(text: string): Connection {
   const endpoint = pairs.get("blobendpoint") ?? (name && `${protocol}://${name}.blob.${suffix}`);
   const [url = "", signature] = endpoint.split("?");
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw new StorageError("config", "connection_string: it names neither AccountName nor BlobEndpoint", {
+    throw new StorageError("config", "connection_string: AccountName or a valid BlobEndpoint is missing", {
       scheme: "az",
     });
   }
@@ -35,7 +35,7 @@ export function parseConnectionString(text: string): Connection {
 
 function pairsOf(text: string): Map<string, string> {
   const pairs = text.split(";").map((pair) => pair.trim());
-  // A value may hold equals signs: keys end with them.
+  // A value may contain equals signs: account keys end with them.
   return new Map(
     pairs.map((pair) => {
       const at = pair.indexOf("=");

@@ -1,4 +1,4 @@
-/** The container itself: looked for as `assume_container_exists` says, and made. */
+/** Checks, as `assume_container_exists` says, whether the container exists, and creates it. */
 import type { Backend, CallOptions } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { makeBucket } from "../../http/make-bucket.ts";
@@ -10,14 +10,17 @@ export async function createContainer(client: AzClient, { signal }: CallOptions)
   await makeBucket(client.place(""), client.send({ method: "PUT", key: "", query, signal }));
 }
 
-/** Rejects where the container's properties cannot be read: not as if an object were missing, which would be an answer. */
+/**
+ * Rejects if the container's properties cannot be read. The error is not `not_found`, which callers would take for a
+ * missing object.
+ */
 async function lookForContainer(client: AzClient): Promise<void> {
   try {
     await (await client.send({ method: "HEAD", key: "", query })).discard();
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
     const { requestId, status = 404, message } = error;
-    throw new StorageError("config", `${message}: the container is not there`, {
+    throw new StorageError("config", `${message}: the container does not exist`, {
       ...client.place(""),
       requestId,
       status,
@@ -25,7 +28,7 @@ async function lookForContainer(client: AzClient): Promise<void> {
   }
 }
 
-/** True: nobody looks. Unset: a failed look is a warning, and nobody waits for it. False: it is an error. */
+/** True: no check. Unset: a failed check is a warning, and nobody waits for it. False: it is an error. */
 export function withContainerCheck(client: AzClient, backend: Backend): Backend {
   const { assume_container_exists } = client.configuration.values;
   if (assume_container_exists === true) return backend;
@@ -36,7 +39,7 @@ export function withContainerCheck(client: AzClient, backend: Backend): Backend 
     );
   let closed = false;
   const warn = (error: Error) => {
-    const message = `the container could not be looked at, and is taken to exist: ${error.message}`;
+    const message = `could not check the container, so it is assumed to exist: ${error.message}`;
     if (!closed) process.emitWarning(message, "StorageWarning");
   };
   let looked = false;
@@ -52,7 +55,7 @@ export function withContainerCheck(client: AzClient, backend: Backend): Backend 
   return { ...afterLook(backend, look), close };
 }
 
-/** A failed look is made again by the next call. */
+/** Caches only success: after a failed check, the next call checks again. */
 function keepSuccess(look: () => Promise<void>): () => Promise<void> {
   let looking: Promise<void> | undefined;
   return () => {
@@ -64,7 +67,7 @@ function keepSuccess(look: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** The backend, of which every call that needs the container is made after the look. */
+/** Wraps a backend so that every call that needs the container waits for the check. */
 function afterLook(backend: Backend, look: () => Promise<void>): Backend {
   const after =
     <Words extends unknown[], T>(call: (...words: Words) => Promise<T>) =>

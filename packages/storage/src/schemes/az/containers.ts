@@ -1,4 +1,4 @@
-/** The containers of the account. */
+/** Lists the containers of the account. */
 import { elements, elementText } from "../../http/xml.ts";
 import type { BucketCall, BucketPage } from "../../store-backend.ts";
 import type { AzClient } from "./client.ts";

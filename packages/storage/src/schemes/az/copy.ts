@@ -1,4 +1,4 @@
-/** Copies that the store makes itself, at once or in a while. */
+/** Copies inside the store, either at once or as a background operation that is polled. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -30,11 +30,13 @@ export async function copyBlob(client: AzClient, from: string, to: string, call:
 function refuseUnfinished(client: AzClient, key: string, answer: HttpAnswer, id: string | undefined): void {
   const status = answer.header("x-ms-copy-status") ?? "success";
   const why =
-    status === "success" ? "another write came between" : (answer.header("x-ms-copy-status-description") ?? "");
+    status === "success"
+      ? "another write replaced it meanwhile"
+      : (answer.header("x-ms-copy-status-description") ?? "");
   if (status === "success" && answer.header("x-ms-copy-id") === id) return;
   throw new StorageError(
     "failed",
-    `az://${client.container}/${key}: the copy ended as ${status}: ${why}`,
+    `az://${client.container}/${key}: the copy ended with status ${status}: ${why}`,
     client.place(key),
   );
 }

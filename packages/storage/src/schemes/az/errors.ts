@@ -1,10 +1,10 @@
-/** What an error answer of Azure Blob Storage means. */
+/** Maps error answers of Azure Blob Storage. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 import { elementText } from "../../http/xml.ts";
 
-/** Words that say more than the status does. */
+/** Error codes that say more than the status. */
 const words: Readonly<Record<string, ErrorCode>> = {
   BlobAlreadyExists: "precondition",
   ConditionNotMet: "precondition",
@@ -12,20 +12,20 @@ const words: Readonly<Record<string, ErrorCode>> = {
   SourceConditionNotMet: "precondition",
   BlobNotFound: "not_found",
   ContainerNotFound: "not_found",
-  // Somebody has reserved it: no condition of ours, although the status is that of one.
+  // Somebody holds a lease on the blob: it is no condition of ours, although the status suggests it.
   LeaseIdMissing: "failed",
   AuthenticationFailed: "permission",
   AuthorizationFailure: "permission",
   InsufficientAccountPermissions: "permission",
   NoAuthenticationInformation: "permission",
   PublicAccessNotPermitted: "permission",
-  // It takes a while.
+  // Deleting a container takes a while.
   ContainerBeingDeleted: "throttled",
   ServerBusy: "throttled",
   OperationTimedOut: "network",
 };
 
-/** The error of an answer whose body has been read. */
+/** Makes the error for an answer whose body has been read. */
 export function toStorageError(
   answer: HttpAnswer,
   body: string,
@@ -36,11 +36,11 @@ export function toStorageError(
   return errorOfAnswer(answer, place, saidOf(word, body), { requestId: answer.header("x-ms-request-id"), ...known });
 }
 
-/** The error of one answer in a batch. */
+/** Makes the error for one answer in a batch. */
 export const errorOf = (status: number, word: string, body: string, place: ErrorPlace): StorageError =>
   errorOfStatus(status, place, saidOf(word, body));
 
-/** The message repeats the request id and the time on further lines. */
+/** Takes the first line: the message repeats the request id and the time on further lines. */
 const saidOf = (word: string, body: string): Said => ({
   code: words[word],
   word,

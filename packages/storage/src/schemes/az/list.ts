@@ -11,7 +11,7 @@ export async function fetchPage(client: AzClient, call: PageCall): Promise<Page>
   const bytes = await client.sendForBytes({ method: "GET", key: "", query, signal: call.signal });
   const { entries, next } = parseAnswer(client.place(""), () => readPage(bytes));
   const { startAfter } = call;
-  // The store can only continue its own listings: what comes before is listed, and left out here.
+  // The store can only continue its own listings, so earlier keys are listed and filtered out here.
   const wanted = startAfter === undefined ? entries : entries.filter((entry) => isAfter(entry, startAfter));
   return { entries: wanted, next };
 }

@@ -1,4 +1,4 @@
-/** The backend of `az://`, put together from its calls. */
+/** The backend of `az://`. */
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -48,7 +48,7 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
 function createClient({ values }: Configuration<typeof parameters>, concurrency: number): HttpClient {
   if (values.request_session !== null) return createSessionClient(values.request_session);
   return createHttpClient({
-    // Every block that may move at once has a connection of its own.
+    // Every block in transfer needs a connection of its own.
     connections: Math.max(usualConnections, concurrency),
     connectTimeout: values.connection_timeout ?? 20,
     readTimeout: values.read_timeout ?? 60,

@@ -1,6 +1,6 @@
 /**
- * Pages of a listing, read from their bytes in one walk: a listing's speed is the speed of this. Strings are made only
- * of what is kept, so that no entry holds on to the text of its whole page.
+ * Parses a page of a listing from its bytes in one pass: this decides the speed of a listing. It creates strings only
+ * for what is kept, so that no entry keeps the text of its whole page alive.
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
@@ -27,14 +27,14 @@ class PageReader {
   readonly entries: Entry[] = [];
   next: string | undefined;
   readonly #bytes: Buffer;
-  /** The one whose elements are met. */
+  /** The entry being read. */
   #entry: Entry = blankEntry("file");
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
-  /** Every element that is opened is looked at, however deep it lies: no two that are kept have one name. */
+  /** Examines every opening tag at any depth: no two elements that are kept share a name. */
   readAll(): void {
     const bytes = this.#bytes;
     for (let at = this.#find(opening, 0); at < bytes.length; at = this.#find(opening, at + 1)) {
@@ -52,7 +52,7 @@ class PageReader {
     return at;
   }
 
-  /** The tag lies between the two places. Tags that are kept are told apart by their length, then by their letters. */
+  /** The tag lies between the two offsets. Tags are distinguished by length, then by their characters. */
   #readElement(start: number, end: number): void {
     switch (end - start) {
       case "Blob".length:
@@ -81,7 +81,7 @@ class PageReader {
     }
   }
 
-  /** Only the latest version is then called so, which an element after this one does. */
+  /** Treats a version as old; a later element marks the latest one. */
   #readVersion(end: number): void {
     this.#entry.version = this.#text(end);
     this.#entry.is_latest = this.#entry.version === "";
@@ -99,12 +99,12 @@ class PageReader {
     return true;
   }
 
-  /** Of the element whose tag ends here. */
+  /** The text of the element whose tag ends at this offset. */
   #text(end: number): string {
     return this.#bytes.toString("utf8", end + 1, this.#find(opening, end));
   }
 
-  /** `Fri, 02 Jan 2026 03:04:05 GMT`, as the store writes it, is not worth a parser. */
+  /** Parses `Fri, 02 Jan 2026 03:04:05 GMT`, the store's only format, without a general parser. */
   #date(end: number): Date {
     const start = end + 1;
     if (this.#bytes[start + usualDate.length] !== opening) return new Date(this.#text(end));
@@ -121,7 +121,7 @@ class PageReader {
   }
 }
 
-/** A name that XML cannot hold is percent-encoded, and marked. */
+/** The store percent-encodes and marks a name that XML cannot hold. */
 const encodedName = 'Name Encoded="true"';
 
 const usualDate = "Fri, 02 Jan 2026 03:04:05 GMT";

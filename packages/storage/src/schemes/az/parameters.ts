@@ -1,4 +1,4 @@
-/** What `az://` takes. */
+/** Parameters of `az://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { cacheTypes } from "../../random-access/cache-types.ts";
 
@@ -11,7 +11,7 @@ export const parameters = {
     effect: "native",
     group,
     sources: ["account_name", "$AZURE_STORAGE_ACCOUNT_NAME"],
-    help: "Storage account; needed unless a connection string is given.",
+    help: "Storage account; required without a connection string.",
   },
   account_key: {
     type: "string",
@@ -20,7 +20,7 @@ export const parameters = {
     group,
     secret: true,
     sources: ["account_key", "$AZURE_STORAGE_ACCOUNT_KEY"],
-    help: "Key that signs the requests.",
+    help: "Account key, which signs requests.",
   },
   sas_token: {
     type: "string",
@@ -29,13 +29,13 @@ export const parameters = {
     group,
     secret: true,
     sources: ["sas_token", "$AZURE_STORAGE_SAS_TOKEN"],
-    help: "Shared access signature, with or without its question mark; where a key is given too, the key signs.",
+    help: "Shared access signature (SAS), with or without its question mark; an account key wins over it.",
   },
   request_session: {
     type: "object",
     default: null,
     effect: "emulated",
-    reason: "an object with the sendRequest of the vendor's HTTP clients is used; anything else is refused",
+    reason: "it must be an object with the sendRequest method of the Azure SDK's HTTP clients",
     help: "HTTP client to use.",
   },
   connection_string: {
@@ -45,7 +45,7 @@ export const parameters = {
     group,
     secret: true,
     sources: ["connection_string", "$AZURE_STORAGE_CONNECTION_STRING"],
-    help: "Overrides all others but request_session; one of the environment yields to credentials given here.",
+    help: "Connection string; overrides every parameter but request_session. One from the environment yields to credentials in client_config.",
   },
   credential: {
     type: ["string", "object"],
@@ -53,14 +53,14 @@ export const parameters = {
     effect: "native",
     group,
     secret: true,
-    help: "A token credential of the vendor's identity package, a shared access signature, or a key.",
+    help: "A token credential of the Azure identity package, a shared access signature, or an account key.",
   },
   blocksize: {
     type: "integer",
     default: null,
     minimum: 1,
     effect: "emulated",
-    help: "Bytes of one block of a transfer; 8 MiB when unset.",
+    help: "Size of a block in bytes; 8 MiB if unset.",
   },
   client_id: {
     type: "string",
@@ -68,7 +68,7 @@ export const parameters = {
     effect: "native",
     group,
     sources: ["client_id", "$AZURE_STORAGE_CLIENT_ID"],
-    help: "Client of a service principal.",
+    help: "Client id of a service principal.",
   },
   client_secret: {
     type: "string",
@@ -77,7 +77,7 @@ export const parameters = {
     group,
     secret: true,
     sources: ["client_secret", "$AZURE_STORAGE_CLIENT_SECRET"],
-    help: "Secret of a service principal.",
+    help: "Client secret of a service principal.",
   },
   tenant_id: {
     type: "string",
@@ -85,7 +85,7 @@ export const parameters = {
     effect: "native",
     group,
     sources: ["tenant_id", "$AZURE_STORAGE_TENANT_ID"],
-    help: "Tenant of a service principal.",
+    help: "Tenant id of a service principal.",
   },
   anon: {
     type: "boolean",
@@ -93,14 +93,14 @@ export const parameters = {
     effect: "native",
     sources: ["anon", "$AZURE_STORAGE_ANON"],
     falseTexts: ["false", "0", "f"],
-    help: "Anonymous access where no credential is given; unset: the default chain of credentials. In the variable false, 0 and f, in any case, are false, and every other text, the empty one too, is true.",
+    help: "Anonymous access if there is no credential; if unset, the default credential chain is tried. In the variable, false, 0 and f mean false, in any case; every other text, even the empty one, means true.",
   },
   default_fill_cache: {
     type: "boolean",
     default: true,
     effect: "no-op",
-    reason: "the original never reads it; what a cache keeps is said by default_cache_type",
-    help: "Cache filling on open.",
+    reason: "adlfs never reads it; default_cache_type selects the cache",
+    help: "Whether opening a file fills the cache.",
   },
   default_cache_type: {
     type: "string",
@@ -108,7 +108,7 @@ export const parameters = {
     choices: cacheTypes,
     nullMeans: "none",
     effect: "emulated",
-    help: "Cache of a file opened for random access; null is none.",
+    help: "Cache of a file opened for random access; null means none.",
   },
   version_aware: {
     type: "boolean",
@@ -120,37 +120,37 @@ export const parameters = {
     type: "boolean",
     default: null,
     effect: "emulated",
-    help: "True: containers are not looked for; unset: a failed look warns; false: it is an error.",
+    help: "True: the container is not checked; unset: a failed check is a warning; false: it is an error.",
   },
   max_concurrency: {
     type: "integer",
     default: null,
     minimum: 1,
     effect: "emulated",
-    help: "Blocks or ranges of one blob that move at once, each on its connection; unset: fsspec's batch size, as far as 256 MiB of blocks allow.",
+    help: "Blocks or ranges of one blob to transfer at once, each on its own connection; if unset, fsspec's batch size, limited to 256 MiB of blocks.",
   },
   timeout: {
     type: "integer",
     default: null,
     effect: "native",
-    help: "Seconds that the server may take for a transfer.",
+    help: "Server-side timeout of a transfer in seconds.",
   },
   connection_timeout: {
     type: "integer",
     default: null,
     effect: "native",
-    help: "Seconds to wait for a connection.",
+    help: "Connect timeout in seconds.",
   },
   read_timeout: {
     type: "integer",
     default: null,
     effect: "native",
-    help: "Seconds to wait for an answer, and between its pieces.",
+    help: "Timeout in seconds for an answer, and between its pieces.",
   },
   account_host: {
     type: "string",
     default: null,
     effect: "native",
-    help: "Host of the account, after https://, where it is not the standard one.",
+    help: "Host of the account without https://, if it is not the standard one.",
   },
 } as const satisfies ParameterTable;

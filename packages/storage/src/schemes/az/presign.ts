@@ -1,4 +1,4 @@
-/** URLs that carry a shared access signature, which only the account's key can make. */
+/** Makes URLs with a shared access signature, which needs the account key. */
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -6,10 +6,10 @@ import { checkLifetime } from "../../http/presign-lifetime.ts";
 import { type AzClient, serviceVersion } from "./client.ts";
 import { versionQuery } from "./read.ts";
 
-/** The store has no limit of its own: it takes any moment that has a year of four digits. */
+/** The store has no limit of its own: it accepts any time with a four-digit year. */
 const lastMoment = Date.UTC(9999, 11, 31, 23, 59, 59);
 
-/** Of the letters that stand for rights. */
+/** Permission letters by method. */
 const rights = { GET: "r", PUT: "cw" } as const;
 
 export async function presignBlob(
@@ -21,7 +21,11 @@ export async function presignBlob(
   checkLifetime(call.expiresIn, Math.floor((lastMoment - now) / 1000), client.place(key));
   const { authorizer, account, container } = client;
   if (!authorizer.key) {
-    throw new StorageError("permission", "presign: only account_key can sign URLs", client.place(key));
+    throw new StorageError(
+      "permission",
+      "presign needs account_key: no other credential can sign URLs",
+      client.place(key),
+    );
   }
   const end = `${new Date(now + call.expiresIn * 1000).toISOString().slice(0, 19)}Z`;
   const protocol = account.url.startsWith("https:") ? "https" : "https,http";
@@ -39,7 +43,7 @@ export async function presignBlob(
     time: call.version ?? "",
     scope: "",
   };
-  // Five headers that the answer could be told to have follow: none of them is.
+  // Five optional response headers follow; none is set.
   const sig = authorizer.key.sign([...Object.values(fields), "", "", "", "", ""].join("\n"));
   const { sp, se, spr, sv, sr } = fields;
   return client.url(key) + encodeQuery({ ...versionQuery(call), sv, spr, se, sr, sp, sig });

@@ -1,4 +1,4 @@
-/** Looking at a blob, and reading it. */
+/** Stats and reads a blob. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import { entryFromHeaders } from "../../http/entry-from-headers.ts";
@@ -21,7 +21,7 @@ export async function readBlob(client: AzClient, key: string, call: ReadCall): P
     const answer = await client.send({ method: "GET", key, query, headers, signal, transfer: true, isDirect: true });
     return contentOf(answer, toEntry(key, answer), call);
   } catch (error) {
-    // The range lies beyond the end, as every range of an empty blob does.
+    // The range lies beyond the end, as does every range of an empty blob.
     if (!isStorageError(error) || error.status !== 416) throw error;
     return emptyContent(await statBlob(client, key, call), call);
   }

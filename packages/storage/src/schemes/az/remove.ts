@@ -1,4 +1,4 @@
-/** Removing one blob, and many with one call. */
+/** Removes one blob, or many in one call. */
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { type BatchAnswer, type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
 import { isStorageError } from "../../errors.ts";
@@ -7,10 +7,10 @@ import type { AzClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
 import { versionQuery } from "./read.ts";
 
-/** What the store takes in one batch. */
+/** The store's limit for one batch. */
 export const removeAtOnce = 256;
 
-/** Without it a blob that has snapshots stays. A version has none of its own. */
+/** Without this header, a blob with snapshots is not removed. A version has no snapshots of its own. */
 const withSnapshots = { "x-ms-delete-snapshots": "include" };
 
 export async function removeBlob(client: AzClient, key: string, call: VersionCall): Promise<void> {

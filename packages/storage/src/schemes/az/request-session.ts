@@ -1,4 +1,4 @@
-/** `request_session`: an HTTP client of the vendor's kind, instead of our own connections. */
+/** `request_session`: uses the caller's HTTP client for the Azure SDK instead of our own connections. */
 import { randomUUID } from "node:crypto";
 import type { ErrorPlace } from "../../errors.ts";
 import { StorageError } from "../../errors.ts";
@@ -26,12 +26,12 @@ export function createSessionClient(session: object): HttpClient {
         throw toError(error, request.signal, place);
       }
     },
-    // It is the caller's: whoever lent it goes on using it.
+    // The session belongs to the caller, who continues to use it.
     close: async () => {},
   };
 }
 
-/** As the vendor's pipeline makes them; bodies of every status are to come as streams. */
+/** Builds a request as the Azure SDK's pipeline does; bodies of every status arrive as streams. */
 function toSessionRequest({ method, origin, path, headers, body, signal }: HttpRequest): object {
   return {
     url: origin + path,
@@ -46,7 +46,7 @@ function toSessionRequest({ method, origin, path, headers, body, signal }: HttpR
   };
 }
 
-/** Names in whatever letters; the vendor's clients read and change them. */
+/** Case-insensitive headers; the Azure SDK's clients read and change them. */
 class SessionHeaders {
   readonly #values: Map<string, string>;
 

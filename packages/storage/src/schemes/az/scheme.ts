@@ -15,7 +15,7 @@ export const azScheme = defineScheme({
     accountOf(configuration, location);
     const { request_session } = configuration.values;
     if (request_session === null || "sendRequest" in request_session) return;
-    throw new StorageError("config", "request_session: expected an object with sendRequest", { scheme: "az" });
+    throw new StorageError("config", "request_session: expected an object with a sendRequest method", { scheme: "az" });
   },
   load: () => import("./open.ts"),
 });

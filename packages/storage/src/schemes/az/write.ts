@@ -1,4 +1,4 @@
-/** Writing a blob: at once, or in blocks, which nobody sees until their list is written. */
+/** Writes a blob: in one request, or in blocks that stay invisible until their list is written. */
 import { randomUUID } from "node:crypto";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { checkDescription, type NameRule } from "../../http/header-text.ts";
@@ -12,10 +12,10 @@ export async function putBlob(client: AzClient, key: string, body: Uint8Array, c
   return { ...toEntry(key, answer), size: body.length };
 }
 
-/** The store wants names that its own programs can have. */
+/** The store accepts only C# identifiers as metadata names. */
 const identifiers: NameRule = {
   pattern: /^[A-Za-z_][A-Za-z0-9_]*$/,
-  meaning: "letters, digits and underscores, and no digit at its beginning",
+  meaning: "letters, digits and underscores, not beginning with a digit",
 };
 
 function headersOf(client: AzClient, key: string, call: WriteCall): Record<string, string> {
@@ -32,14 +32,14 @@ function conditionsOf(call: WriteCall): Record<string, string> {
   return call.ifMatch === undefined ? {} : { "if-match": `"${call.ifMatch}"` };
 }
 
-/** The first block begins it: no request is needed before. */
+/** The first block starts the upload: no request is needed before. */
 export class BlockUpload implements Upload {
   readonly #client: AzClient;
   readonly #key: string;
   readonly #call: WriteCall;
-  /** Of the list, made before the first block is sent: what is wrong with them is said at once. */
+  /** Headers of the block list, built before the first block is sent, so that an error shows at once. */
   readonly #headers: Readonly<Record<string, string>>;
-  /** Two writers of one blob must not take each other's blocks. */
+  /** Keeps two writers of one blob from committing each other's blocks. */
   readonly #writer = randomUUID();
   #blocks = 0;
   #size = 0;
@@ -75,10 +75,10 @@ export class BlockUpload implements Upload {
     return { ...toEntry(this.#key, answer), size: this.#size };
   }
 
-  /** There is no such call: the store drops blocks that no list names, after a week or with the next write. */
+  /** The store has no abort call: it drops blocks that no list names after a week or at the next write. */
   async abort(): Promise<void> {}
 
-  /** All of one length, as the store demands. */
+  /** All ids have the same length, as the store requires. */
   #blockId(part: number): string {
     return Buffer.from(`${this.#writer}-${String(part).padStart(6, "0")}`).toString("base64");
   }

@@ -1,4 +1,4 @@
-/** Copying, moving and removing files. */
+/** Copies, moves and removes files. */
 import { constants, copyFile as copy, mkdir, rename, rm, unlink } from "node:fs/promises";
 import { dirname } from "node:path";
 import { temporaryKey } from "../../address/tree-path.ts";
@@ -8,9 +8,9 @@ import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
 import { statFile } from "./read.ts";
 
-/** Blocks are shared where the file system can. */
+/** Shares blocks (reflink) if the file system supports it. */
 export async function copyFile(from: string, to: string, call: CallOptions): Promise<void> {
-  // A named pipe would be waited for.
+  // Refuses a named pipe, which would block the copy.
   await statFile(from, call);
   const temporary = temporaryKey(checkPath(to));
   await named(from, async () => {

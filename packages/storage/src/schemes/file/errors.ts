@@ -1,4 +1,4 @@
-/** What an error of the file system means. */
+/** Maps errors of the file system. */
 import { type ErrorCode, StorageError } from "../../errors.ts";
 
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -22,7 +22,7 @@ export function toStorageError(error: unknown, key: string): unknown {
   return new StorageError(codes[code] ?? "failed", message, { scheme: "file", key, retryable, cause: error });
 }
 
-/** Runs work on a file, and gives its errors their names. */
+/** Runs work on a file and maps its errors. */
 export async function named<T>(key: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run();

@@ -1,4 +1,4 @@
-/** Listing folders. */
+/** Lists folders. */
 import type { Dirent } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { isTemporaryName } from "../../address/temporary-name.ts";
@@ -12,16 +12,16 @@ import { statFile } from "./read.ts";
 
 const looksAtOnce = 32;
 
-/** The prefix may end inside a name: then the folder before it is listed, and names are compared. */
+/** The prefix may end inside a name: then its parent folder is listed and names are filtered. */
 export async function* listFiles(prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   if (call.delimiter !== undefined && call.delimiter !== "/") {
-    throw new StorageError("unsupported", "folders of files end with / only", { scheme: "file" });
+    throw new StorageError("unsupported", "file:// supports only the delimiter /", { scheme: "file" });
   }
   const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
   yield* listFolder(folder, prefix, call);
 }
 
-/** In the order of keys: a folder stands where its name with a slash does. */
+/** Lists in key order: a folder sorts by its name with the slash. */
 async function* listFolder(folder: string, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   call.signal?.throwIfAborted();
   const paths = await pathsIn(folder, prefix, call.followLinks ?? true);
@@ -40,11 +40,14 @@ async function* listFolder(folder: string, prefix: string, call: ListCall): Asyn
   if (files.length > 0) yield files;
 }
 
-/** A folder may hold keys after one that it stands before. */
+/** A folder that sorts before `startAfter` may still hold keys after it. */
 const mayFollow = (path: string, startAfter: string | undefined) =>
   startAfter === undefined || compareKeys(path, startAfter) > 0 || (path.endsWith("/") && startAfter.startsWith(path));
 
-/** Files, and folders with a slash at their end: nothing that is neither, and nothing that is still being written. */
+/**
+ * Returns files, and folders with a trailing slash. It leaves out everything else, and files that are still being
+ * written.
+ */
 async function pathsIn(folder: string, prefix: string, followLinks: boolean): Promise<string[]> {
   const paths = new Set<string>();
   const unsure: string[] = [];
@@ -61,10 +64,10 @@ async function pathsIn(folder: string, prefix: string, followLinks: boolean): Pr
   return [...paths];
 }
 
-/** A name that is not UTF-8 is read with this character in it, and is not found by what was read. */
+/** A name that is not UTF-8 contains this character when read, and cannot be opened by that text. */
 const isDoubtful = (name: string) => name.includes("\uFFFD");
 
-/** Follows links. One that leads back to a folder around it is left out: going down it would never end. */
+/** Follows links, except one to a folder that contains it: walking that would never end. */
 function linksFrom(folder: string): (path: string) => Promise<string | undefined> {
   let around: Promise<string[]> | undefined;
   return async (path) => {
@@ -76,7 +79,7 @@ function linksFrom(folder: string): (path: string) => Promise<string | undefined
   };
 }
 
-/** Itself, and those that it lies in. */
+/** The folder itself and its parents. */
 const foldersAround = (folder: string) => Array.from(folder.matchAll(/\//g), ({ index }) => folder.slice(0, index + 1));
 
 function missing(error: unknown): undefined {
@@ -87,7 +90,7 @@ async function readFolder(folder: string): Promise<Dirent[]> {
   return (await named(folder, () => readdir(folder, { withFileTypes: true })).catch(missing)) ?? [];
 }
 
-/** Nothing where the file has gone since. */
+/** Returns undefined if the file has disappeared. */
 async function look(path: string): Promise<Entry | undefined> {
   if (path.endsWith("/")) return directoryEntry(path);
   return statFile(path, {}).catch(missing);

@@ -1,4 +1,4 @@
-/** What `file://` takes: nothing. */
+/** `file://` takes no parameters. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {} as const satisfies ParameterTable;

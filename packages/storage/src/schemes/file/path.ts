@@ -1,4 +1,4 @@
-/** Keys that can be paths: a file system would quietly take others for something else. */
+/** Checks that a key can be a path: the file system would silently read others as something else. */
 import { StorageError } from "../../errors.ts";
 
 /** Refuses empty segments, `.` and `..`, a slash at the end, and the zero byte. */
@@ -6,5 +6,5 @@ export function checkPath(key: string): string {
   const segments = key.split("/").slice(1);
   const odd = segments.find((segment) => segment === "" || segment === "." || segment === "..");
   if ((odd === undefined || key === "/") && !key.includes("\0")) return key;
-  throw new StorageError("invalid", `${JSON.stringify(key)} cannot be the path of a file`, { scheme: "file", key });
+  throw new StorageError("invalid", `${JSON.stringify(key)} is not a valid file path`, { scheme: "file", key });
 }

@@ -1,4 +1,4 @@
-/** Looking at a file, and reading it. */
+/** Stats and reads a file. */
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
@@ -11,11 +11,11 @@ export async function statFile(key: string, { signal }: CallOptions): Promise<En
   return named(key, async () => toEntry(checkPath(key), await stat(key)));
 }
 
-/** Folders are not found as files; whoever asks for one gets it from the listing. */
+/** A folder is not found as a file; folders appear only in listings. */
 function toEntry(key: string, stats: Stats): Entry {
   if (stats.isDirectory()) throw new FolderError({ scheme: "file", key });
   if (!stats.isFile()) {
-    const message = `${key} is not a regular file but ${kindOf(stats)}: put what it holds into a file first`;
+    const message = `${key} is ${kindOf(stats)}, not a regular file: copy its content into a file first`;
     throw new StorageError("invalid", message, { scheme: "file", key });
   }
   return {
@@ -34,10 +34,10 @@ function kindOf(stats: Stats): string {
   return stats.isSocket() ? "a socket" : "a device";
 }
 
-/** Opens regular files only, and waits for nobody: a named pipe, opened plainly, waits for somebody who writes. */
+/** Opens only regular files and never blocks: a plain open of a named pipe waits for a writer. */
 export async function openRegular(file: string): Promise<{ handle: FileHandle; entry: Entry }> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK).catch(async (error) => {
-    // What cannot be opened at all, such as a socket, is refused for what it is.
+    // For something that cannot be opened at all, such as a socket, the error names its type.
     if (error.code === "ENXIO") toEntry(file, await stat(file));
     throw error;
   });

@@ -1,4 +1,4 @@
-/** `file://path` and plain paths: the files of this machine. */
+/** `file://path` and plain paths: local files. */
 import { homedir } from "node:os";
 import { resolve } from "node:path";
 import { afterScheme } from "../../address/uri.ts";
@@ -25,7 +25,7 @@ export const fileScheme = defineScheme({
   load: () => import("./open.ts"),
 });
 
-/** `~` is the home of whoever runs this, as in shells and in the original; `localhost`, in URLs of files, this machine. */
+/** `~` is the user's home folder, as in shells and in fsspec; `localhost` in file URLs is this machine. */
 function pathOf(uri: string): string {
   const path = uri === afterScheme(uri) ? uri : afterScheme(uri).replace(/^localhost(?=\/)/, "");
   return /^~(\/|$)/.test(path) ? homedir() + path.slice(1) : path;

@@ -1,4 +1,4 @@
-/** A file that is written beside its place, and then moved into it, so that nobody sees half of it. */
+/** Writes a file beside its target and then moves it there, so that nobody sees an incomplete file. */
 import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { temporaryKey } from "../../address/tree-path.ts";

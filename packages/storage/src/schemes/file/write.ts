@@ -1,4 +1,4 @@
-/** Writing a file: beside its place first. */
+/** Writes a file through a temporary file. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { named } from "./errors.ts";
 import { checkPath } from "./path.ts";
@@ -21,7 +21,7 @@ export async function beginUpload(key: string, call: WriteCall): Promise<Upload>
   return new FileUpload(await TemporaryFile.open(checkPath(key)), call);
 }
 
-/** Parts come one after the other: `transfer` says so. */
+/** Parts arrive in order, because `transfer` requires it. */
 class FileUpload implements Upload {
   readonly #file: TemporaryFile;
   readonly #call: WriteCall;

@@ -1,4 +1,4 @@
-"""The Python side of the bridge to fsspec: answers the requests that come over standard input, each in a thread."""
+"""The Python side of the fsspec bridge: answers requests from standard input, each in a thread."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import sys
 import threading
 import traceback
 
-# Our own modules lie beside this file, where nothing is written; afterwards nothing is looked for there.
+# Our own modules lie beside this file, where no bytecode is written; after these imports the folder leaves the search path.
 here = os.path.dirname(os.path.abspath(__file__))
 others = [folder for folder in sys.path if os.path.abspath(folder) != here]
 writes_nothing = sys.dont_write_bytecode
@@ -21,12 +21,12 @@ from bridge_wire import ERROR, HEADER, LONGEST_FRAME, REQUEST, RESULT, Buffered,
 sys.path[:] = others
 sys.dont_write_bytecode = writes_nothing
 
-# Answers of a store that is well: what told of them can go on.
+# Errors of a healthy store: the file system that raised them can still be used.
 ABOUT_FILES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
 def describe(error):
-    """An error as the other side reads it: the types it is of, and its words."""
+    """Describes an exception for the Node side: its class, its base classes, and its message."""
     types = [kind.__name__ for kind in type(error).__mro__ if kind not in (object, BaseException, Exception)]
     text = os.strerror(error.errno) if isinstance(error, OSError) and error.errno and not str(error) else str(error)
     missing = [kind.name for kind in (error, error.__cause__) if isinstance(kind, ImportError) and kind.name]
@@ -93,7 +93,7 @@ class Bridge:
             place.discard(fs)
             raise
         except BaseException:
-            # What broke this connection has most likely broken the idle ones: not every one need fail a call.
+            # The idle connections are most likely broken too, so drop them all instead of failing a call for each.
             place.discard(fs)
             place.close_idle()
             raise
@@ -112,7 +112,7 @@ class Bridge:
 
 
 def main():
-    # Ctrl-C reaches the whole group of processes: the other side decides what it means, and our end is that of its pipe.
+    # Ctrl-C reaches the whole process group: the Node side handles it, and this process exits when its pipe closes.
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -132,5 +132,5 @@ except BaseException:
     traceback.print_exc()
 finally:
     sys.stderr.flush()
-    # Threads may be in the middle of a call that takes long: nobody waits for them any more.
+    # Threads may be in the middle of a long call, but nobody waits for them any more.
     os._exit(0)

@@ -1,16 +1,16 @@
-"""What the bridge does with a file system of fsspec: one function for each action."""
+"""The actions of the bridge on a file system of fsspec, one function each."""
 
 import datetime
 
 from bridge_wire import DATA, HEAD, PAGE, PIECE, to_json
 
 PAGE_LENGTH = 500
-# A range up to this length is asked for at once: an opened file would read ahead.
+# A range up to this length is read in one request: an opened file would read ahead.
 SHORT_RANGE = 1024 * 1024
 
 
 def time_of(info):
-    """Milliseconds since 1970, or None. File systems name it in many ways."""
+    """Returns milliseconds since 1970, or None. File systems use different names for the time."""
     names = ["mtime", "LastModified", "last_modified", "modified", "updated", "modificationTime", "modifiedTime"]
     for name in [*names, "modified_at", "time", "created"]:
         value = info.get(name)
@@ -65,7 +65,7 @@ def do_ls(place, fs, call, request):
 
 def named_entry(info, own):
     full = info["name"].strip("/")
-    # A file lists as itself, and so does the mark of a folder. A link to a folder may lead back to where we are.
+    # A file lists as itself, and so does a folder marker. A link to a folder may form a cycle.
     if full == own or info.get("type") not in ("file", "directory"):
         return None
     if info["type"] == "directory" and info.get("islink"):
@@ -114,7 +114,7 @@ def send_bytes(call, content, length):
 
 
 def do_write(place, fs, call, request):
-    """Object stores commit at the end; elsewhere a file is written beside its place and moved into it."""
+    """Object stores commit at the end; for others, writes a temporary file and renames it."""
     target = place.path(request["key"])
     if not place.folders:
         return write_object(fs, call, target)
@@ -126,7 +126,7 @@ def do_write(place, fs, call, request):
     try:
         with fs.open(temporary, "wb") as file:
             if hasattr(file, "set_pipelined"):
-                # Over SFTP each write would wait for its answer.
+                # Over SFTP, each write would wait for its answer.
                 file.set_pipelined(True)
             for piece in call.sent_pieces():
                 file.write(piece)
@@ -155,7 +155,7 @@ def write_object(fs, call, target):
         call.check()
         file.commit()
     except BaseException:
-        # Closing must not write what is left in the buffer.
+        # Closing must not write the rest of the buffer.
         file.closed = True
         discard_quietly(file)
         raise
@@ -191,7 +191,7 @@ def make_folder_of(fs, path):
 
 
 def move(fs, source, target):
-    """Not by the general `mv`: it takes letters of a name for a pattern."""
+    """Avoids fsspec's general `mv`, which reads some characters of a name as a pattern."""
     from fsspec.spec import AbstractFileSystem
 
     if type(fs).mv is AbstractFileSystem.mv:
@@ -203,7 +203,7 @@ def move(fs, source, target):
     except OSError:
         if not fs.isfile(target) or not fs.isfile(source):
             raise
-        # Some servers do not rename over a file.
+        # Some servers refuse to rename over an existing file.
         fs.rm_file(target)
         fs.mv(source, target)
 
@@ -240,7 +240,7 @@ def check_file(fs, path):
 
 
 def do_remove(place, fs, call, request):
-    """What is not there, or is a folder, is no file to be removed."""
+    """Succeeds if there is no file: nothing exists there, or a folder does."""
     path = place.path(request["key"])
     fs.invalidate_cache()
     try:
@@ -253,7 +253,7 @@ def do_remove(place, fs, call, request):
 
 
 def is_file(fs, path):
-    """Not by `isfile`: that takes a lost connection for a file that is not there."""
+    """Avoids `isfile`, which reports a lost connection as a missing file."""
     fs.invalidate_cache()
     try:
         return fs.info(path)["type"] == "file"

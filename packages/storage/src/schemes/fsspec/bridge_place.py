@@ -1,11 +1,11 @@
-"""An opened URI in the bridge: its instances of a file system of fsspec, and their connections."""
+"""An opened URI in the bridge: its instances of an fsspec file system, and their connections."""
 
 import selectors
 import threading
 
 
 class Place:
-    """An opened URI. File systems that are not made for several threads get an instance for each call at a time."""
+    """An opened URI. File systems that are not thread-safe get one instance per concurrent call."""
 
     def __init__(self, url, config, folders):
         self.url = url
@@ -27,7 +27,7 @@ class Place:
     def acquire(self):
         if self.shared is not None:
             return self.shared
-        # One after the other: servers refuse many logins at once.
+        # Created one after the other, because servers refuse many logins at once.
         with self.lock:
             while (fs := self.take_idle()) is not None:
                 if is_connected(fs):
@@ -48,12 +48,12 @@ class Place:
             self.close_idle()
 
     def discard(self, fs):
-        """Its connection may be lost, or out of step with its server."""
+        """Drops an instance whose connection may be lost or out of step with its server."""
         if self.shared is None:
             close_connections(fs)
 
     def close_idle(self):
-        """Without the lock: a login that hangs has it."""
+        """Does not take the lock, because a hanging login may hold it."""
         while self.shared is None and (fs := self.take_idle()) is not None:
             close_connections(fs)
 
@@ -68,7 +68,7 @@ class Place:
 
 
 def is_connected(fs):
-    """Only of FTP can it be seen: a server that ends an idle connection leaves its last words unread, or the end."""
+    """Detects a closed connection, for FTP only: an idle connection has unread data once the server has ended it."""
     connection = getattr(getattr(fs, "ftp", None), "sock", None)
     if not hasattr(connection, "fileno") or not hasattr(fs.ftp, "voidcmd"):
         return True
@@ -81,7 +81,7 @@ def is_connected(fs):
 
 
 def close_connections(fs):
-    """fsspec has no call for it, and connections whose threads run are not collected as garbage."""
+    """Closes connections, for which fsspec has no call; garbage collection skips those with running threads."""
     for owner in (getattr(fs, "ftp", None), getattr(fs, "client", None)):
         close = getattr(owner, "close", None)
         if callable(close):

@@ -22,7 +22,7 @@ class Cancelled(Exception):
 
 
 class Output:
-    """Standard output of the process, which libraries that print must not reach."""
+    """The standard output of the process, kept out of reach of libraries that print."""
 
     def __init__(self):
         self.descriptor = os.dup(1)
@@ -31,7 +31,7 @@ class Output:
 
     def send(self, kind, number, payload=b""):
         header = HEADER.pack(len(payload), kind, number)
-        # What is short goes at once; copying a long payload would cost more than a second call.
+        # A short payload goes in the same write; copying a long one would cost more than a second write.
         parts = [header, payload] if len(payload) > 4096 else [header + payload]
         with self.lock:
             for part in parts:
@@ -44,7 +44,7 @@ class Output:
 
 
 class Buffered:
-    """Bytes of uploads that wait to be written, and the most that there ever were. Tests ask for it."""
+    """Counts upload bytes that wait to be written, and their peak, for tests."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -57,7 +57,7 @@ class Buffered:
 
 
 class Call:
-    """A request on its way: its credit, what was sent to it, and whether it is still wanted."""
+    """A running request: its credit, its incoming stream, and whether it was cancelled."""
 
     def __init__(self, number, output, buffered):
         self.number = number
@@ -82,7 +82,7 @@ class Call:
         self.output.send(kind, self.number, payload)
 
     def sent_pieces(self):
-        """What the other side sends, until it says that this was all."""
+        """Yields what the Node side sends, until the end of the stream."""
         while True:
             with self.changed:
                 while not self.pieces and not self.ended and not self.cancelled:

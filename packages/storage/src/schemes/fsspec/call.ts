@@ -1,26 +1,26 @@
-/** One request to the Python of the bridge: what it answers, and what is streamed to it or from it. */
+/** One request to the Python bridge: its answer, and the streams to and from it. */
 import { setTimeout as pause } from "node:timers/promises";
 import { type Frame, kinds, pieceSize, windowSize } from "./frames.ts";
 
-/** Of what was cancelled, in milliseconds: long enough to remove a file from a server that is well. */
+/** Milliseconds to wait for the cleanup of a cancelled call: enough for a healthy server to remove a file. */
 const longestCleanup = 5000;
 
-/** How a call reaches the other side. */
+/** The connection that a call uses. */
 export interface Line {
   write(kind: number, number: number, payload?: Uint8Array): Promise<void>;
-  /** The process stays alive as long as somebody waits. */
+  /** Keeps the process alive while somebody waits. */
   hold(): void;
   release(): void;
-  /** Bytes that have come and that nobody has taken yet. */
+  /** Counts bytes received but not yet taken. */
   buffered(change: number): void;
 }
 
-/** An exception of the other side. */
+/** An exception in Python. */
 export interface RemoteFailure {
-  /** The names of its class and those above, the nearest first. */
+  /** The names of its class and base classes, the nearest first. */
   readonly types: readonly string[];
   readonly message: string;
-  /** The module that could not be imported. */
+  /** The module whose import failed. */
   readonly module: string | null;
 }
 
@@ -34,11 +34,11 @@ export class Call {
   readonly #explain: Explain;
   #frames: Frame[] = [];
   #credit = windowSize;
-  /** Bytes that were taken since the other side was last told. */
+  /** Bytes taken since the bridge was last told. */
   #taken = 0;
   #outcome: Outcome | undefined;
   #isAnswered = false;
-  /** Wakes whoever waits for anything; a new one for each change. */
+  /** Wakes everybody who waits; replaced at each change. */
   #changed = Promise.withResolvers<void>();
   #signal: AbortSignal | undefined;
   readonly #answer = Promise.withResolvers<void>();
@@ -52,12 +52,12 @@ export class Call {
     signal?.addEventListener("abort", this.#stop, { once: true });
   }
 
-  /** When the other side is done with it, whether or not anybody here still is. */
+  /** Resolves when the bridge has finished the call, even if nobody here waits for it any more. */
   get answered(): Promise<void> {
     return this.#answer.promise;
   }
 
-  /** A frame from the other side. */
+  /** Handles a frame from the bridge. */
   take(frame: Frame): void {
     const { kind, payload } = frame;
     if (kind === kinds.credit) this.#credit += payload.readUInt32BE(0);
@@ -70,7 +70,7 @@ export class Call {
     this.#wake();
   }
 
-  /** Ends it without an answer. */
+  /** Ends the call without an answer. */
   fail(error: unknown): void {
     this.#isAnswered = true;
     this.#answer.resolve();
@@ -78,7 +78,7 @@ export class Call {
     this.#wake();
   }
 
-  /** The next frame of what is streamed to us; undefined at its end. What is taken makes room for more. */
+  /** Returns the next frame of the incoming stream, or undefined at its end. Taking one makes room for more. */
   async next(): Promise<Frame | undefined> {
     while (this.#frames.length === 0) {
       if (!this.#outcome) await this.#changed.promise;
@@ -91,7 +91,7 @@ export class Call {
     return frame;
   }
 
-  /** Told when half of the window is free: before that the other side has room left. */
+  /** Tells the bridge when half of the window is free: until then it still has room. */
   #makeRoom(bytes: number): void {
     this.#taken += bytes;
     if (this.#taken < windowSize / 2) return;
@@ -101,14 +101,14 @@ export class Call {
     this.#line.write(kinds.credit, this.#number, credit).catch(() => {});
   }
 
-  /** What it ends with. */
+  /** Waits for the final answer. */
   async result(): Promise<unknown> {
     while (!this.#outcome) await this.#changed.promise;
     if ("error" in this.#outcome) throw this.#outcome.error;
     return this.#outcome.value;
   }
 
-  /** Streams bytes to the other side, no faster than it takes them. They are not needed any more when this resolves. */
+  /** Streams bytes to the bridge, at most as fast as it takes them. The buffer may be reused when this resolves. */
   async send(bytes: Uint8Array): Promise<void> {
     for (let at = 0; at < bytes.length; at += pieceSize) {
       while (this.#credit <= 0 && !this.#outcome) await this.#changed.promise;
@@ -119,12 +119,12 @@ export class Call {
     }
   }
 
-  /** Nothing more is streamed to the other side. */
+  /** Ends the outgoing stream. */
   end(): void {
     this.#line.write(kinds.end, this.#number).catch(() => {});
   }
 
-  /** It is not wanted any more. */
+  /** Cancels the call. */
   cancel(error: unknown = new Error("cancelled")): void {
     if (this.#isAnswered) return;
     this.#line.write(kinds.cancel, this.#number).catch(() => {});
@@ -132,7 +132,7 @@ export class Call {
     this.#wake();
   }
 
-  /** The same, and waits until the other side has cleaned up; not for ever, as its server may never answer it. */
+  /** Cancels the call and waits for the bridge to clean up, for a limited time: its server may never answer. */
   async cancelled(): Promise<void> {
     this.#line.hold();
     this.cancel();

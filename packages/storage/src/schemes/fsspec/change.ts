@@ -1,4 +1,4 @@
-/** Copying, moving and removing files of fsspec's file systems. */
+/** Copies, moves and removes files of fsspec's file systems. */
 import type { CallOptions } from "../../backend.ts";
 import { checkPath } from "./list.ts";
 import type { Place } from "./place.ts";

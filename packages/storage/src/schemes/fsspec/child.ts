@@ -1,4 +1,4 @@
-/** The Python process of the bridge: started at the first use, one for each interpreter, and replaced when it ends. */
+/** The Python process of the bridge: started at the first use, one per interpreter, and replaced when it exits. */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -10,7 +10,7 @@ import { howToInstall } from "./python.ts";
 interface Hello {
   /** The version of fsspec. */
   readonly fsspec: string;
-  /** The names of its file systems, of packages that are not installed, too. */
+  /** The names of its file systems, including those whose packages are not installed. */
   readonly names: readonly string[];
 }
 
@@ -19,7 +19,7 @@ const longestWords = 4096;
 
 const children = new Map<string, Promise<PythonChild>>();
 
-/** The running one, or a new one. A failure is not kept. */
+/** Returns the running process, or starts one. A failure is not cached. */
 export function pythonChild(python: string): Promise<PythonChild> {
   const known = children.get(python);
   if (known) return known;
@@ -32,7 +32,7 @@ export function pythonChild(python: string): Promise<PythonChild> {
 
 export class PythonChild {
   readonly python: string;
-  /** The most bytes that ever waited here to be taken. */
+  /** Peak of the bytes that waited to be taken. */
   mostBuffered = 0;
   #hello: Hello | undefined;
   #buffered = 0;
@@ -44,7 +44,7 @@ export class PythonChild {
   #complaint = "";
   #isEnded = false;
 
-  /** Resolves when it has said what it knows. */
+  /** Resolves when the process has reported its versions. */
   static async start(python: string, onEnd: () => void): Promise<PythonChild> {
     const child = new PythonChild(python, onEnd);
     const hello = new Call(0, child.#line, ({ message }) => withoutFsspec(python, message), undefined);
@@ -61,7 +61,7 @@ export class PythonChild {
     this.#process.stderr?.on("data", (bytes: Buffer) => {
       this.#words = (this.#words + bytes.toString()).slice(-longestWords);
     });
-    // Its end tells more.
+    // The exit event tells more.
     this.#process.stdin?.on("error", () => {});
     const ended = (why: Error) => {
       onEnd();
@@ -84,7 +84,7 @@ export class PythonChild {
     return this.#isEnded;
   }
 
-  /** Begins a request. Errors of the other side are explained by the caller. */
+  /** Starts a request. The caller explains errors of the bridge. */
   begin(request: object, explain: Explain, signal?: AbortSignal): Call {
     signal?.throwIfAborted();
     this.#lastNumber = (this.#lastNumber + 1) % 0xffff_ffff || 1;
@@ -116,7 +116,7 @@ export class PythonChild {
     return promise;
   }
 
-  /** An idle child keeps no program running: it ends with its standard input. */
+  /** An idle bridge does not keep this program alive: it exits when its standard input closes. */
   #hold(change: 1 | -1): void {
     this.#holders += change;
     const { stdin, stdout, stderr } = this.#process;
@@ -130,7 +130,7 @@ export class PythonChild {
     try {
       for (const frame of reader.read(bytes)) this.#take(frame);
     } catch (error) {
-      this.#complaint = `it sent what is no answer (${(error as Error).message})`;
+      this.#complaint = `it sent an invalid answer (${(error as Error).message})`;
       this.#process.kill("SIGKILL");
     }
   }
@@ -141,7 +141,7 @@ export class PythonChild {
     if (frame.kind === kinds.result || frame.kind === kinds.error) this.#calls.delete(frame.number);
   }
 
-  /** What it started itself may hold its pipes open. */
+  /** Processes that the bridge started may hold its pipes open. */
   #closePipes(): void {
     setTimeout(() => {
       this.#process.stdout?.destroy();
@@ -150,10 +150,10 @@ export class PythonChild {
   }
 
   #endedBecause(code: number | null, signal: NodeJS.Signals | null): StorageError {
-    const how = this.#complaint || (signal ? `it was killed by ${signal}` : `it ended with ${code}`);
+    const how = this.#complaint || (signal ? `it was killed by ${signal}` : `it exited with code ${code}`);
     const words = this.#words.trim();
-    const last = words === "" ? "" : `. Its last words: ${words}`;
-    const message = `the Python process of fsspec is gone: ${how}. Try again: the next call starts another${last}`;
+    const last = words === "" ? "" : `. Its last output: ${words}`;
+    const message = `the Python process of fsspec ended: ${how}. Try again: the next call starts a new one${last}`;
     return new StorageError("failed", message);
   }
 
@@ -165,8 +165,10 @@ export class PythonChild {
 }
 
 function notStarted(python: string, error: NodeJS.ErrnoException): StorageError {
-  const why = error.code === "ENOENT" ? "there is no such program" : error.message;
-  return new StorageError("config", `${python} cannot be started: ${why}. ${howToInstall(python)}`, { cause: error });
+  const why = error.code === "ENOENT" ? "the program does not exist" : error.message;
+  return new StorageError("config", `${python} could not be started: ${why}. ${howToInstall(python)}`, {
+    cause: error,
+  });
 }
 
 function withoutFsspec(python: string, why: RemoteFailure["message"]): StorageError {

@@ -1,8 +1,8 @@
-/** What an exception of fsspec means. */
+/** Maps exceptions of fsspec. */
 import { type ErrorCode, type ErrorPlace, FolderError, StorageError } from "../../errors.ts";
 import type { RemoteFailure } from "./call.ts";
 
-/** By the name of the exception or of one that it is derived from, the nearest first. */
+/** Codes by the name of the exception or of a base class, the nearest first. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   FileNotFoundError: "not_found",
   NotADirectoryError: "not_found",
@@ -13,7 +13,8 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TimeoutError: "network",
   ConnectionError: "network",
   EOFError: "network",
-  // What FTP servers call transient, and an answer to another question: the two are out of step.
+  // What FTP servers call a transient error; error_reply means an unexpected answer, so client and server are out of
+  // step.
   error_temp: "throttled",
   error_reply: "network",
   ClientConnectionError: "network",
@@ -22,21 +23,21 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   ImportError: "config",
 };
 
-/** Only while a file system is made: later they are no fault of the configuration. */
+/** These apply only while a file system is created: later they are not the configuration's fault. */
 const openingCodes: Readonly<Record<string, ErrorCode>> = {
   TypeError: "config",
   ValueError: "config",
   KeyError: "config",
 };
 
-/** Packages that are not called what they are imported as. */
+/** Packages whose name differs from their module. */
 const packages: Readonly<Record<string, string>> = { smbclient: "smbprotocol" };
 
 export interface Circumstances {
   readonly place: ErrorPlace;
   readonly python: string;
   readonly isOpening: boolean;
-  /** Texts that must not be seen. */
+  /** Texts that must not appear in messages. */
   readonly secrets: readonly string[];
 }
 
@@ -52,9 +53,9 @@ export function toStorageError(failure: RemoteFailure, { place, python, isOpenin
 }
 
 const advice = (python: string, module: string) =>
-  `. Install what is missing with \`${python} -m pip install ${packages[module] ?? module}\``;
+  `. Install the missing package with \`${python} -m pip install ${packages[module] ?? module}\``;
 
-/** Values that stand under names of secrets, however deep, and the password of a URL. */
+/** Returns the values under secret-looking names at any depth, and the password of a URL. */
 export function secretsOf(config: unknown, uri: string): string[] {
   const [, inUri = ""] = /:\/\/[^/@:]*:([^/@]+)@/.exec(uri) ?? [];
   return [inUri, ...secretValues(config, false)].filter((text) => text.length > 3);

@@ -1,4 +1,4 @@
-/** Frames between this process and the Python of the bridge; `bridge_wire.py` says what they look like. */
+/** Frames between this process and the Python bridge; `bridge_wire.py` describes their format. */
 
 export const kinds = {
   request: 1,
@@ -15,7 +15,7 @@ export const kinds = {
 /** Bytes of content in one frame. */
 export const pieceSize = 256 * 1024;
 
-/** Bytes of a stream that may be on their way before the receiver has taken any. */
+/** Bytes of a stream that may be in flight before the receiver has taken any. */
 export const windowSize = 4 * pieceSize;
 
 const headerSize = 9;
@@ -23,7 +23,7 @@ const longestFrame = 8 * 1024 * 1024;
 
 export interface Frame {
   readonly kind: number;
-  /** Of the request that it belongs to. */
+  /** Number of the request that the frame belongs to. */
   readonly number: number;
   readonly payload: Buffer;
 }
@@ -36,13 +36,13 @@ export function frameHeader(kind: number, number: number, length: number): Buffe
   return header;
 }
 
-/** Puts frames together from whatever pieces a pipe gives. */
+/** Assembles frames from the chunks of a pipe. */
 export class FrameReader {
   #pieces: Buffer[] = [];
   #length = 0;
   #wanted = headerSize;
 
-  /** Throws at a frame that no bridge sends: nothing after it can be trusted. */
+  /** Throws on an invalid frame: nothing after it can be trusted. */
   *read(bytes: Buffer): Generator<Frame> {
     this.#pieces.push(bytes);
     this.#length += bytes.length;
@@ -65,5 +65,5 @@ function checkedLength(header: Buffer): number {
   const kind = header.readUInt8(4);
   if (length <= longestFrame && kind >= kinds.credit && kind <= kinds.page) return length;
   if (kind === kinds.data && length <= pieceSize) return length;
-  throw new Error(`a frame of kind ${kind} with ${length} bytes`);
+  throw new Error(`unexpected frame: kind ${kind}, ${length} bytes`);
 }

@@ -1,4 +1,4 @@
-/** Listing folders of fsspec's file systems, and looking at one file. */
+/** Lists folders and stats files of fsspec's file systems. */
 import { isTemporaryName } from "../../address/temporary-name.ts";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
@@ -8,7 +8,7 @@ import { FolderError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Place } from "./place.ts";
 
-/** What the other side tells of a file. */
+/** A file as the bridge describes it. */
 export interface ToldEntry {
   readonly size: number;
   /** Milliseconds since 1970. */

@@ -1,4 +1,4 @@
-/** File systems that fsspec knows by itself, so that a name that is mistyped is told from theirs without a Python. */
+/** The file systems that fsspec itself knows, so that a typo is recognised without starting Python. */
 
 export const fsspecNames = [
   "abfss",
@@ -36,7 +36,7 @@ export const fsspecNames = [
   "webhdfs",
 ] as const;
 
-/** Links of chains that keep or change what the next link has. */
+/** Chain links that cache or transform what the next link holds. */
 export const chainingNames = [
   "simplecache",
   "filecache",
@@ -47,7 +47,7 @@ export const chainingNames = [
   "asyncwrapper",
 ] as const;
 
-/** They have no folders, and show an object when its upload is complete. */
+/** These have no folders, and show an object only when its upload is complete. */
 const objectStores = ["s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", "oci", "ocilake", "tos", "tosfs"];
 
 export const isObjectStore = (name: string) => objectStores.includes(name);

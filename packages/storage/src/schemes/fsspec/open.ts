@@ -1,4 +1,4 @@
-/** The backend of everything that fsspec has. */
+/** The backend of all fsspec schemes. */
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import type { OpenRequest } from "../../scheme.ts";

@@ -1,4 +1,4 @@
-/** What kinds of storage of fsspec take: whatever their file system takes. */
+/** fsspec schemes take whatever parameters their file system takes. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {
@@ -7,6 +7,6 @@ export const parameters = {
     default: null,
     effect: "native",
     secret: true,
-    help: "Any key: a keyword argument of fsspec's file system. In a chain, the arguments of another link are a dict under its name.",
+    help: "Any keyword argument of fsspec's file system. In a chain, the arguments of another link are a dict under its name.",
   },
 } as const satisfies ParameterTable;

@@ -1,4 +1,4 @@
-/** An opened URI on the other side of the bridge. A new child is told of it again. */
+/** An opened URI on the bridge. A new bridge process opens it again. */
 import { folderOf, type Location } from "../../address/uri.ts";
 import type { CallOptions } from "../../backend.ts";
 import { abortable } from "../../concurrency/abortable.ts";
@@ -11,14 +11,14 @@ import { secretsOf, toStorageError } from "./errors.ts";
 import { pythonOf } from "./python.ts";
 import { type BridgedUri, linkNames } from "./uri.ts";
 
-/** File systems that are not made for many calls get a connection for each: no more than so many, of each sort. */
+/** A file system that does not allow concurrent calls gets one connection per call, at most this many of each sort. */
 const mostAtOnce = 32;
 
 type Sort = "question" | "read" | "write";
 
 interface Opened {
   readonly child: PythonChild;
-  /** Calls may share one file system. */
+  /** Whether calls may share one file system. */
   readonly isParallel: boolean;
 }
 
@@ -48,7 +48,7 @@ export class Place {
     this.#slots = { question: slots(), read: slots(), write: slots() };
   }
 
-  /** Keys are whole; the other side knows them below the opened one. */
+  /** Keys are absolute; the bridge expects them relative to the opened one. */
   relative(key: string): string {
     return key === this.#location.path ? "" : key.slice(folderOf(this.#location.path).length);
   }
@@ -57,7 +57,7 @@ export class Place {
     return { scheme: this.scheme, key };
   }
 
-  /** A request of one answer. */
+  /** Sends a request with a single answer. */
   async ask(action: string, key: string, members: object, { signal }: CallOptions): Promise<unknown> {
     return (await this.begin("question", action, key, members, { signal })).result();
   }
@@ -85,7 +85,7 @@ export class Place {
     await call.result().catch(() => {});
   }
 
-  /** Where the child has ended since, another is started. */
+  /** Starts another process if the last one has exited. */
   async #opened(): Promise<Opened> {
     const opening = this.#opening;
     const known = await opening?.catch(() => undefined);
@@ -112,8 +112,8 @@ export class Place {
     const unknown = linkNames(this.#bridged.url).find((name) => !hello.names.includes(name));
     if (unknown === undefined) return;
     const message =
-      `${unknown}:// is not a known kind of storage: neither to Millrace (${this.#bridged.natives.join(", ")}) ` +
-      `nor to fsspec ${hello.fsspec} of ${python}. Install the package that adds it there`;
+      `${unknown}:// is not a known kind of storage, neither of Millrace (${this.#bridged.natives.join(", ")}) ` +
+      `nor of fsspec ${hello.fsspec} in ${python}. Install the package that adds it to fsspec there`;
     throw new StorageError("config", message, { scheme: this.scheme });
   }
 

@@ -1,4 +1,4 @@
-/** Which Python the bridge runs, and what must be installed for it. */
+/** Which Python the bridge runs, and which packages it needs. */
 import type { Environment } from "../../configuration/parameters.ts";
 
 const variable = "MILLRACE_FSSPEC_PYTHON";
@@ -7,5 +7,5 @@ const usual = "python3";
 export const pythonOf = (environment: Environment) => environment[variable] || usual;
 
 export const howToInstall = (python: string) =>
-  `Kinds of storage that Millrace does not have itself need Python 3.8 or newer with fsspec: install it with ` +
+  `Kinds of storage that are not built in need Python 3.8 or newer with fsspec: install it with ` +
   `\`${python === usual ? usual : "python3"} -m pip install fsspec\`, or name another Python in ${variable}`;

@@ -1,4 +1,4 @@
-/** Reading files of fsspec's file systems: the other side sends no more than is taken here. */
+/** Reads files of fsspec's file systems: the bridge sends no more than the reader takes. */
 import type { Content, ReadCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import type { Call } from "./call.ts";

@@ -1,11 +1,11 @@
-/** Every other kind of storage that fsspec has a file system for, through an installed Python. */
+/** Every other scheme that fsspec has a file system for, through an installed Python. */
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme, type Scheme } from "../../scheme.ts";
 import { isObjectStore } from "./names.ts";
 import { parameters } from "./parameters.ts";
 import { linkNames, parseBridgedUri, withoutForce } from "./uri.ts";
 
-/** `natives`: the kinds that need no bridge, for messages. */
+/** `natives`: the schemes that need no bridge, for messages. */
 export function bridgeScheme(uri: string, natives: readonly string[]): Scheme<typeof parameters> {
   const url = withoutForce(uri);
   const [name = ""] = linkNames(url);

@@ -1,21 +1,24 @@
-/** URIs that are handed to fsspec, chained ones among them. */
+/** URIs that go to fsspec, including chains. */
 import type { Location } from "../../address/uri.ts";
 
 export interface BridgedUri {
-  /** As fsspec reads it. */
+  /** The URL in fsspec's form. */
   readonly url: string;
-  /** The kinds of storage that need no bridge, for messages. */
+  /** The schemes that need no bridge, for messages. */
   readonly natives: readonly string[];
 }
 
-/** `fsspec+s3://` is `s3://` as fsspec's file system has it, although there is one of our own. */
+/** `fsspec+s3://` uses fsspec's file system for `s3://` instead of the native scheme. */
 const forced = /^fsspec\+/i;
 
 export const isForced = (uri: string) => forced.test(uri);
 
 export const withoutForce = (uri: string) => uri.replace(forced, "");
 
-/** Caches before the first path are part of the kind: `simplecache::s3://bucket/a`. Behind it, `outer` is what holds it. */
+/**
+ * Caches before the first path are part of the scheme: `simplecache::s3://bucket/a`. After the path, `outer` is the
+ * container.
+ */
 const shape = /^((?:[\w+.-]+::)*[\w+.-]+):\/\/(.*?)(::.*)?$/s;
 
 export function parseBridgedUri(uri: string): Location {
@@ -23,7 +26,7 @@ export function parseBridgedUri(uri: string): Location {
   return { uri, scheme: scheme.toLowerCase(), bucket: "", path, ...(outer === undefined ? {} : { outer }) };
 }
 
-/** The names of all links. What has none is a file of this machine. */
+/** The names of all links. A link without a name is a local file. */
 export function linkNames(url: string): string[] {
   return url.split("::").flatMap((link) => /^([\w+.-]+):\/\//.exec(link)?.[1]?.toLowerCase() ?? bareName(link));
 }

@@ -1,4 +1,4 @@
-/** Writing files of fsspec's file systems: no faster than the other side writes them. */
+/** Writes files of fsspec's file systems, at most as fast as the bridge writes them. */
 import { temporaryName } from "../../address/temporary-name.ts";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { putAtOnce } from "../../transfer/sequential-upload.ts";

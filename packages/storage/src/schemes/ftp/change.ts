@@ -1,4 +1,4 @@
-/** Moving and removing files of FTP servers. */
+/** Moves and removes files on FTP servers. */
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import { checkDepth } from "../../listing/depth.ts";
@@ -13,7 +13,10 @@ export async function moveFile(pool: Pool, from: string, to: string, call: CallO
   await pool.run(from, call, (client) => replace(client, from, to));
 }
 
-/** Servers do not say why they refuse: what is a file afterwards was not there to be removed by us. */
+/**
+ * Servers do not say why they refuse a removal. If the file still exists afterwards, the removal failed; otherwise
+ * there was nothing to remove.
+ */
 export async function removeFile(pool: Pool, key: string, call: CallOptions): Promise<void> {
   checkPath(key);
   try {
@@ -47,7 +50,7 @@ async function removeBelow(pool: Pool, folder: string, call: CallOptions): Promi
       if (type === "directory") await removeBelow(pool, path.slice(0, -1), call);
       else await pool.run(path, call, (client) => client.remove(pathOf(path)));
     }
-    // Out of the folder first: a server may refuse to remove the one it is in.
+    // Leaves the folder first: a server may refuse to remove its current folder.
     await pool.run(folder, call, async (client) => {
       await client.cd("/");
       await client.removeEmptyDir(pathOf(folder));

@@ -1,4 +1,4 @@
-/** What an answer of an FTP server means. Servers say 550 of most things: the words tell more. */
+/** Maps answers of FTP servers. Servers answer 550 to most things; the text says more. */
 import { FTPError } from "basic-ftp";
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 import { mostTold, TooLongError } from "../../http/bounds.ts";
@@ -26,7 +26,7 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
     const code = denied ? "permission" : (codes[error.code] ?? "failed");
     return new StorageError(code, `${where}: ${error.message}`, details);
   }
-  // The library has no other mark of it.
+  // The library marks this error only by its text.
   if (/Maximum bytes exceeded/.test(error.message)) return new TooLongError(mostTold).named(place);
   const { code = "" } = error as NodeJS.ErrnoException;
   const retryable = !/^(ENOTFOUND|CERT_|ERR_TLS|UNABLE_TO|DEPTH_ZERO|SELF_SIGNED|EPROTO)/.test(code);

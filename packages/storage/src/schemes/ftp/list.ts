@@ -1,4 +1,4 @@
-/** Listing folders of FTP servers, and looking at one file: with machine-readable answers where the server has them. */
+/** Lists folders and stats files on FTP servers, with machine-readable listings if the server supports them. */
 import { type Client, type FileInfo, FileType, FTPError } from "basic-ftp";
 import { checkTreePath, etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
@@ -8,7 +8,7 @@ import { FolderError, isStorageError } from "../../errors.ts";
 import { listFolders } from "../../listing/directory-listing.ts";
 import type { Pool } from "./pool.ts";
 
-/** A line of a command ends at the end of a line, whatever is meant by it. */
+/** A line end would end the FTP command. */
 export const checkPath = (key: string) => checkTreePath("ftp", key, /[\0\r\n]/);
 
 export const pathOf = (key: string) => `/${key}`;
@@ -25,7 +25,7 @@ async function* readFolder(pool: Pool, folder: string, call: CallOptions): Async
   }
 }
 
-/** Inside the folder: as an argument its name would be taken for options or a pattern. */
+/** Changes into the folder first: as an argument, its name could be read as an option or a pattern. */
 export async function listFolder(client: Client, folder: string): Promise<Entry[]> {
   await client.cd(pathOf(folder));
   const entries: Entry[] = [];
@@ -37,7 +37,7 @@ export async function listFolder(client: Client, folder: string): Promise<Entry[
   return entries;
 }
 
-/** A list for people has no exact times: they are asked for, file by file. Links count where they lead to files. */
+/** A human-readable list has no exact times, so they are requested file by file. Links count if they lead to files. */
 async function entryOf(client: Client, key: string, info: FileInfo): Promise<Entry | undefined> {
   if (info.type === FileType.Directory) return directoryEntry(`${key}/`);
   if (info.type === FileType.File && info.modifiedAt) return fileEntry(key, info.size, info.modifiedAt);
@@ -59,7 +59,7 @@ export async function statFile(pool: Pool, key: string, call: CallOptions): Prom
   throw new FolderError(pool.place(key));
 }
 
-/** ` type=file;size=5;modify=20261115104606; /a/b` */
+/** Parses ` type=file;size=5;modify=20261115104606; /a/b` */
 async function statByFacts(client: Client, key: string): Promise<Entry> {
   const { message } = await client.send(`MLST ${pathOf(key)}`);
   const facts = /^[ ](\S*;) /m.exec(message)?.[1]?.toLowerCase() ?? "";
@@ -68,7 +68,7 @@ async function statByFacts(client: Client, key: string): Promise<Entry> {
   return fileEntry(key, checkedSize(fact("size") || "0", key), parseTime(fact("modify")));
 }
 
-/** What has no size may be a folder: those can be entered. */
+/** Something without a size may be a folder: the server can change into those. */
 async function statByTrying(client: Client, key: string): Promise<Entry> {
   try {
     return await statByCommands(client, key);
@@ -84,7 +84,7 @@ async function statByCommands(client: Client, key: string): Promise<Entry> {
   return fileEntry(key, size, await client.lastMod(pathOf(key)));
 }
 
-/** Always in UTC. */
+/** FTP times are always in UTC. */
 function parseTime(text: string): Date | null {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)/.exec(text) ?? [];
   if (year === undefined) return null;

@@ -1,4 +1,6 @@
-/** What `ftp://` and `ftps://` take. The names are ours; those that fsspec's has mean the same. */
+/**
+ * Parameters of `ftp://` and `ftps://`. The names are our own; where fsspec has the same name, the meaning is the same.
+ */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
 export const parameters = {
@@ -7,41 +9,41 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["username", "user"],
-    help: "Name to log in with; unset: that of the URI, else anonymous.",
+    help: "User name; if unset, the URI's, else anonymous.",
   },
   password: {
     type: "string",
     default: null,
     effect: "native",
     secret: true,
-    help: "Password; unset: that of the URI, if it has one.",
+    help: "Password; if unset, the URI's.",
   },
   tls: {
     type: "string",
     default: null,
     choices: ["none", "explicit", "implicit"],
     effect: "native",
-    help: "How the connection is encrypted; unset: explicit for ftps://, none for ftp://.",
+    help: "Encryption of the connection; if unset, explicit for ftps:// and none for ftp://.",
   },
   verify: {
     type: ["boolean", "string"],
     default: true,
     effect: "native",
-    help: "Whether the certificate is checked, or a file with the certificates that are trusted.",
+    help: "Whether to check the certificate, or a file with certificates to trust.",
   },
   encoding: {
     type: "string",
     default: "utf-8",
     choices: ["utf-8", "latin1"],
     effect: "native",
-    help: "How the server writes names.",
+    help: "Encoding of file names on the server.",
   },
   max_connections: {
     type: "integer",
     default: 4,
     minimum: 1,
     effect: "native",
-    help: "Files that are read at once, and as many that are written: each takes a connection of its own.",
+    help: "Files to read at once, and as many to write; each uses its own connection.",
   },
-  timeout: { type: "number", default: 60, effect: "native", help: "Seconds to wait for an answer." },
+  timeout: { type: "number", default: 60, effect: "native", help: "Timeout in seconds for an answer." },
 } as const satisfies ParameterTable;

@@ -1,4 +1,4 @@
-/** Connections to one server: a few at once, used again, dropped when anything is unclear about them. */
+/** A pool of a few connections to one server, which are reused, and dropped if their state is unclear. */
 import { type AccessOptions, Client, FTPError } from "basic-ftp";
 import { addressOf } from "../../address/server-uri.ts";
 import type { Location } from "../../address/uri.ts";
@@ -15,15 +15,15 @@ import type { parameters } from "./parameters.ts";
 type FtpConfiguration = Configuration<typeof parameters>;
 
 /**
- * What a connection is taken for. Each has places of its own: a copy holds a download while it waits for an upload, and
- * that one for a command, and none of them may wait for what another copy holds.
+ * What a connection is used for. Each use has its own slots, to avoid a deadlock: a copy holds a download while it
+ * waits for an upload, and the upload waits for a command; none may wait for what another copy holds.
  */
 type Use = "download" | "upload" | "command";
 
 const mostCommands = 2;
 
 export class Pool {
-  /** Folders that were made or found: they are not asked for again. */
+  /** Folders known to exist: they are not requested again. */
   readonly folders = new Set<string>();
   readonly #location: Location;
   readonly #configuration: FtpConfiguration;
@@ -45,7 +45,7 @@ export class Pool {
     return { scheme: this.#location.scheme, bucket: this.#location.bucket, key };
   }
 
-  /** Runs commands that may be given again when the connection broke. */
+  /** Runs commands that may be retried if the connection breaks. */
   run<T>(key: string, { signal }: CallOptions, work: (client: Client) => Promise<T>): Promise<T> {
     return retry(this.#retry, signal, async () => {
       const client = await this.take("command", key, { signal });
@@ -54,7 +54,7 @@ export class Pool {
         this.giveBack(client);
         return result;
       } catch (error) {
-        // An answer of the server leaves the connection as it was; anything else leaves it unclear.
+        // After an error answer the connection is still usable; after anything else its state is unclear.
         if (error instanceof FTPError && !signal?.aborted) this.giveBack(client);
         else this.drop(client);
         throw signal?.aborted ? signal.reason : toStorageError(error, this.place(key));
@@ -62,7 +62,7 @@ export class Pool {
     });
   }
 
-  /** Whoever takes one gives it back, or drops it. */
+  /** The caller must give the connection back or drop it. */
   async take(use: Use, key: string, { signal }: CallOptions): Promise<Client> {
     await this.#slots[use].acquire(signal);
     try {
@@ -97,7 +97,7 @@ export class Pool {
     if (use) this.#slots[use].release();
   }
 
-  /** A server hangs up on those who say nothing for long. */
+  /** Skips connections that the server may have closed for inactivity. */
   #takeIdle(): Client | undefined {
     let client = this.#idle.pop();
     while (client?.closed) client = this.#idle.pop();

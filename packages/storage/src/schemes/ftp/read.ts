@@ -1,4 +1,4 @@
-/** Reading files of FTP servers, from any byte on. */
+/** Reads files on FTP servers, from any offset. */
 import { PassThrough } from "node:stream";
 import type { Client } from "basic-ftp";
 import type { Content, ReadCall } from "../../backend.ts";
@@ -25,7 +25,7 @@ interface Range {
   readonly isToEnd: boolean;
 }
 
-/** A transfer always goes to the end of the file: who wants less hangs up, and the connection with it. */
+/** A transfer always runs to the end of the file: to read less, the reader closes the connection. */
 async function* pieces(
   pool: Pool,
   key: string,
@@ -62,7 +62,7 @@ function transfer(client: Client, key: string, start: number, signal: AbortSigna
     body.destroy(error);
     throw error;
   });
-  // Whoever reads the body meets the failure there.
+  // The reader of the body gets the failure there.
   ended.catch(() => {}).finally(() => signal?.removeEventListener("abort", stop));
   return { body, ended };
 }

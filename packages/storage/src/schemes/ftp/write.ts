@@ -1,4 +1,4 @@
-/** Writing files of FTP servers: beside their place first, then into it. */
+/** Writes files on FTP servers: to a temporary name, then renames. */
 import { PassThrough } from "node:stream";
 import { type Client, FTPError } from "basic-ftp";
 import { foldersOf, temporaryKey } from "../../address/tree-path.ts";
@@ -13,7 +13,7 @@ export async function putFile(pool: Pool, key: string, bytes: Uint8Array, call: 
   return putAtOnce(await beginUpload(pool, key, call), bytes);
 }
 
-/** The connection is busy with the file until it is finished. */
+/** The upload occupies its connection until it is finished. */
 export async function beginUpload(pool: Pool, key: string, call: WriteCall): Promise<Upload> {
   checkPath(key);
   await makeFolders(pool, key, call);
@@ -21,7 +21,7 @@ export async function beginUpload(pool: Pool, key: string, call: WriteCall): Pro
   const client = await pool.take("upload", key, call);
   const source = new PassThrough();
   const sent = client.uploadFrom(source, pathOf(temporary));
-  // A failure ends the source, too, so that nobody waits for room in it.
+  // A failure also ends the source, so that nobody waits for room in it.
   sent.catch((error: Error) => source.destroy(error));
   return new FileUpload(pool, key, temporary, client, source, sent, call);
 }
@@ -54,7 +54,10 @@ class FileUpload implements Upload {
     this.#call = call;
   }
 
-  /** Until there is room for more, or the transfer failed. A copy is sent: the caller uses its buffer again. */
+  /**
+   * Resolves when there is room for more, or rejects if the transfer failed. Sends a copy, because the caller reuses
+   * its buffer.
+   */
   async put(_part: number, bytes: Uint8Array): Promise<void> {
     this.#call.signal?.throwIfAborted();
     const written = Promise.withResolvers<void>();
@@ -89,7 +92,7 @@ class FileUpload implements Upload {
   }
 }
 
-/** One that is there already is refused: what matters is whether the file can be written then. */
+/** A server refuses a folder that exists: only writing the file shows whether it does. */
 export async function makeFolders(pool: Pool, key: string, call: CallOptions): Promise<void> {
   await pool.run(key, call, async (client) => {
     for (const folder of foldersOf(key).filter((name) => !pool.folders.has(name))) {
@@ -99,7 +102,7 @@ export async function makeFolders(pool: Pool, key: string, call: CallOptions): P
   });
 }
 
-/** In one step where the server can; else what was there is gone for a moment. */
+/** Replaces atomically if the server can; otherwise the old file is missing for a moment. */
 export async function replace(client: Client, from: string, to: string): Promise<void> {
   try {
     await client.rename(pathOf(from), pathOf(to));

@@ -1,4 +1,4 @@
-/** Making the bucket, in the project and at the place that the configuration names. */
+/** Creates the bucket, in the configured project and location. */
 import type { CallOptions } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { makeBucket } from "../../http/make-bucket.ts";
@@ -8,7 +8,7 @@ import { projectOf } from "./credentials.ts";
 export async function createBucket(client: GsClient, { signal }: CallOptions): Promise<void> {
   const project = await projectOf(client.configuration);
   if (project === undefined) {
-    throw new StorageError("config", "project is missing: a bucket is made in a project", client.place(""));
+    throw new StorageError("config", "project is missing: creating a bucket needs it", client.place(""));
   }
   const { default_location: location } = client.configuration.values;
   const body = Buffer.from(JSON.stringify({ name: client.bucket, ...(location === null ? {} : { location }) }));

@@ -1,4 +1,4 @@
-/** The buckets of the project. */
+/** Lists the buckets of the project. */
 import type { BucketCall, BucketPage } from "../../store-backend.ts";
 import { withoutProject } from "./check.ts";
 import type { GsClient } from "./client.ts";

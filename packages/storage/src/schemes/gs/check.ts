@@ -8,32 +8,32 @@ import { checkSession } from "./session.ts";
 
 const refuse = (message: string) => new StorageError("config", message, { scheme: "gs" });
 
-export const withoutProject = () => refuse("project is missing: gs:// lists the buckets of a project");
+export const withoutProject = () => refuse("project is missing: listing buckets needs it");
 
 export function checkConfiguration({ values, isGiven }: Configuration<typeof parameters>, { bucket }: Location): void {
   const { token, requester_pays, project } = values;
   if (bucket === "") checkProject(values);
   if (token === "cache" || token === "browser") {
-    throw refuse(`token: "${token}" is kept in a form that only Python reads; give a token file or google_default`);
+    throw refuse(`token: "${token}" can be read only by Python; use a token file or google_default`);
   }
   if (requester_pays === true && token === "anon") {
-    throw refuse("requester_pays: nobody can be billed when token is anon");
+    throw refuse("requester_pays: token is anon, so nobody can be billed; use another token");
   }
-  // The default credentials name a project themselves.
+  // Default credentials name a project themselves.
   if (requester_pays === true && project === null && token !== "google_default") {
-    throw refuse("requester_pays: project is missing; give it, or name the project to bill in requester_pays");
+    throw refuse("requester_pays: project is missing; set it, or set requester_pays to the project to bill");
   }
   checkEndpoint(values.endpoint_url);
   checkSession(values);
   if (isGiven("secure_serialize")) {
-    process.emitWarning("secure_serialize of gs:// is deprecated, and does nothing", "DeprecationWarning");
+    process.emitWarning("secure_serialize of gs:// is deprecated and has no effect", "DeprecationWarning");
   }
 }
 
-/** Without a bucket the project's are listed. The default credentials name a project themselves. */
+/** Listing buckets needs a project. Default credentials name one themselves. */
 function checkProject({ token, project }: Configuration<typeof parameters>["values"]): void {
   if (token === "anon") {
-    throw refuse("token: a project's buckets are not listed when it is anon, which ignores project; name a bucket");
+    throw refuse("token: anon cannot list a project's buckets; name a bucket, or use another token");
   }
   if (project === null && token !== "google_default") throw withoutProject();
 }

@@ -1,4 +1,4 @@
-/** One call of Google Cloud Storage: sent, tried again where that makes sense, its errors named. */
+/** One call of Google Cloud Storage: sends it, retries where useful, and maps errors. */
 import { encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import type { Renewable } from "../../concurrency/renewing.ts";
@@ -17,7 +17,7 @@ import { sessionHeaders } from "./session.ts";
 
 export interface GsRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
-  /** Encoded, without the query. */
+  /** Encoded path without the query. */
   readonly path: string;
   /** For messages; empty for calls on the bucket. */
   readonly key: string;
@@ -54,7 +54,7 @@ export class GsClient {
     return `${this.listPath}/${encodeText(key)}`;
   }
 
-  /** The answer, which is a success; its body is still to be read. */
+  /** Returns a successful answer with an unread body. */
   send(request: GsRequest): Promise<HttpAnswer> {
     return retry(this.retryPolicy, request.signal, async () => {
       const answer = await this.#sendOnce(request);
@@ -71,7 +71,9 @@ export class GsClient {
     });
   }
 
-  /** To a URL that the store gave, which is its own permission; whatever the answer, and only once. */
+  /**
+   * Sends one request to a URL that the store issued, which needs no credentials. Returns any answer, without retries.
+   */
   sendToUrl(url: string, request: Omit<HttpRequest, "origin" | "path">, key: string): Promise<HttpAnswer> {
     const place = this.place(key);
     const { origin, pathname, search, host } = givenAddress(url, place);
@@ -90,7 +92,7 @@ export class GsClient {
     return { scheme: "gs", bucket: this.bucket, key };
   }
 
-  /** Who pays, where requesters do. */
+  /** The project that pays, for requester-pays buckets. */
   async payerQuery(): Promise<Record<string, string>> {
     const { requester_pays } = this.configuration.values;
     if (requester_pays === false) return {};
@@ -99,7 +101,9 @@ export class GsClient {
     const project = await this.#payer;
     if (project !== undefined) return { userProject: project };
     this.#payer = undefined;
-    throw new StorageError("config", "requester_pays: the default credentials name no project", { scheme: "gs" });
+    throw new StorageError("config", "requester_pays: the default credentials name no project to bill; set project", {
+      scheme: "gs",
+    });
   }
 
   close(): Promise<void> {

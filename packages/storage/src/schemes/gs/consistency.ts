@@ -1,4 +1,4 @@
-/** `consistency`: whether the store holds what was sent, by its size or by its checksum. */
+/** `consistency`: verifies that the store holds what was sent, by size or by checksum. */
 import { createHash, type Hash } from "node:crypto";
 import { StorageError } from "../../errors.ts";
 import type { GsClient } from "./client.ts";
@@ -7,7 +7,7 @@ import type { ObjectResource } from "./object-resource.ts";
 
 export class Checksum {
   readonly #md5: Hash | undefined;
-  /** Objects that were put together from others have no MD5. */
+  /** Composite objects have no MD5. */
   readonly #crc32c: Crc32c | undefined;
   readonly #checksSize: boolean;
   #size = 0;
@@ -25,7 +25,7 @@ export class Checksum {
     this.#crc32c?.update(bytes);
   }
 
-  /** What differs, or nothing. */
+  /** Describes the difference, or returns undefined. */
   complaint(written: ObjectResource): string | undefined {
     if (this.#checksSize && Number(written.size) !== this.#size) return `${written.size} of ${this.#size} bytes`;
     if (!this.#md5 || !this.#crc32c) return undefined;
@@ -33,11 +33,11 @@ export class Checksum {
       written.md5Hash === undefined
         ? ["CRC32C", written.crc32c, this.#crc32c.digest()]
         : ["MD5", written.md5Hash, this.#md5.digest("base64")];
-    return kept === sent ? undefined : `another ${name}`;
+    return kept === sent ? undefined : `a different ${name}`;
   }
 }
 
-/** What is wrong is removed: only the generation that was written now, whatever came after it. */
+/** Removes a corrupt object: only the generation just written, not a later one. */
 export async function checkWritten(client: GsClient, written: ObjectResource, checksum: Checksum): Promise<void> {
   const complaint = checksum.complaint(written);
   if (complaint === undefined) return;
@@ -47,8 +47,12 @@ export async function checkWritten(client: GsClient, written: ObjectResource, ch
     (answer) => answer.discard(),
     () => {},
   );
-  throw new StorageError("failed", `gs://${client.bucket}/${key}: the store holds ${complaint}`, {
-    ...client.place(key),
-    retryable: true,
-  });
+  throw new StorageError(
+    "failed",
+    `gs://${client.bucket}/${key}: the store has ${complaint}, not what was sent; write the object again`,
+    {
+      ...client.place(key),
+      retryable: true,
+    },
+  );
 }

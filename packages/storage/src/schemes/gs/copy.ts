@@ -1,4 +1,4 @@
-/** Copies that the store makes itself; big ones it makes in several steps. */
+/** Copies inside the store; large objects take several steps. */
 import { encodeText } from "../../address/url-encoding.ts";
 import type { VersionCall } from "../../backend.ts";
 import type { GsClient } from "./client.ts";

@@ -1,4 +1,4 @@
-/** CRC-32C, which Node does not have: four bytes at a time, by tables. */
+/** CRC-32C, which Node lacks: processes four bytes at a time with tables. */
 
 const polynomial = 0x82f63b78;
 
@@ -39,7 +39,7 @@ export class Crc32c {
     this.#value = value;
   }
 
-  /** As the store writes it: big-endian, in base 64. */
+  /** The store's form: big-endian, in base 64. */
   digest(): string {
     const bytes = Buffer.alloc(4);
     bytes.writeUInt32BE((this.#value ^ 0xffffffff) >>> 0);

@@ -1,4 +1,4 @@
-/** Who asks: what `token` says, or what the vendor's library finds; renewed before it expires. */
+/** Credentials: from `token`, or from Google's auth library; renewed before they expire. */
 import { createSign } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -13,18 +13,18 @@ type GsConfiguration = Configuration<typeof parameters>;
 type TokenDict = Readonly<Record<string, unknown>>;
 
 export interface AccessToken {
-  /** Absent: the request goes without. */
+  /** If absent, the request is sent without a token. */
   readonly token?: string;
   readonly expiration?: Date | undefined;
 }
 
-/** The part of the vendor's clients that is used; one of them may be given as `token`. */
+/** The part of Google's auth clients that is used; a caller may pass one as `token`. */
 interface TokenClient {
   getAccessToken(): Promise<{ token?: string | null | undefined }>;
   readonly credentials?: { readonly expiry_date?: number | null };
 }
 
-/** Undefined: requests go without credentials. */
+/** Returns undefined if requests go without credentials. */
 export function tokenSource(configuration: GsConfiguration): Renewable<AccessToken> | undefined {
   const { token } = configuration.values;
   if (token === "anon") return undefined;
@@ -35,13 +35,15 @@ export function tokenSource(configuration: GsConfiguration): Renewable<AccessTok
   return fromDict(configuration, token);
 }
 
-/** Default credentials, then the metadata server, then none: asked again after a while, should they appear. */
+/**
+ * Tries default credentials, then the metadata server, then none. After a while it tries again, in case some appear.
+ */
 async function firstOf(configuration: GsConfiguration): Promise<AccessToken> {
   if (isEmulator(endpointOf(configuration.values.endpoint_url)) && !hasDefaultFile()) return {};
   return fromAuth(() => createAuth(configuration)).catch(() => ({ expiration: soon() }));
 }
 
-/** An emulator knows no credentials: only those that somebody set up are worth looking for. */
+/** An emulator needs no credentials: default ones are used only if somebody configured them. */
 const hasDefaultFile = () => Boolean(process.env["GOOGLE_APPLICATION_CREDENTIALS"]);
 
 function fromText(configuration: GsConfiguration, token: string): Renewable<AccessToken> {
@@ -53,7 +55,7 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
     if (dict) return fromDict(configuration, dict).get();
     if (!looksLikePath) return { token };
     throw refuseFile(
-      isSurelyPath(token) ? `${pathOf(token)} is not there` : "it is neither a file that is there nor a token",
+      isSurelyPath(token) ? `${pathOf(token)} does not exist` : "expected an existing file or an access token",
     );
   });
   return { get: source.get, renew: () => !raw && source.renew() };
@@ -62,12 +64,12 @@ function fromText(configuration: GsConfiguration, token: string): Renewable<Acce
 const refuseFile = (why: string, cause?: unknown) =>
   new StorageError("config", `token: ${why}`, { scheme: "gs", cause });
 
-/** Others may be secrets with a slash in them, which no message repeats. */
+/** Other texts may be secrets that contain a slash; messages never quote them. */
 const isSurelyPath = (token: string) => /^(~|\.{1,2})?[/\\]|^[a-z]:[/\\]|\.json$/i.test(token);
 
 const pathOf = (token: string) => token.replace(/^~(?=\/)/, homedir());
 
-/** Undefined where there is no such file: the text is an access token itself. */
+/** Returns undefined if there is no such file: the text itself is then an access token. */
 async function readTokenFile(token: string): Promise<TokenDict | undefined> {
   const path = pathOf(token);
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -89,19 +91,19 @@ function fromDict(configuration: GsConfiguration, token: TokenDict): Renewable<A
   if (isCredential(token)) return renewing(() => fromClient(() => createClient(configuration, token)));
   const plain = token["access_token"] ?? token["token"];
   if (typeof plain === "string") return lasting({ token: plain });
-  throw new StorageError("config", "token: this dictionary holds no credentials", { scheme: "gs" });
+  throw new StorageError("config", "token: the dictionary contains no credentials", { scheme: "gs" });
 }
 
 const isCredential = (token: TokenDict) =>
   token["type"] !== undefined || token["private_key"] !== undefined || token["refresh_token"] !== undefined;
 
-/** The vendor's library, loaded when it is first needed. */
+/** Loads Google's auth library at the first use. */
 async function createAuth(configuration: GsConfiguration): Promise<GoogleAuth> {
   const { GoogleAuth } = await import("google-auth-library");
   return new GoogleAuth({ scopes: scopeOf(configuration), clientOptions: clientOptions(configuration) });
 }
 
-/** Made by hand: the library's own way of doing it prints a warning. */
+/** Written by hand: the library's own function prints a warning. */
 async function createClient(configuration: GsConfiguration, token: TokenDict): Promise<TokenClient> {
   const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import("google-auth-library");
   const scopes = [scopeOf(configuration)];
@@ -129,7 +131,7 @@ async function createClient(configuration: GsConfiguration, token: TokenDict): P
 const scopeOf = ({ values }: GsConfiguration) =>
   `https://www.googleapis.com/auth/devstorage.${values.access ?? "full_control"}`;
 
-/** Tokens are fetched the way that requests take. */
+/** Token requests use the same proxy as other requests. */
 function clientOptions({ values }: GsConfiguration) {
   const proxy = values["session_kwargs.proxy"];
   return proxy === null ? {} : { transporterOptions: { proxy } };
@@ -147,23 +149,23 @@ async function fromClient(create: () => Promise<TokenClient>): Promise<AccessTok
   try {
     const client = await create();
     const { token } = await client.getAccessToken();
-    if (!token) throw new Error("there is no access token");
+    if (!token) throw new Error("the credentials returned no access token");
     const end = client.credentials?.expiry_date;
     return { token, expiration: end ? new Date(end) : soon() };
   } catch (error) {
     if (isStorageError(error)) throw error;
-    const message = `no credentials: give a token, or "anon" for a public bucket (${(error as Error).message})`;
+    const message = `no credentials: set token, or token "anon" for a public bucket (${(error as Error).message})`;
     throw new StorageError("permission", message, { scheme: "gs", cause: error });
   }
 }
 
-/** Who signs URLs: a service account, by its key or through the store. */
+/** Signs URLs for a service account, with its key or through the store. */
 export interface UrlSigner {
   readonly email: string;
   sign(text: string): Promise<Buffer>;
 }
 
-/** Undefined for plain tokens, for users, and for nobody. */
+/** Returns undefined for plain tokens, user credentials and anonymous access. */
 export async function urlSigner(configuration: GsConfiguration): Promise<UrlSigner | undefined> {
   const { token } = configuration.values;
   if (token === null || token === "google_default" || token === "cloud") return remoteSigner(configuration);
@@ -179,7 +181,7 @@ async function remoteSigner(configuration: GsConfiguration): Promise<UrlSigner |
   return email ? { email, sign: async (text) => Buffer.from(await auth.sign(text), "base64") } : undefined;
 }
 
-/** The project to work under: that of the default credentials goes before the one that is given. */
+/** The project to work under: the default credentials' project wins over the configured one. */
 export async function projectOf(configuration: GsConfiguration): Promise<string | undefined> {
   const { token, project } = configuration.values;
   if (token === "anon") return undefined;

@@ -1,9 +1,9 @@
-/** What an error answer of Google Cloud Storage means. */
+/** Maps error answers of Google Cloud Storage. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, errorOfStatus, type Said } from "../../http/status-errors.ts";
 
-/** Reasons that say more than the status does. */
+/** Reasons that say more than the status. */
 const reasons: Readonly<Record<string, ErrorCode>> = {
   rateLimitExceeded: "throttled",
   userRateLimitExceeded: "throttled",
@@ -16,7 +16,7 @@ interface Described {
   readonly errors?: readonly { readonly reason?: string }[];
 }
 
-/** The error of an answer whose body has been read. */
+/** Makes the error for an answer whose body has been read. */
 export function toStorageError(
   answer: HttpAnswer,
   body: string,
@@ -27,7 +27,7 @@ export function toStorageError(
   return errorOfAnswer(answer, place, saidOf(body), { requestId, ...known });
 }
 
-/** The error of one answer in a batch. */
+/** Makes the error for one answer in a batch. */
 export const errorOf = (status: number, body: string, place: ErrorPlace): StorageError =>
   errorOfStatus(status, place, saidOf(body));
 
@@ -37,7 +37,7 @@ function saidOf(body: string): Said {
   return { code: reasons[word], word, message };
 }
 
-/** Some errors are plain text, or XML. */
+/** Some errors are plain text or XML. */
 function parse(body: string): Described {
   try {
     return (JSON.parse(body) as { error?: Described }).error ?? {};

@@ -20,7 +20,7 @@ export async function fetchPage(client: GsClient, call: PageCall): Promise<Page>
   return { entries: entries.filter(({ path: found }) => found !== call.startAfter), next: list.nextPageToken };
 }
 
-/** The store begins at a name, and with it: one more is asked for, and that name is left out. */
+/** The store's start offset is inclusive, so one more entry is requested and the first name is left out. */
 function queryOf(call: PageCall): Record<string, string> {
   const fields = `nextPageToken,prefixes,items(${entryFields})`;
   const query: Record<string, string> = { prefix: call.prefix, fields };

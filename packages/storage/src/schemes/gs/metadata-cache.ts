@@ -1,11 +1,11 @@
 /**
- * `cache_timeout`: listings that are kept, and answer for the objects in them, until something is changed through the
- * same storage or turns out to be out of date.
+ * `cache_timeout`: caches listings, which also answer `stat` for the objects in them, until something changes through
+ * the same storage or an entry proves stale.
  */
 import type { Backend, Content, Entry, ListCall, ReadCall, Upload, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 
-/** Entries that are kept at most, of all listings together. */
+/** Maximum entries in the cache, over all listings. */
 const mostEntries = 100_000;
 
 interface Kept {
@@ -48,7 +48,7 @@ class MetadataCache {
   readonly #lifetime: number;
   readonly #now: () => number;
   #size = 0;
-  /** Changes so far: what was asked before one is not kept after it. */
+  /** Counts changes: a result requested before a change is not cached after it. */
   changes = 0;
 
   constructor(lifetime: number, now: () => number) {
@@ -79,7 +79,7 @@ class MetadataCache {
   }
 }
 
-/** An object that was listed is known; any other is asked for, and not kept, as in the original. */
+/** A listed object is answered from the cache; any other is requested and not cached, as in gcsfs. */
 async function statThrough(cache: MetadataCache, backend: Backend, key: string, call: VersionCall): Promise<Entry> {
   call.signal?.throwIfAborted();
   const folder = key.slice(0, key.lastIndexOf("/") + 1);
@@ -91,7 +91,7 @@ async function statThrough(cache: MetadataCache, backend: Backend, key: string, 
   return backend.stat(key, call);
 }
 
-/** Whoever asks for an object that is no longer so has been told by what is kept here. */
+/** A failed conditional read means that the cached listing is stale. */
 async function readThrough(cache: MetadataCache, backend: Backend, key: string, call: ReadCall): Promise<Content> {
   try {
     return await backend.read(key, call);
@@ -104,7 +104,7 @@ async function readThrough(cache: MetadataCache, backend: Backend, key: string, 
 const nameOf = (prefix: string, { delimiter, startAfter, versions = false, ordered = false }: ListCall) =>
   JSON.stringify([prefix, delimiter, startAfter, versions, ordered]);
 
-/** Entries are copied in and out: whoever gets one may change it. */
+/** Copies entries in and out, because a caller may change them. */
 async function* listThrough(
   cache: MetadataCache,
   backend: Backend,

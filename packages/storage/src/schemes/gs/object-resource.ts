@@ -1,4 +1,4 @@
-/** Objects as the store describes them, in JSON. */
+/** Objects in the store's JSON form. */
 import type { Entry } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
 
@@ -8,13 +8,13 @@ export interface ObjectResource {
   readonly etag?: string;
   readonly generation?: string;
   readonly updated?: string;
-  /** Only of generations that are no longer the latest. */
+  /** Present only on generations that are no longer the latest. */
   readonly timeDeleted?: string;
   readonly md5Hash?: string;
   readonly crc32c?: string;
 }
 
-/** What is asked for; checksums are long, and wanted after writes only. */
+/** The fields to request; checksums are long and needed only after writes. */
 export const entryFields = "name,size,etag,generation,updated,timeDeleted";
 export const writtenFields = `${entryFields},md5Hash,crc32c`;
 

@@ -1,4 +1,4 @@
-/** The backend of `gs://`, put together from its calls. */
+/** The backend of `gs://`. */
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import { createHttpClient } from "../../http/client.ts";

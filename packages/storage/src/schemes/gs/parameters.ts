@@ -1,4 +1,4 @@
-/** What `gs://` takes. */
+/** Parameters of `gs://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { sessionKwargs } from "./session-kwargs.ts";
 
@@ -8,47 +8,47 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["project", "$GCSFS_DEFAULT_PROJECT", "$GOOGLE_CLOUD_PROJECT"],
-    help: "Project to work under; overridden when token is google_default, ignored when it is anon.",
+    help: "Project of the requests; google_default credentials override it, and anon ignores it.",
   },
   access: {
     type: "string",
     default: null,
     choices: ["read_only", "read_write", "full_control"],
     effect: "native",
-    help: "Scope of the credentials; full control when unset.",
+    help: "Scope of the credentials; full control if unset.",
   },
   token: {
     type: ["string", "dict"],
     default: null,
     effect: "native",
     secret: true,
-    help: "google_default, cloud, anon, the path of a token file, an access token, or a token dictionary; unset: default credentials, then the metadata server, then none.",
+    help: "google_default, cloud, anon, the path of a token file, an access token, or a token dictionary; if unset, default credentials, then the metadata server, then none.",
   },
   consistency: {
     type: "string",
     default: null,
     choices: ["none", "size", "md5"],
     effect: "emulated",
-    help: "What is checked after a write; md5 falls back to crc32c for objects made of parts.",
+    help: "What to verify after a write; md5 falls back to crc32c for composite objects.",
   },
   cache_timeout: {
     type: "number",
     default: null,
     effect: "emulated",
-    help: "Seconds that listings are kept; 0 or less: not at all; unset: as long as the storage is open. Changes made through it are seen.",
+    help: "Seconds to cache listings; 0 or less: no cache; unset: until the storage is closed. Changes made through this storage clear the cache.",
   },
   secure_serialize: {
     type: "boolean",
     default: null,
     effect: "no-op",
-    reason: "deprecated, and ignored by the original too",
+    reason: "deprecated, and ignored by gcsfs too",
     help: "Deprecated.",
   },
   requester_pays: {
     type: ["boolean", "string"],
     default: false,
     effect: "native",
-    help: "Bill the project, or the one that is named.",
+    help: "True bills `project`; a string names the project to bill.",
   },
   session_kwargs: {
     type: "dict",
@@ -61,13 +61,13 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["endpoint_url", "$STORAGE_EMULATOR_HOST"],
-    help: "protocol://host:port without a path; http:// is added to the variable's value where it is missing.",
+    help: "protocol://host:port without a path; a variable without a protocol gets http://.",
   },
   default_location: {
     type: "string",
     default: null,
     effect: "native",
-    help: "Where buckets are made.",
+    help: "Location of new buckets.",
   },
   version_aware: {
     type: "boolean",

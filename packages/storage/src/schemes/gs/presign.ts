@@ -1,4 +1,4 @@
-/** URLs that carry their own signature: version 4, by the key of a service account, or by the store's own signer. */
+/** Presigns URLs: version 4, with the key of a service account or through Google's signing service. */
 import { createHash } from "node:crypto";
 import { encodeKey, encodeQuery, encodeText } from "../../address/url-encoding.ts";
 import type { PresignCall } from "../../backend.ts";
@@ -17,7 +17,7 @@ export async function presignObject(
   checkLifetime(call.expiresIn, longestLifetime, client.place(key));
   const signer = await urlSigner(client.configuration);
   if (!signer) {
-    const message = "presign: only a service account can sign, and token names none";
+    const message = "presign needs a service account: set token to its key file";
     throw new StorageError("permission", message, client.place(key));
   }
   const path = `/${encodeText(client.bucket)}/${encodeKey(key)}`;

@@ -1,4 +1,4 @@
-/** Looking at an object, and reading it. */
+/** Stats and reads an object. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
 import { entryFromHeaders } from "../../http/entry-from-headers.ts";
@@ -13,7 +13,7 @@ export async function statObject(client: GsClient, key: string, call: VersionCal
 }
 
 export async function readObject(client: GsClient, key: string, call: ReadCall): Promise<Content> {
-  // As it is stored: else the store would unpack what was packed, and its size would be another.
+  // Requests the bytes as stored: otherwise the store would decompress gzip objects, and the size would differ.
   const headers = { ...rangeHeader(call), "accept-encoding": "gzip" };
   const query = { ...generationQuery(call), alt: "media" };
   const { signal } = call;
@@ -25,7 +25,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
     await answer.discard();
     throw replaced(client, key);
   } catch (error) {
-    // A generation that has gone meanwhile: the object is not the expected one.
+    // The generation has disappeared: the object is not the expected one.
     if (isStorageError(error, "not_found") && call.ifMatch !== undefined) throw replaced(client, key);
     if (!isStorageError(error) || error.status !== 416) throw error;
     return emptyContent(await statObject(client, key, call), call);
@@ -33,7 +33,7 @@ export async function readObject(client: GsClient, key: string, call: ReadCall):
 }
 
 const replaced = (client: GsClient, key: string) =>
-  new StorageError("precondition", `gs://${client.bucket}/${key}: it was replaced`, client.place(key));
+  new StorageError("precondition", `gs://${client.bucket}/${key}: the object was replaced`, client.place(key));
 
 export const generationQuery = ({ version }: VersionCall): Record<string, string> =>
   version ? { generation: version } : {};

@@ -1,4 +1,4 @@
-/** Removing one object, and many with one call. */
+/** Removes one object, or many in one call. */
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { type BatchFailure, batchBody, noAnswer, parseBatch, retryFailures } from "../../batch.ts";
@@ -7,7 +7,7 @@ import type { GsClient } from "./client.ts";
 import { errorOf } from "./errors.ts";
 import { generationQuery } from "./read.ts";
 
-/** What the store takes in one batch. */
+/** The store's limit for one batch. */
 export const removeAtOnce = 100;
 
 export async function removeObject(client: GsClient, key: string, call: VersionCall): Promise<void> {

@@ -1,7 +1,7 @@
 /**
- * Writing in parts, one after the other, in a session that the store keeps. Every part but the last is a multiple of a
- * quarter of a mebibyte, and the last says how long the object is. Where that is known parts are sent as they come; else
- * one is held back, and what is left over goes with the next.
+ * Writes in parts, one after the other, in a resumable upload session. Every part but the last must be a multiple of
+ * 256 KiB, and the last states the object's size. If the size is known, parts are sent as they arrive; otherwise one
+ * part is held back, and the remainder goes with the next.
  */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { retry } from "../../concurrency/retry.ts";
@@ -31,7 +31,11 @@ export async function beginUpload(client: GsClient, key: string, call: WriteCall
   await answer.discard();
   const session = answer.header("location");
   if (session === undefined) {
-    throw new StorageError("failed", `gs://${client.bucket}/${key}: the store began no upload`, client.place(key));
+    throw new StorageError(
+      "failed",
+      `gs://${client.bucket}/${key}: the store did not start an upload`,
+      client.place(key),
+    );
   }
   return new ResumableUpload(client, key, givenAddress(session, client.place(key)).href, call);
 }
@@ -43,9 +47,9 @@ class ResumableUpload implements Upload {
   readonly #call: WriteCall;
   readonly #checksum: Checksum;
   #held: Buffer = Buffer.alloc(0);
-  /** Where the next part is copied to: what was held before, when it has been sent. */
+  /** The buffer for the next part: the one held before, once it has been sent. */
   #unused: Buffer = Buffer.alloc(0);
-  /** What was held before is on its way while the next part is brought. */
+  /** The part held before is being sent while the next one arrives. */
   #sending: Promise<unknown> = Promise.resolve();
   /** How many bytes the store has. */
   #sent = 0;
@@ -66,13 +70,13 @@ class ResumableUpload implements Upload {
     await this.#sending;
   }
 
-  /** Not the last, with which the object would be there before its size has been checked. */
+  /** Holds back the last part: it would complete the object before its size has been checked. */
   #isSendable({ length }: Uint8Array): boolean {
     const { size } = this.#call;
     return size !== undefined && length % partUnit === 0 && this.#sent + length < size;
   }
 
-  /** Copies what it holds back: the caller's buffer is used for the next part. */
+  /** Copies the part it holds back, because the caller reuses its buffer. */
   #hold(bytes: Uint8Array): void {
     const before = this.#held;
     const whole = before.length - (before.length % partUnit);
@@ -80,27 +84,27 @@ class ResumableUpload implements Upload {
     this.#unused = before;
     if (whole === 0) return;
     this.#sending = this.#sendAll(before.subarray(0, whole), "*");
-    // Met by the next part, or by the end.
+    // A failure is thrown by the next part or at the end.
     this.#sending.catch(() => {});
   }
 
   async finish(): Promise<Entry> {
     await this.#sending;
     const answer = await this.#sendAll(this.#held, String(this.#sent + this.#held.length));
-    if (!answer) throw new StorageError("failed", `${this.#key}: the store did not end the upload`);
+    if (!answer) throw new StorageError("failed", `${this.#key}: the store did not complete the upload`);
     const written = await parseJson<ObjectResource>(answer, this.#client.place(this.#key));
     await checkWritten(this.#client, written, this.#checksum);
     return toEntry(written);
   }
 
-  /** Without the caller's signal: what was aborted must be cleared away all the same. */
+  /** Ignores the caller's signal: an aborted upload must still be cleaned up. */
   async abort(): Promise<void> {
     await this.#sending.catch(() => {});
     const answer = await this.#client.sendToUrl(this.#session, { method: "DELETE", headers: {} }, this.#key);
     await answer.discard();
   }
 
-  /** Returns the answer that ended the upload, with the last bytes. The store may take fewer than it is sent. */
+  /** Returns the answer to the last bytes, which ends the upload. The store may accept fewer bytes than it was sent. */
   async #sendAll(bytes: Uint8Array, total: string): Promise<HttpAnswer | undefined> {
     const start = this.#sent;
     const end = start + bytes.length;
@@ -116,7 +120,7 @@ class ResumableUpload implements Upload {
   }
 
   #forgotten(): StorageError {
-    const message = `gs://${this.#client.bucket}/${this.#key}: the store has lost a part that it had taken`;
+    const message = `gs://${this.#client.bucket}/${this.#key}: the store lost a part that it had accepted; write the object again`;
     return new StorageError("failed", message, this.#client.place(this.#key));
   }
 
@@ -124,10 +128,10 @@ class ResumableUpload implements Upload {
     const before = this.#sent;
     const ended = await this.#ask(`bytes ${before}-${end - 1}/${total}`, body);
     if (ended || this.#sent > before) return ended;
-    throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store took nothing`);
+    throw new StorageError("network", `gs://${this.#client.bucket}/${this.#key}: the store accepted none of the bytes`);
   }
 
-  /** A part that broke off may have arrived, or some of it, or it was the last and has ended the upload. */
+  /** Asks how many bytes the store has: a part that broke off may have arrived whole, partly, or ended the upload. */
   #askHowMuch(): Promise<HttpAnswer | undefined> {
     return this.#ask("bytes */*");
   }
@@ -148,7 +152,7 @@ class ResumableUpload implements Upload {
   }
 }
 
-/** In the buffer that is given, where it is big enough. */
+/** Uses the given buffer if it is large enough. */
 function join(space: Buffer, first: Uint8Array, second: Uint8Array): Buffer {
   const length = first.length + second.length;
   const target = space.length >= length ? space.subarray(0, length) : Buffer.allocUnsafeSlow(length);

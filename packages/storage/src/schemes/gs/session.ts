@@ -1,4 +1,4 @@
-/** The HTTP session that `session_kwargs` describes: its connections, and what goes with every request. */
+/** The HTTP session that `session_kwargs` describes: its connections and default headers. */
 import type { Configuration } from "../../configuration/configuration.ts";
 import { StorageError } from "../../errors.ts";
 import { headerTextRule, isHeaderText } from "../../http/header-text.ts";
@@ -31,7 +31,7 @@ function timeouts(values: GsValues): Pick<HttpSettings, "connectTimeout" | "read
   };
 }
 
-/** Names in small letters, so that those of a request replace them. */
+/** Names in lower case, so that a request's own headers replace them. */
 export function sessionHeaders(values: GsValues): Record<string, string> {
   const cookies = Object.entries(values["session_kwargs.cookies"] ?? {}).map(([name, value]) => `${name}=${value}`);
   const authorization = basic(values, "session_kwargs.auth");

@@ -1,4 +1,4 @@
-/** Writing an object at once, and what every write may demand. */
+/** Writes an object in one request, and builds the conditions of all writes. */
 import { randomUUID } from "node:crypto";
 import type { Entry, WriteCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
@@ -24,7 +24,7 @@ export async function putObject(client: GsClient, key: string, bytes: Uint8Array
 
 const defaultType = "application/octet-stream";
 
-/** It is a header of the request, or of a part of its body; metadata is JSON, and may be any text. */
+/** Checks the content type, which is sent as a header. Metadata is JSON and may be any text. */
 export function checkType(client: GsClient, key: string, { contentType = defaultType }: WriteCall): void {
   checkHeaderText("contentType", contentType, client.place(key));
 }
@@ -35,7 +35,7 @@ const plain = (body: Uint8Array, { contentType = defaultType }: WriteCall) => ({
   body,
 });
 
-/** Metadata goes before the content, in one body. */
+/** Joins metadata and content in one multipart body. */
 function withMetadata(key: string, bytes: Uint8Array, call: WriteCall) {
   const boundary = randomUUID();
   const part = (type: string) => `--${boundary}\r\ncontent-type: ${type}\r\n\r\n`;
@@ -53,7 +53,7 @@ function withMetadata(key: string, bytes: Uint8Array, call: WriteCall) {
 
 export const describe = ({ contentType = defaultType, metadata }: WriteCall) => ({ contentType, metadata });
 
-/** The store compares generations: an ETag is looked up first, and nobody can come between. */
+/** The store compares generations, so an ETag is first mapped to one; a write in between makes the condition fail. */
 export async function conditionsOf(client: GsClient, key: string, call: WriteCall): Promise<Record<string, string>> {
   if (call.ifNoneMatch !== undefined) return { ifGenerationMatch: "0" };
   if (call.ifMatch === undefined) return {};
@@ -62,5 +62,9 @@ export async function conditionsOf(client: GsClient, key: string, call: WriteCal
     throw error;
   });
   if (there?.etag === call.ifMatch) return { ifGenerationMatch: there.version };
-  throw new StorageError("precondition", `gs://${client.bucket}/${key}: it is another object`, client.place(key));
+  throw new StorageError(
+    "precondition",
+    `gs://${client.bucket}/${key}: the object's ETag is not the expected one`,
+    client.place(key),
+  );
 }

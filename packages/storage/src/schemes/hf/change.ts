@@ -1,4 +1,4 @@
-/** Copying, moving and removing: each is one commit, whatever it touches. */
+/** Copies, moves and removes: each is one commit, however many files it touches. */
 import { folderOf } from "../../address/uri.ts";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -32,7 +32,7 @@ export async function moveFile(
   await changes.make([line, removal], { summary: `Move ${from} to ${to}`, signal: call.signal });
 }
 
-/** What is kept beside git is only named again; the small files in git pass through us. */
+/** An LFS file is only referenced again; small files in git pass through this process. */
 async function lineOfCopy(client: HubClient, from: string, to: string, call: VersionCall): Promise<CommitLine> {
   checkPath(to);
   const item = await lookUp(client, from, call);
@@ -50,7 +50,7 @@ export async function removeFile(client: HubClient, changes: Changes, key: strin
   await changes.make([{ key: "deletedFile", value: { path: key } }], { summary: `Remove ${key}`, signal: call.signal });
 }
 
-/** File by file: so a file of the folder that is written in the same batch stays. */
+/** Removes file by file, so that a file written to the folder in the same batch stays. */
 export async function removeTree(client: HubClient, changes: Changes, key: string, call: VersionCall): Promise<void> {
   refuseVersion(client, key, call);
   if (key !== "") await removeFile(client, changes, key, call);
@@ -62,7 +62,7 @@ export async function removeTree(client: HubClient, changes: Changes, key: strin
   if (lines.length > 0) await changes.make(lines, { summary: `Remove ${key || "everything"}`, signal: call.signal });
 }
 
-/** A commit stays what it was: the file would be removed from the newest one instead. */
+/** Commits are immutable: the file would be removed from the newest one instead. */
 function refuseVersion(client: HubClient, key: string, { version }: VersionCall): void {
   if (!version) return;
   throw new StorageError("unsupported", `${key}: hf:// cannot remove a file from an old commit`, client.place(key));

@@ -1,4 +1,4 @@
-/** Calls of the hub: addressed, with the token, redirects followed, tried again where that makes sense, errors named. */
+/** Calls of the hub: adds the token, follows redirects, retries where useful, and maps errors. */
 import type { Readable } from "node:stream";
 import type { Location } from "../../address/uri.ts";
 import { encodeKey } from "../../address/url-encoding.ts";
@@ -15,20 +15,20 @@ import { type RepositoryName, type RepositoryType, repositoryOf } from "./reposi
 export interface HubRequest extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly method: HttpRequest["method"];
   readonly url: string;
-  /** For the error. */
+  /** For error messages. */
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** A new stream for every attempt, instead of `body`; `headers` have its length. */
+  /** Makes a new stream for every attempt, instead of `body`; `headers` contain its length. */
   readonly stream?: () => Readable;
-  /** Where the hub's own token must not go: addresses that are signed. */
+  /** A presigned URL, which must not receive the hub's token. */
   readonly isSigned?: true;
 }
 
 export interface HubAnswer {
-  /** The last, with the body. */
+  /** The final answer, with the body. */
   readonly answer: HttpAnswer;
-  /** The hub's own, which tells of the file although another server has its bytes. */
+  /** The hub's own answer, which describes the file even if another server sends its bytes. */
   readonly told: HttpAnswer;
 }
 
@@ -52,13 +52,13 @@ export class HubClient {
     this.name = repositoryOf(settings.location);
   }
 
-  /** A call of the interface for programs. */
+  /** The URL of an API call. */
   async apiUrl(call: string, revision = this.name.revision, path = ""): Promise<string> {
     const below = path === "" ? "" : `/${encodeKey(path)}`;
     return `${this.#apiOf(await this.#typeOf())}/${call}/${encodeURIComponent(revision)}${below}`;
   }
 
-  /** What lies at the addresses that people see, too. */
+  /** The URL of a file, as people see it in a browser. */
   async fileUrl(rest: string): Promise<string> {
     const type = await this.#typeOf();
     return `${this.#settings.endpoint}/${type === "model" ? "" : `${type}s/`}${this.name.id}${rest}`;
@@ -76,7 +76,7 @@ export class HubClient {
     });
   }
 
-  /** Nothing where the hub says that there is no such file or folder; a missing repository is an error. */
+  /** Returns undefined if the hub says that the file or folder does not exist; a missing repository is an error. */
   async sendUnlessMissing(request: HubRequest): Promise<HttpAnswer | undefined> {
     return retry(this.#settings.retry, request.signal, async () => {
       const { answer } = await this.#follow(request);
@@ -87,7 +87,7 @@ export class HubClient {
     });
   }
 
-  /** Sends JSON, gets JSON. */
+  /** Sends and receives JSON. */
   async call<T>(url: string, key: string, body: object, { signal }: CallOptions): Promise<T> {
     const headers = { "content-type": "application/json" };
     const { answer } = await this.send({
@@ -101,14 +101,14 @@ export class HubClient {
     return parseJson<T>(answer, this.place(key));
   }
 
-  /** The commit that the revision is now. */
+  /** The commit that the revision points to now. */
   async head({ signal }: CallOptions): Promise<string> {
     const { answer } = await this.send({ method: "GET", url: await this.apiUrl("revision"), key: "", signal });
     const { sha } = await parseJson<{ sha: string }>(answer, this.place(""));
     return sha;
   }
 
-  /** The address of the next page, at the endpoint that was opened. */
+  /** The address of the next page, at the opened endpoint. */
   nextUrl(answer: HttpAnswer): string | undefined {
     const next = /<([^>]+)>;\s*rel="next"/.exec(answer.header("link") ?? "")?.[1];
     if (next === undefined) return undefined;
@@ -164,13 +164,13 @@ export class HubClient {
     return this.#type;
   }
 
-  /** Asks the hub only where the URI does not say. */
+  /** Asks the hub only if the URI does not name the type. */
   async #findType(): Promise<RepositoryType> {
     const [only, another] = this.name.types;
     if (only !== undefined && another === undefined) return only;
     for (const type of this.name.types) if (await this.#isThere(type)) return type;
     const tried = this.name.types.join(" and no ");
-    const token = this.#settings.token === undefined ? "; a private one needs a token" : "";
+    const token = this.#settings.token === undefined ? "; a private repository needs a token" : "";
     throw new StorageError("not_found", `the hub has no ${tried} ${this.name.id}${token}`, this.place(""));
   }
 

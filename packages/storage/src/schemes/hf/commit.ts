@@ -1,11 +1,11 @@
-/** Changes of a repository: lines of a commit, made at once or gathered until a batch is finished. */
+/** Changes of a repository: lines of a commit, made at once or collected until a batch is finished. */
 import { folderOf } from "../../address/uri.ts";
 import type { BatchCall, CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import { parseJson } from "../../http/parse-answer.ts";
 import type { HubClient } from "./client.ts";
 
-/** A line of a commit, as the hub takes it. */
+/** A line of a commit, in the hub's format. */
 export type CommitLine =
   | { key: "file"; value: { path: string; content: string; encoding: "base64" } }
   | { key: "lfsFile"; value: { path: string; algo: "sha256"; oid: string; size: number } }
@@ -13,20 +13,20 @@ export type CommitLine =
 
 export interface ChangeCall extends CallOptions {
   readonly summary: string;
-  /** Rejects unless the change may be made on top of this commit. */
+  /** Rejects if the change must not be made on top of this commit. */
   readonly condition?: ((commit: string) => Promise<void>) | undefined;
 }
 
 export interface Changes {
-  /** The commit that was made; empty while it is only gathered. */
+  /** Returns the new commit; empty while changes are only collected. */
   make(lines: readonly CommitLine[], call: ChangeCall): Promise<string>;
-  /** Takes back what was gathered of a file, or of all in a folder. */
+  /** Drops collected changes of a file, or of everything in a folder. */
   forget(path: string): void;
 }
 
 const mostAttempts = 8;
 
-/** Each change is a commit. They are made one after the other: the hub would refuse those that meet. */
+/** Makes each change a commit, one after the other: the hub refuses concurrent ones. */
 export class ImmediateChanges implements Changes {
   readonly #client: HubClient;
   #last: Promise<unknown> = Promise.resolve();
@@ -43,7 +43,7 @@ export class ImmediateChanges implements Changes {
 
   forget(): void {}
 
-  /** Somebody else's commit in between is no failure: the condition is looked at again. */
+  /** A commit by somebody else in between is no failure: the condition is checked again. */
   async #make(lines: readonly CommitLine[], call: ChangeCall): Promise<string> {
     for (let attempt = 1; ; attempt += 1) {
       const parent = call.condition ? await this.#client.head(call) : undefined;
@@ -57,12 +57,12 @@ export class ImmediateChanges implements Changes {
   }
 }
 
-/** Everything that is changed becomes one commit. The last change of a path counts. */
+/** Collects all changes into one commit. The last change of a path counts. */
 export class GatheredChanges implements Changes {
   readonly #client: HubClient;
   readonly #call: BatchCall;
   readonly #lines = new Map<string, CommitLine>();
-  /** Conditions were looked at here: the commit must come right after it. */
+  /** Conditions were checked at this commit, so the new one must directly follow it. */
   #parent: string | undefined;
 
   constructor(client: HubClient, call: BatchCall) {

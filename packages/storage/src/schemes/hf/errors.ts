@@ -1,10 +1,12 @@
-/** What an error answer of the hub means. */
+/** Maps error answers of the hub. */
 import type { ErrorCode, ErrorPlace, StorageError } from "../../errors.ts";
 import { parseRetryAfter } from "../../http/client.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 
-/** Codes of its header, which say more than the status: a repository that one may not see is answered with 401. */
+/**
+ * Error codes of its header, which say more than the status: for a repository that one may not see, the status is 401.
+ */
 const codes: Readonly<Record<string, ErrorCode>> = {
   RepoNotFound: "not_found",
   RevisionNotFound: "not_found",
@@ -15,7 +17,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
 
 export const isEntryMissing = (answer: HttpAnswer) => answer.header("x-error-code") === "EntryNotFound";
 
-/** Reads the body away: what it says is kept in the message. */
+/** Reads the body and puts its text into the message. */
 export async function toStorageError(answer: HttpAnswer, place: ErrorPlace): Promise<StorageError> {
   const body = await answer.text();
   const word = answer.header("x-error-code") ?? "";
@@ -34,7 +36,7 @@ function messageIn(body: string): string {
   }
 }
 
-/** `"api";r=0;t=55`: nothing is left, for 55 seconds. */
+/** Parses `"api";r=0;t=55`: no requests are left for 55 seconds. */
 function untilNextWindow(header: string | undefined): number | undefined {
   const [, left, seconds] = /r=(\d+).*t=(\d+)/.exec(header ?? "") ?? [];
   return left === "0" ? Number(seconds) * 1000 : undefined;

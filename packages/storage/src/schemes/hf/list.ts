@@ -1,4 +1,4 @@
-/** Trees of the hub: what lies in a folder, and what is known of one path. */
+/** Lists trees of the hub, and looks up one path. */
 import type { CallOptions, Entry, ListCall, VersionCall } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
 import { blankEntry, directoryEntry } from "../../entry.ts";
@@ -13,19 +13,19 @@ export interface TreeItem {
   readonly path: string;
   readonly oid: string;
   readonly size: number;
-  /** Where the content is kept beside git. */
+  /** Present if the content is kept in LFS. */
   readonly lfs?: { readonly oid: string; readonly size: number };
   readonly lastCommit?: { readonly id: string; readonly date: string };
 }
 
-/** A tree is listed of one commit: the hub may get others meanwhile. */
+/** Lists the tree of a single commit: others may be added meanwhile. */
 export async function* listTree(client: HubClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> {
   const revision = call.delimiter === undefined ? await client.head(call) : undefined;
   const read = (folder: string, options: CallOptions) => readFolder(client, folder, revision, options);
   yield* listFolders("hf", read, prefix, call);
 }
 
-/** Expanded: only so the hub tells when a file was changed, and by which commit. */
+/** Requests expanded entries: only those say when a file was changed, and by which commit. */
 async function* readFolder(
   client: HubClient,
   folder: string,
@@ -43,7 +43,7 @@ async function* readFolder(
   }
 }
 
-/** What is at a path, file or folder, or nothing. */
+/** Returns the file or folder at a path, or undefined. */
 export async function lookUp(client: HubClient, key: string, call: VersionCall): Promise<TreeItem | undefined> {
   const url = await client.apiUrl("paths-info", call.version);
   const [item] = await client.call<TreeItem[]>(url, key, { paths: [checkPath(key)], expand: true }, call);
@@ -57,7 +57,7 @@ export async function statFile(client: HubClient, key: string, call: VersionCall
   throw new StorageError("not_found", `hf://${client.place(key).bucket}/${key} ${what}`, client.place(key));
 }
 
-/** The ETag is the hash of the content: of git's blob, or the SHA-256 where it is kept beside git. */
+/** The ETag is the hash of the content: that of git's blob, or the SHA-256 of an LFS file. */
 export const etagOf = ({ lfs, oid }: TreeItem) => lfs?.oid ?? oid;
 
 function toEntry(item: TreeItem): Entry {

@@ -1,4 +1,4 @@
-/** The backend of `hf://`, put together from its calls. */
+/** The backend of `hf://`. */
 import type { Backend } from "../../backend.ts";
 import { defaultRetryPolicy } from "../../concurrency/retry.ts";
 import { createHttpClient } from "../../http/client.ts";
@@ -34,7 +34,7 @@ const backendOf = (client: HubClient, changes: Changes): Backend => ({
     partSize: 8 * mebibyte,
     minimumPart: 1,
     maximumParts: Number.POSITIVE_INFINITY,
-    // Bytes need no temporary file, however many.
+    // Bytes in memory need no temporary file, whatever their size.
     wholeUpTo: Number.POSITIVE_INFINITY,
     concurrency: 1,
     partsInOrder: true,

@@ -1,4 +1,4 @@
-/** What `hf://` takes. */
+/** Parameters of `hf://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { implicitToken } from "./token.ts";
 
@@ -10,8 +10,8 @@ export const parameters = {
     secret: true,
     elsewhere: implicitToken,
     help:
-      "Access token; false: none; true: the saved one, which must be there; unset: the saved one, if there is one and " +
-      "HF_HUB_DISABLE_IMPLICIT_TOKEN is not true. It is saved in HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file that " +
+      "Access token; false: none; true: the saved token, which must exist; unset: the saved token, if there is one and " +
+      "HF_HUB_DISABLE_IMPLICIT_TOKEN is not true. The saved token is in HF_TOKEN, HUGGING_FACE_HUB_TOKEN, the file that " +
       "HF_TOKEN_PATH names, or $HF_HOME/token.",
   },
   endpoint: {
@@ -19,6 +19,6 @@ export const parameters = {
     default: null,
     effect: "native",
     sources: ["endpoint", "$HF_ENDPOINT"],
-    help: "Address of the hub; the public one when unset.",
+    help: "Address of the hub; the public hub if unset.",
   },
 } as const satisfies ParameterTable;

@@ -1,4 +1,4 @@
-/** Reading files of the hub. */
+/** Reads files of the hub. */
 import { encodeKey } from "../../address/url-encoding.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
@@ -27,7 +27,7 @@ export async function readFile(client: HubClient, key: string, call: ReadCall): 
   }
 }
 
-/** The version is the commit that was read, so that what is read of the file later is of the same. */
+/** The version is the commit that was read, so that later reads of the file use the same commit. */
 function toEntry(key: string, { answer, told }: HubAnswer): Entry {
   const linkedSize = told.header("x-linked-size");
   const etag = told.header("x-linked-etag") ?? told.header("etag");

@@ -10,12 +10,12 @@ export const hfScheme = defineScheme({
     list: true,
     write: true,
     ranges: true,
-    // A file can be read as any commit had it, but the hub lists only one commit at a time.
+    // A file can be read at any commit, but the hub lists only one commit at a time.
     versions: false,
     namedVersions: true,
     readConditions: true,
     writeConditions: true,
-    // Of what is kept beside git; small files pass through us.
+    // The hub copies only LFS files; small files pass through this process.
     serverCopy: false,
     presign: false,
     metadata: false,

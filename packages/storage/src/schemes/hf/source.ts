@@ -1,4 +1,4 @@
-/** What is to be uploaded, measured and hashed before: bytes, or a stream that was laid down in a temporary file. */
+/** Content to upload, with its size and hash: bytes, or a stream that was spooled to a temporary file. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdtemp, open, readFile, rm } from "node:fs/promises";
@@ -9,7 +9,7 @@ import { Readable } from "node:stream";
 export interface Source {
   readonly size: number;
   readonly sha256: string;
-  /** Its beginning, by which the hub tells text from other things. */
+  /** The first bytes, by which the hub distinguishes text from binary files. */
   readonly sample: Uint8Array;
   bytes(): Promise<Uint8Array>;
   stream(start: number, end: number): Readable;
@@ -25,7 +25,7 @@ export const bytesSource = (bytes: Uint8Array): Source => ({
   stream: (start, end) => Readable.from([Buffer.from(bytes.subarray(start, end))], { objectMode: false }),
 });
 
-/** The hub wants the hash and the size of a file before its bytes, which a stream cannot tell. */
+/** Spools a stream to a file: the hub wants the hash and size before the bytes. */
 export class Spool {
   readonly #folder: string;
   readonly #handle: FileHandle;
@@ -50,7 +50,7 @@ export class Spool {
     await this.#handle.writeFile(bytes);
   }
 
-  /** Nothing can be added after. */
+  /** Call this after the last piece was added. */
   async source(): Promise<Source> {
     await this.#handle.close();
     const file = join(this.#folder, "content");

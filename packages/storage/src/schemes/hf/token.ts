@@ -1,4 +1,4 @@
-/** The token that was saved for this user, where the hub's own clients keep it. */
+/** The token saved for this user, in the places where the hub's own clients keep it. */
 import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { StorageError } from "../../errors.ts";
 const variables = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 const trueWords = ["1", "ON", "YES", "TRUE"];
 
-/** What is used when nobody says anything, unless the environment forbids that. */
+/** The default token, unless the environment forbids it. */
 export function implicitToken(environment: Environment): FoundValue | undefined {
   const isOff = trueWords.includes((environment["HF_HUB_DISABLE_IMPLICIT_TOKEN"] ?? "").toUpperCase());
   return isOff ? undefined : savedToken(environment);
@@ -25,18 +25,20 @@ function savedToken(environment: Environment): FoundValue | undefined {
 }
 
 interface Asked {
-  /** True: the saved one must be there; false or null: none is sent. */
+  /** True: a saved token is required; false or null: none is sent. */
   readonly values: { readonly token: string | boolean | null };
   readonly environment: Environment;
 }
 
-/** The token to send, or none. */
+/** Returns the token to send, if any. */
 export function tokenOf({ values, environment }: Asked): string | undefined {
   if (values.token === false || values.token === null) return undefined;
   if (values.token !== true) return values.token;
   const saved = savedToken(environment);
   if (saved) return saved.value as string;
-  throw new StorageError("config", "token is true, but no token is saved: set HF_TOKEN or log in", { scheme: "hf" });
+  throw new StorageError("config", "token is true, but no token is saved: set HF_TOKEN, or log in to the hub", {
+    scheme: "hf",
+  });
 }
 
 function tokenFile(environment: Environment): string {

@@ -1,4 +1,4 @@
-/** Contents that the hub keeps beside git: announced, sent at once or in parts to where it says, and confirmed. */
+/** Uploads content to LFS: announces it, sends it whole or in parts to the given addresses, and confirms it. */
 import type { CallOptions } from "../../backend.ts";
 import { runAll } from "../../concurrency/window.ts";
 import { StorageError } from "../../errors.ts";
@@ -21,7 +21,7 @@ interface BatchAnswer {
 const partsAtOnce = 4;
 const lfsType = "application/vnd.git-lfs+json";
 
-/** What the hub has already is not sent again. */
+/** Content that the hub already has is not sent again. */
 export async function uploadContent(client: HubClient, key: string, source: Source, call: CallOptions): Promise<void> {
   const { sha256: oid, size } = source;
   const url = await client.fileUrl(".git/info/lfs/objects/batch");
@@ -46,7 +46,7 @@ const json = (value: object) => ({
   body: Buffer.from(JSON.stringify(value)),
 });
 
-/** Each numbered header is the signed address of a part. */
+/** Each numbered header is the presigned URL of a part. */
 async function sendParts(
   client: HubClient,
   key: string,
@@ -87,7 +87,7 @@ async function sendRange(
     url,
     key,
     headers: { "content-length": String(end - start) },
-    // An empty stream would still have one byte asked for.
+    // An empty stream would still be asked for one byte.
     ...(end === start ? { body: new Uint8Array() } : { stream: () => source.stream(start, end) }),
     signal,
     isSigned: true,

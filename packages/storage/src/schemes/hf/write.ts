@@ -1,4 +1,4 @@
-/** Writing files of the hub: small text into the commit itself, everything else beside git first. */
+/** Writes files of the hub: small text goes into the commit itself, everything else to LFS first. */
 import { createHash } from "node:crypto";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -18,7 +18,7 @@ async function putFile(
 ): Promise<Entry> {
   checkPath(key);
   const condition = conditionOf(client, key, call);
-  // Before anything is sent; and again with the commit.
+  // Checked before anything is sent, and again with the commit.
   if (condition) await condition(await client.head(call));
   const { line, etag } = await prepare(client, key, source, call);
   const version = await changes.make([line], { summary: `Upload ${key}`, condition, signal: call.signal });
@@ -28,7 +28,7 @@ async function putFile(
 export const putBytes = (client: HubClient, changes: Changes, key: string, bytes: Uint8Array, call: WriteCall) =>
   putFile(client, changes, key, bytesSource(bytes), call);
 
-/** The hub decides where a content belongs. */
+/** The hub decides whether content goes to git or LFS. */
 async function prepare(
   client: HubClient,
   key: string,
@@ -40,10 +40,14 @@ async function prepare(
   const plan = await client.call<Plan>(await client.apiUrl("preupload"), key, asked, call);
   const [file] = plan.files;
   if (file?.shouldIgnore) {
-    throw new StorageError("invalid", `${key} is left out by the repository's .gitignore`, client.place(key));
+    throw new StorageError(
+      "invalid",
+      `${key} is ignored by the repository's .gitignore; choose another path`,
+      client.place(key),
+    );
   }
   const { sha256: oid, size } = source;
-  // The hub takes an empty file only into git.
+  // The hub accepts an empty file only in git.
   if (file?.uploadMode !== "lfs" || size === 0) return inline(key, await source.bytes());
   await uploadContent(client, key, source, call);
   return { line: { key: "lfsFile", value: { path: key, algo: "sha256", oid, size } }, etag: oid };
@@ -53,7 +57,7 @@ interface Plan {
   readonly files: readonly { readonly uploadMode: "regular" | "lfs"; readonly shouldIgnore?: boolean }[];
 }
 
-/** As git names it. */
+/** The id that git gives a blob. */
 const blobId = (bytes: Uint8Array) => createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
 
 export const inline = (key: string, bytes: Uint8Array): { line: CommitLine; etag: string } => ({
@@ -66,7 +70,7 @@ function conditionOf(client: HubClient, key: string, call: WriteCall) {
   return async (commit: string) => {
     const there = await lookUp(client, key, { version: commit, signal: call.signal });
     const isRight = call.ifMatch === undefined ? !there : there !== undefined && etagOf(there) === call.ifMatch;
-    if (!isRight) throw new StorageError("precondition", `${key} is not the one expected`, client.place(key));
+    if (!isRight) throw new StorageError("precondition", `${key} is not the expected version`, client.place(key));
   };
 }
 

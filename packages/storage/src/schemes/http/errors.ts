@@ -1,4 +1,4 @@
-/** What an error answer of a web server means. */
+/** Maps error answers of a web server. */
 import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";

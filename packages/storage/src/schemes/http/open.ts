@@ -40,5 +40,5 @@ export function open({ location, configuration }: OpenRequest<typeof parameters>
 }
 
 function refuse(): never {
-  throw new StorageError("unsupported", "http:// can only be read", { scheme: "http" });
+  throw new StorageError("unsupported", "http:// is read-only", { scheme: "http" });
 }

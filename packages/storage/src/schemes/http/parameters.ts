@@ -1,4 +1,4 @@
-/** What `http://` and `https://` take. */
+/** Parameters of `http://` and `https://`. */
 import { httpParameters } from "../../configuration/http-parameters.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
@@ -8,7 +8,7 @@ export const parameters = {
     default: {},
     effect: "native",
     secret: true,
-    help: "Headers of every request, such as Authorization; to another server a redirect takes only accept, user-agent and range along.",
+    help: "Headers of every request, such as Authorization; after a redirect, another server gets only accept, user-agent and range.",
   },
   ...httpParameters,
 } as const satisfies ParameterTable;

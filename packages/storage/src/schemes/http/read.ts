@@ -1,4 +1,4 @@
-/** Looking at a resource of a web server, and reading it. */
+/** Stats and reads a resource of a web server. */
 import type { Location } from "../../address/uri.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
@@ -25,7 +25,7 @@ export async function statResource(server: WebServer, key: string, call: CallOpt
 
 export async function readResource(server: WebServer, key: string, call: ReadCall): Promise<Content> {
   const headers: Record<string, string> = { ...rangeHeader(call), "accept-encoding": "identity" };
-  // A weak ETag matches nothing: the comparison with the answer's must do.
+  // If-Match never matches a weak ETag, so only the answer's ETag is compared.
   if (call.ifMatch !== undefined && !call.ifMatch.startsWith("W/")) headers["if-match"] = `"${call.ifMatch}"`;
   try {
     const answer = await send(server, "GET", key, headers, call);
@@ -69,11 +69,11 @@ function send(
   });
 }
 
-/** What was configured is for the opened server only: all of it may be secret. */
+/** Configured headers go only to the opened server: any of them may be secret. */
 const headersFor = ({ headers, location }: WebServer, { origin }: URL) =>
   origin === location.bucket ? headers : harmlessHeaders(headers);
 
-/** The opened URL as it was given, with its query; what is below it is encoded. */
+/** The opened URL as given, with its query; paths below it are encoded. */
 function urlOf({ uri, path }: Location, key: string): URL {
   const url = new URL(uri);
   const below = key.slice(path.length);

@@ -1,4 +1,6 @@
-/** `http://` and `https://`: what web servers have, to read only. These URIs are URLs: the opened one is taken as encoded. */
+/**
+ * `http://` and `https://`: read-only access to web servers. These URIs are URLs: the opened one is already encoded.
+ */
 import { type Location, schemeOf } from "../../address/uri.ts";
 import { StorageError } from "../../errors.ts";
 import { defineScheme } from "../../scheme.ts";

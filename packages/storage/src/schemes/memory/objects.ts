@@ -1,4 +1,4 @@
-/** What `memory://` holds. */
+/** The objects of `memory://`. */
 import type { Entry } from "../../backend.ts";
 
 export interface MemoryObject {

@@ -1,4 +1,4 @@
-/** Looking at objects in memory, and reading them. */
+/** Stats and reads objects in memory. */
 import type { Content, Entry, ListCall, ReadCall } from "../../backend.ts";
 import { directoryEntry } from "../../entry.ts";
 import { StorageError } from "../../errors.ts";
@@ -8,7 +8,7 @@ import type { MemoryObject, MemoryObjects } from "./objects.ts";
 function find(objects: MemoryObjects, key: string): MemoryObject {
   const object = objects.get(key);
   if (object) return object;
-  throw new StorageError("not_found", `memory://${key}: there is no such object`, { scheme: "memory", key });
+  throw new StorageError("not_found", `memory://${key}: the object does not exist`, { scheme: "memory", key });
 }
 
 export const statObject = (objects: MemoryObjects, key: string): Entry => ({ ...find(objects, key).entry });
@@ -16,11 +16,11 @@ export const statObject = (objects: MemoryObjects, key: string): Entry => ({ ...
 export function readObject(objects: MemoryObjects, key: string, call: ReadCall): Content {
   const { bytes, entry } = find(objects, key);
   if (call.ifMatch !== undefined && call.ifMatch !== entry.etag) {
-    throw new StorageError("precondition", `memory://${key}: it was replaced`, { scheme: "memory", key });
+    throw new StorageError("precondition", `memory://${key}: the object was replaced`, { scheme: "memory", key });
   }
   const start = Math.min(call.start ?? 0, bytes.length);
   const end = Math.max(start, Math.min(call.end ?? bytes.length, bytes.length));
-  // A copy: what the caller does with it must not change the object.
+  // A copy, so that the caller cannot change the object.
   const part = bytes.slice(start, end);
   return { entry: { ...entry }, start, end, body: onePiece(part), bytes: async () => part };
 }

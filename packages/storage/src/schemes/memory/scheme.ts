@@ -1,4 +1,4 @@
-/** `memory://path`: objects of this process, gone with it. All storages of the scheme share them. */
+/** `memory://path`: objects in this process's memory. All storages of the scheme share them. */
 import { afterScheme } from "../../address/uri.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";

@@ -1,4 +1,4 @@
-/** Writing objects into memory. */
+/** Writes objects into memory. */
 import { createHash } from "node:crypto";
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
@@ -16,7 +16,7 @@ export function putObject(objects: MemoryObjects, key: string, bytes: Uint8Array
     last_modified: new Date(),
     type: "file",
   };
-  // A copy, which `slice` of a Buffer is not: the caller may use its buffer again.
+  // A copy, because the caller may reuse its buffer; `slice` of a Buffer would not copy.
   objects.set(key, { bytes: new Uint8Array(bytes), entry });
   return { ...entry };
 }
@@ -25,7 +25,10 @@ function checkConditions(objects: MemoryObjects, key: string, { ifMatch, ifNoneM
   const etag = objects.get(key)?.entry.etag;
   const refused = (ifNoneMatch !== undefined && etag !== undefined) || (ifMatch !== undefined && ifMatch !== etag);
   if (refused)
-    throw new StorageError("precondition", `memory://${key}: it is not as expected`, { scheme: "memory", key });
+    throw new StorageError("precondition", `memory://${key}: the object is not the expected one`, {
+      scheme: "memory",
+      key,
+    });
 }
 
 export function beginUpload(objects: MemoryObjects, key: string, call: WriteCall): Upload {

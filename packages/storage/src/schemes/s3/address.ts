@@ -1,4 +1,4 @@
-/** Where requests go: host, and style of address. */
+/** The address of requests: host, and path or virtual-host style. */
 import { encodeKey, encodeText } from "../../address/url-encoding.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { parameters } from "./parameters.ts";
@@ -7,10 +7,10 @@ type S3Configuration = Configuration<typeof parameters>;
 
 export interface Address {
   readonly origin: string;
-  /** With a colon. */
+  /** Protocol with a colon. */
   readonly protocol: string;
   readonly host: string;
-  /** Encoded; with the bucket where it stands in the path. */
+  /** Encoded path, including the bucket in path style. */
   path(key: string): string;
 }
 
@@ -30,7 +30,7 @@ export function addressOf(configuration: S3Configuration, bucket: string, region
   return { origin, protocol, host, path: (key) => (key === "" ? start : `${start}/${encodeKey(key)}`) };
 }
 
-/** The endpoint that is given, unless it comes from a place that is to be ignored; null: the standard one. */
+/** Returns the configured endpoint, unless its source is to be ignored; null means the standard one. */
 export function endpointOf({ values, sourceOf }: S3Configuration): string | null {
   const isConfigured = sourceOf("endpoint_url").startsWith("environment AWS_");
   return isConfigured && values["config_kwargs.ignore_configured_endpoint_urls"] ? null : values.endpoint_url;
@@ -39,7 +39,7 @@ export function endpointOf({ values, sourceOf }: S3Configuration): string | null
 function standardHost(values: S3Configuration["values"], bucket: string, region: string): string {
   const domain = `amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
   const dual = values["config_kwargs.use_dualstack_endpoint"] ? "dualstack." : "";
-  // All buckets together have no place nearby.
+  // Listing buckets has no accelerated endpoint.
   if (values["config_kwargs.s3.use_accelerate_endpoint"] && bucket !== "") return `s3-accelerate.${dual}${domain}`;
   const service = values["config_kwargs.use_fips_endpoint"] ? "s3-fips" : "s3";
   const isLegacy = values["config_kwargs.s3.us_east_1_regional_endpoint"] === "legacy" && region === "us-east-1";
@@ -47,7 +47,7 @@ function standardHost(values: S3Configuration["values"], bucket: string, region:
   return `${service}.${dual}${region}.${domain}`;
 }
 
-/** Names with dots fit no certificate, and other stores seldom have a host for each bucket. */
+/** Bucket names with dots match no wildcard certificate, and other stores seldom have a host per bucket. */
 function isVirtual(values: S3Configuration["values"], bucket: string, custom: boolean): boolean {
   const style = values["config_kwargs.s3.addressing_style"];
   if (bucket === "") return false;

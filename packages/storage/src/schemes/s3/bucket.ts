@@ -1,4 +1,4 @@
-/** Making the bucket, in the region that requests are signed for. */
+/** Creates the bucket in the signing region. */
 import type { CallOptions } from "../../backend.ts";
 import { makeBucket } from "../../http/make-bucket.ts";
 import { escapeText } from "../../http/xml.ts";
@@ -10,7 +10,7 @@ export async function createBucket(client: S3Client, { signal }: CallOptions): P
   await makeBucket(client.place(""), client.send({ call: "make", method: "PUT", key: "", body, signal }));
 }
 
-/** The standard region is the one that must not be named. */
+/** us-east-1 is the default and must not be named. */
 function configurationOf(region: string): string {
   if (region === standardRegion) return "";
   const namespace = "http://s3.amazonaws.com/doc/2006-03-01/";

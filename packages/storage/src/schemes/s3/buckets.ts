@@ -1,9 +1,9 @@
-/** The buckets of whoever signs. */
+/** Lists the buckets of the credentials' owner. */
 import { elements, elementText } from "../../http/xml.ts";
 import type { BucketCall, BucketPage } from "../../store-backend.ts";
 import type { S3Client } from "./client.ts";
 
-/** Of one page: a store that is asked for no number refuses accounts with very many. */
+/** Explicit page size: without one, the store refuses accounts with very many buckets. */
 const pageSize = "1000";
 
 export async function fetchBuckets(client: S3Client, { token, signal }: BucketCall): Promise<BucketPage> {

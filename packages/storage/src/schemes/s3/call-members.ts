@@ -1,4 +1,4 @@
-/** Members of the store's calls that `s3_additional_kwargs` may hold: in which calls each goes, and as which header. */
+/** Members of `s3_additional_kwargs`: which calls take each, and as which header. */
 
 export type CallName = "get" | "head" | "list" | "put" | "create" | "part" | "complete" | "copy" | "delete" | "make";
 
@@ -54,7 +54,7 @@ export const callMembers: Readonly<Record<string, Member>> = {
   BypassGovernanceRetention: { header: "x-amz-bypass-governance-retention", calls: ["delete"] },
 };
 
-/** The headers of one call. What a caller says for this call goes over them. */
+/** Returns the headers of one call. A caller's own options override them. */
 export function headersOfMembers(given: Readonly<Record<string, unknown>>, call: CallName): Record<string, string> {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(given)) {

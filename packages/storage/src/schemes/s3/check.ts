@@ -23,7 +23,7 @@ export function checkConfiguration(configuration: Configuration<typeof parameter
   checkTransport(values);
 }
 
-/** Variants are those of the standard endpoint. */
+/** Endpoint variants exist only for the standard endpoint. */
 function checkVariants(configuration: Configuration<typeof parameters>): void {
   const { values } = configuration;
   const variants = [
@@ -33,9 +33,10 @@ function checkVariants(configuration: Configuration<typeof parameters>): void {
   ] as const;
   const [variant] = variants.filter((name) => values[name]);
   if (variant && endpointOf(configuration) !== null) {
-    throw refuse(`${variant}: endpoint_url names the endpoint already, so that it has no variants`);
+    throw refuse(`${variant}: endpoint_url already sets the endpoint, which has no variants; remove one of the two`);
   }
-  if (values[variants[1]] && values[variants[2]]) throw refuse(`${variants[2]}: there is none with use_fips_endpoint`);
+  if (values[variants[1]] && values[variants[2]])
+    throw refuse(`${variants[2]}: cannot be combined with use_fips_endpoint`);
 }
 
 function checkTransport(values: Configuration<typeof parameters>["values"]): void {
@@ -51,11 +52,13 @@ function checkMember(name: string, value: unknown): void {
   const [call] = callMembers[name]?.calls ?? [];
   if (call === undefined) {
     const hint = suggest(name, Object.keys(callMembers));
-    throw refuse(`s3_additional_kwargs.${name} is a member of no call that is made${hint}`);
+    throw refuse(`s3_additional_kwargs.${name} is not an argument of any call that this library makes${hint}`);
   }
   for (const [header, text] of Object.entries(headersOfMembers({ [name]: value }, call))) {
     if (headerNames.pattern.test(header) && isHeaderText(text)) continue;
-    throw refuse(`s3_additional_kwargs.${name}: it is sent as ${JSON.stringify(header)}, and ${headerTextRule}`);
+    throw refuse(
+      `s3_additional_kwargs.${name}: the value would be sent as ${JSON.stringify(header)}, but ${headerTextRule}`,
+    );
   }
 }
 
@@ -67,5 +70,5 @@ function checkEndpoint(endpoint: string): void {
 
 function checkSession(session: object): void {
   if (typeof session === "function" || "config" in session) return;
-  throw refuse("session: expected an S3 client of the vendor's package, or a function that returns credentials");
+  throw refuse("session: expected an S3 client of the AWS SDK, or a function that returns credentials");
 }

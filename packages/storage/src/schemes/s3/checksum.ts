@@ -1,4 +1,4 @@
-/** Checksums that the store keeps with objects: told where they are written, held against what is read. */
+/** Checksums that the store keeps with objects: sends them with writes, and verifies reads. */
 import { createHash, type Hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { Content, ReadCall } from "../../backend.ts";
@@ -9,14 +9,14 @@ import type { S3Client } from "./client.ts";
 export const writesChecksums = ({ configuration }: S3Client) =>
   configuration.values["config_kwargs.request_checksum_calculation"] === "when_supported";
 
-/** Four bytes, the greatest first. */
+/** Encodes four bytes, big-endian. */
 export function crc32Text(value: number): string {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(value);
   return bytes.toString("base64");
 }
 
-/** Of what is written. */
+/** Checksum headers of a write. */
 export const checksumHeaders = (body: Uint8Array): Record<string, string> => ({
   "x-amz-sdk-checksum-algorithm": "CRC32",
   "x-amz-checksum-crc32": crc32Text(crc32(body)),
@@ -24,7 +24,7 @@ export const checksumHeaders = (body: Uint8Array): Record<string, string> => ({
 
 export const noWish: Record<string, string> = {};
 
-/** Whole objects only: the store keeps no checksums of ranges. */
+/** Requests a checksum for whole objects only: the store keeps none for ranges. */
 export function checksumWish({ configuration }: S3Client, { start, end }: ReadCall): Record<string, string> {
   const isWished = configuration.values["config_kwargs.response_checksum_validation"] === "when_supported";
   return isWished && !start && end === undefined ? { "x-amz-checksum-mode": "ENABLED" } : noWish;
@@ -51,16 +51,16 @@ const sums: Readonly<Record<string, () => Sum>> = {
 
 const sumOf = (hash: Hash): Sum => ({ update: (bytes) => void hash.update(bytes), text: () => hash.digest("base64") });
 
-/** The content, checked before its last bytes are given out, where the answer tells a checksum of all its bytes. */
+/** Verifies the content before it yields the last bytes, if the answer has a checksum of all its bytes. */
 export function checked(content: Content, answer: HttpAnswer, place: ErrorPlace): Content {
   const name = Object.keys(sums).find((header) => answer.header(header) !== undefined);
   const expected = name && answer.header(name);
-  // That of an object of parts is one of checksums, and ends with how many there are.
+  // A multipart object has a checksum of checksums, which ends with the number of parts.
   if (!name || !expected || expected.includes("-") || answer.status !== 200) return content;
   const sum = (sums[name] as () => Sum)();
   const body = checkedPieces(content, sum, () => {
     if (sum.text() === expected) return;
-    const message = `${describePlace(place)}: what came is not what the store has, by ${name}`;
+    const message = `${describePlace(place)}: the received bytes do not match the store's checksum (${name})`;
     throw new StorageError("failed", message, place);
   });
   const { entry, start, end } = content;

@@ -1,10 +1,10 @@
-/** Members of `client_kwargs` and `kwargs`: every word of botocore's `create_client` and of its session. */
+/** Members of `client_kwargs` and `kwargs`: every argument of botocore's `create_client` and session. */
 import { idle, ofPython, refused } from "../../configuration/options.ts";
 import type { ParameterTable } from "../../configuration/parameters.ts";
 
-/** Those that are not here are other places of a parameter: endpoint_url, use_ssl and the keys. */
+/** Arguments missing here are sources of other parameters: endpoint_url, use_ssl and the keys. */
 export const clientKwargs = {
-  "client_kwargs.service_name": refused("it is always s3", "Service to speak to."),
+  "client_kwargs.service_name": refused("it is always s3", "Service to use."),
   "client_kwargs.region_name": {
     type: "string",
     default: null,
@@ -16,10 +16,10 @@ export const clientKwargs = {
       "$AWS_REGION",
       "$AWS_DEFAULT_REGION",
     ],
-    help: "Region that requests are signed for.",
+    help: "Signing region.",
   },
   "client_kwargs.api_version": {
-    ...idle("string", "the store has this one only", "Version of the store's interface."),
+    ...idle("string", "S3 has only this version", "Version of the API."),
     choices: ["2006-03-01"],
   },
   "client_kwargs.verify": {
@@ -30,13 +30,16 @@ export const clientKwargs = {
     help: "False trusts any certificate; a string is a file with certificates to trust.",
   },
   "client_kwargs.config": ofPython("Configuration of the client: give its options in config_kwargs."),
-  "client_kwargs.aws_account_id": idle("string", "no address of this store names an account", "Number of the account."),
+  "client_kwargs.aws_account_id": idle("string", "no S3 address contains an account id", "Account id."),
 } as const satisfies ParameterTable;
 
 export const sessionKwargs = {
   "kwargs.session_vars": ofPython("Names of the session's own settings."),
-  "kwargs.event_hooks": ofPython("Functions that are told of every call."),
-  "kwargs.include_builtin_handlers": refused("there are no such functions to leave out", "Functions of the session."),
+  "kwargs.event_hooks": ofPython("Functions called for every request."),
+  "kwargs.include_builtin_handlers": refused(
+    "there are no such handlers to leave out",
+    "Built-in handlers of the session.",
+  ),
   "kwargs.profile": {
     type: "string",
     default: null,

@@ -1,4 +1,4 @@
-/** One signed call of S3: built anew for each attempt, sent, tried again where that makes sense, its errors named. */
+/** One signed S3 call: builds each attempt anew, sends it, retries where useful, and maps errors. */
 import { encodeQuery } from "../../address/url-encoding.ts";
 import type { CallOptions } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
@@ -24,7 +24,7 @@ export interface S3Request extends CallOptions, Pick<HttpRequest, "isDirect"> {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Told of each attempt before it is made: a second one follows a first whose fate may be unknown. */
+  /** Called before each attempt: on a retry, the outcome of the first attempt may be unknown. */
   readonly onAttempt?: (attempt: number) => void;
 }
 
@@ -50,19 +50,19 @@ export class S3Client {
     this.#credentials = credentialSource(configuration);
   }
 
-  /** The answer, which is a success; its body is still to be read. */
+  /** Returns a successful answer with an unread body. */
   send(request: S3Request): Promise<HttpAnswer> {
     return retry(this.retryPolicy, request.signal, (attempt) => this.#succeed(request, attempt));
   }
 
-  /** The whole body of an answer: where it breaks off, the call is repeated. */
+  /** Returns the whole body; if it breaks off, the call is retried. */
   sendForBytes(request: S3Request): Promise<Uint8Array> {
     return retry(this.retryPolicy, request.signal, async (attempt) =>
       (await this.#succeed(request, attempt)).bytes(mostTold),
     );
   }
 
-  /** The whole text of an answer. Some calls answer 200 and only then find out that they failed. */
+  /** Returns the whole text. Some calls answer 200 and fail only afterwards. */
   sendForText(request: S3Request): Promise<string> {
     return retry(this.retryPolicy, request.signal, async (attempt) => {
       const answer = await this.#succeed(request, attempt);
@@ -72,7 +72,7 @@ export class S3Client {
     });
   }
 
-  /** That requests are signed for. */
+  /** Signing region. */
   async region(): Promise<string> {
     return (await this.#reach()).region;
   }
@@ -82,7 +82,7 @@ export class S3Client {
     const signable = this.#signable(request, address);
     if (!this.#credentials) return address.origin + signable.path + encodeQuery(signable.query);
     signable.headers[hashHeader] = "UNSIGNED-PAYLOAD";
-    // Whoever uses the URL must send these as headers: the store does not take them in a query.
+    // The user of the URL must send these as headers: the store does not accept them in a query.
     const unhoistable = Object.keys(signable.headers).filter((name) => name.startsWith("x-amz-server-side-encryption"));
     const { createPresigner } = await import("./presigner.ts");
     const presigner = createPresigner(this.#credentials, region);
@@ -116,7 +116,7 @@ export class S3Client {
     return this.#http.send({ method, origin, path, headers, body, signal, isDirect }, this.place(request.key));
   }
 
-  /** TLS keeps the body whole on its way; without it the signature must. */
+  /** TLS protects the body in transit; without it, the signature must cover the body. */
   #hashOf({ protocol }: Address, body: Uint8Array | undefined): string {
     if (body === undefined || body.length === 0) return emptyHash;
     const isSigned = protocol !== "https:" || this.configuration.values["config_kwargs.s3.payload_signing_enabled"];
@@ -183,7 +183,7 @@ export class S3Client {
     return this.#credentials?.renew() ?? false;
   }
 
-  /** The answer to a HEAD has no body that could say so: once, other credentials are worth a try. */
+  /** The answer to a HEAD has no body with an error code, so one retry with renewed credentials is worthwhile. */
   #mayHaveExpired(request: S3Request, { status }: HttpAnswer): boolean {
     if (request.method !== "HEAD" || status !== 400 || this.#renewedFor.has(request)) return false;
     this.#renewedFor.add(request);

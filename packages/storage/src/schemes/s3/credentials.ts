@@ -1,4 +1,4 @@
-/** Who signs: what was given, what the standard resolver finds, or nobody. Renewed before they expire. */
+/** Credentials: given ones, those of the standard provider chain, or none. They are renewed before they expire. */
 
 import { lasting, type Renewable, renewing, soon } from "../../concurrency/renewing.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -25,7 +25,7 @@ interface GivenCredentials {
 
 type TokenFunction = () => Promise<string | GivenCredentials> | string | GivenCredentials;
 
-/** Undefined: requests go unsigned. */
+/** Returns undefined if requests are not signed. */
 export function credentialSource(configuration: Configuration<typeof parameters>): CredentialSource | undefined {
   const { anon, session, key, secret, token } = configuration.values;
   if (anon) return undefined;
@@ -38,7 +38,7 @@ export function credentialSource(configuration: Configuration<typeof parameters>
   return renewing(fromResolver(configuration));
 }
 
-/** A profile named in client_config beats keys of the environment, as with the vendor's own tools. */
+/** A profile named in client_config wins over keys in the environment, as in AWS's own tools. */
 function prefersProfile(configuration: Configuration<typeof parameters>): boolean {
   return (
     configuration.sourceOf("kwargs.profile").startsWith("client_config") &&
@@ -50,7 +50,7 @@ function fromSession(session: object): () => Promise<Credentials> {
   if (typeof session === "function") return session as () => Promise<Credentials>;
   const { credentials } = (session as { config: { credentials?: unknown } }).config;
   if (typeof credentials === "function") return credentials as () => Promise<Credentials>;
-  throw new StorageError("config", "session: this client has no credentials to lend", { scheme: "s3" });
+  throw new StorageError("config", "session: the client has no credentials", { scheme: "s3" });
 }
 
 function fromFunction(token: TokenFunction, key: string | null, secret: string | null): () => Promise<Credentials> {
@@ -60,15 +60,19 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
     const accessKeyId = given.key ?? key;
     const secretAccessKey = given.secret ?? secret;
     if (accessKeyId === null || secretAccessKey === null) {
-      throw new StorageError("config", "token: the function returned no key and secret, and none are given", {
-        scheme: "s3",
-      });
+      throw new StorageError(
+        "config",
+        "token: the function returned only a token; return key and secret too, or set them",
+        {
+          scheme: "s3",
+        },
+      );
     }
     return {
       accessKeyId,
       secretAccessKey,
       ...(given.token === undefined ? {} : { sessionToken: given.token }),
-      // A bare token says nothing of its end: it is asked for again after a while.
+      // A plain token has no known expiry, so it is requested again after a while.
       expiration: given.expires_at === undefined ? soon() : new Date(given.expires_at),
     };
   };
@@ -77,19 +81,19 @@ function fromFunction(token: TokenFunction, key: string | null, secret: string |
 function fromResolver(configuration: Configuration<typeof parameters>): () => Promise<Credentials> {
   const profile = configuration.values["kwargs.profile"];
   return async () => {
-    // Loaded here: most callers give their keys, and never need it.
+    // Imported here because most callers give their keys and never need it.
     const { fromNodeProviderChain } = await import("@aws-sdk/credential-providers");
     try {
       return await fromNodeProviderChain(profile === null ? {} : { profile })();
     } catch (error) {
       await refuseMissing(profile, configuration, error);
-      const message = `no credentials: give key and secret, or anon for a public bucket (${(error as Error).message})`;
+      const message = `no credentials: set key and secret, or anon for a public bucket (${(error as Error).message})`;
       throw new StorageError("permission", message, { scheme: "s3", cause: error });
     }
   };
 }
 
-/** The resolver says only that it found nothing. */
+/** Explains the failure: the provider chain only says that it found nothing. */
 async function refuseMissing(
   profile: string | null,
   { environment, sourceOf }: Configuration<typeof parameters>,
@@ -98,7 +102,7 @@ async function refuseMissing(
   const places = profile === null ? undefined : await placesWithout(profile, environment);
   if (places === undefined) return;
   const message = `profile: there is no profile ${JSON.stringify(profile)} in ${places}`;
-  throw new StorageError("config", `${message} (it is named by ${sourceOf("kwargs.profile")})`, {
+  throw new StorageError("config", `${message} (set by ${sourceOf("kwargs.profile")})`, {
     scheme: "s3",
     cause,
   });

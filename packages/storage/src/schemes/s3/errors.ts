@@ -1,10 +1,10 @@
-/** What an error answer of S3 means. */
+/** Maps error answers of S3. */
 import type { ErrorCode, ErrorDetails, ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer } from "../../http/status-errors.ts";
 import { elementText } from "../../http/xml.ts";
 
-/** Codes that say more than the status does. */
+/** Error codes that say more than the status. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   NoSuchKey: "not_found",
   NoSuchBucket: "not_found",
@@ -19,7 +19,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   TokenRefreshRequired: "permission",
   PreconditionFailed: "precondition",
   ConditionalRequestConflict: "precondition",
-  // Somebody else changes the same thing at this moment.
+  // Somebody else is changing the same object.
   OperationAborted: "throttled",
   SlowDown: "throttled",
   SlowDownRead: "throttled",
@@ -33,7 +33,7 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   RequestTimeTooSkewed: "permission",
 };
 
-/** The error of an answer whose body has been read. */
+/** Makes the error for an answer whose body has been read. */
 export function toStorageError(
   answer: HttpAnswer,
   body: string,
@@ -44,7 +44,7 @@ export function toStorageError(
   const said = { code: codes[word], word, message: elementText(body, "Message") ?? "" };
   return errorOfAnswer(answer, place, said, {
     requestId: answer.header("x-amz-request-id") ?? elementText(body, "RequestId"),
-    // It may come with the status of a success.
+    // This code may come with status 200.
     ...(word === "InternalError" ? { retryable: true } : {}),
     ...known,
   });

@@ -10,7 +10,7 @@ export async function fetchPage(client: S3Client, call: PageCall): Promise<Page>
   return parseAnswer(client.place(""), () => (call.versions ? parseVersions(bytes) : parseKeys(bytes)));
 }
 
-/** Encoded keys: XML cannot hold every character that a key may have. */
+/** Requests encoded keys: XML cannot hold every character of a key. */
 function keysQuery(call: PageCall): Record<string, string> {
   const query: Record<string, string> = { "list-type": "2", "encoding-type": "url", prefix: call.prefix };
   if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
@@ -20,7 +20,7 @@ function keysQuery(call: PageCall): Record<string, string> {
   return query;
 }
 
-/** A page of versions is continued at a key and a version: both are kept in one token. */
+/** A page of versions continues at a key and a version; one token holds both. */
 function versionsQuery(call: PageCall): Record<string, string> {
   const query: Record<string, string> = { versions: "", "encoding-type": "url", prefix: call.prefix };
   if (call.delimiter !== undefined) query["delimiter"] = call.delimiter;
@@ -38,7 +38,7 @@ function parseKeys(bytes: Uint8Array): Page {
   return { entries, next: members["NextContinuationToken"] };
 }
 
-/** Delete marks are no objects: they are left out. */
+/** Leaves out delete markers, which are not objects. */
 function parseVersions(bytes: Uint8Array): Page {
   const { entries, members } = readPage(bytes, "Version");
   const key = members["NextKeyMarker"];

@@ -1,4 +1,7 @@
-/** Writes that were carried out although their answer was lost: the repetition is refused, which is no failure. */
+/**
+ * Handles conditional writes that succeeded but whose answer was lost: the store refuses the retry, which is no
+ * failure.
+ */
 import { createHash } from "node:crypto";
 import type { Entry } from "../../backend.ts";
 import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
@@ -7,8 +10,8 @@ import type { S3Client } from "./client.ts";
 import { statObject } from "./read.ts";
 
 /**
- * Where a repeated write is refused, looks whether the object is the one that was to be written. Two writers of the
- * same bytes cannot be told apart this way: whoever makes a lock writes something of its own into it.
+ * If a retried write is refused, checks whether the object is the one that we wrote. Two writers of the same bytes
+ * cannot be distinguished this way, so a lock should contain something unique to its writer.
  */
 export async function unlessWritten(
   client: S3Client,
@@ -29,13 +32,13 @@ export async function unlessWritten(
   }
 }
 
-/** About two minutes; where nothing can be learned of the object, what the store said must do. */
+/** About two minutes. If the object's state cannot be read, the store's error stands. */
 const patience: RetryPolicy = { attempts: 240, firstPause: 1000, growth: 1, longestPause: 1000 };
 
-/** After so many looks, another object in the place is one that somebody has written since. */
+/** After this many looks, a different object means that somebody else has written it since. */
 const enoughLooks = 40;
 
-/** A store may say that an upload is complete while it still puts the parts together for a call that we gave up. */
+/** A store may report an upload as complete while it still assembles the parts for a call that timed out. */
 export function untilThere(
   client: S3Client,
   key: string,
@@ -48,14 +51,14 @@ export function untilThere(
       return isStorageError(error, "not_found") ? undefined : written;
     });
     if (there && (there.etag === written.etag || look >= enoughLooks)) return written;
-    const message = `s3://${client.bucket}/${key}: the store said that it is written, and it is not there`;
+    const message = `s3://${client.bucket}/${key}: the store confirmed the write, but the object does not exist`;
     throw new StorageError("failed", message, { scheme: "s3", bucket: client.bucket, key, retryable: true });
   });
 }
 
 export const etagOfBytes = (bytes: Uint8Array) => createHash("md5").update(bytes).digest("hex");
 
-/** As the stores make it, from the ETags of the parts. */
+/** The stores' ETag of a multipart object, computed from the ETags of its parts. */
 export function etagOfParts(etags: readonly string[]): string {
   const hash = createHash("md5");
   for (const etag of etags) hash.update(Buffer.from(etag.replaceAll('"', ""), "hex"));

@@ -1,6 +1,6 @@
 /**
- * Uploads in parts that the store began although we never heard of them: the answer was lost, and the call repeated.
- * Nobody else would clear them away, and what they hold is paid for.
+ * Multipart uploads that the store started although the answer was lost and the call retried. Nobody else would remove
+ * them, and their parts cost money.
  */
 import { setTimeout as pause } from "node:timers/promises";
 import { retry } from "../../concurrency/retry.ts";
@@ -8,16 +8,16 @@ import { isStorageError } from "../../errors.ts";
 import { elements, elementText } from "../../http/xml.ts";
 import type { S3Client } from "./client.ts";
 
-/** When a beginning was asked for, and when the last answer came, on the clock of `performance`. */
+/** When the upload was first requested and when the last answer arrived, on the clock of `performance`. */
 export interface Beginning {
   readonly asked: number;
   readonly answered: number;
 }
 
-/** The store tells its time in whole seconds, and some look at their clock but once in a second. */
+/** The store reports whole seconds, and some stores read their clock only once a second. */
 const slack = 2500;
 
-/** Only those of this key that began between the two moments, on the store's clock, and that nobody has put a part in. */
+/** Removes only uploads of this key that began between the two moments, on the store's clock, and have no parts. */
 export async function removeLostUploads(client: S3Client, key: string, beginning: Beginning, own = ""): Promise<void> {
   const { sent, received, told, xml } = await listUploads(client, key);
   for (const { start, end } of elements(xml, "Upload")) {
@@ -30,8 +30,8 @@ export async function removeLostUploads(client: S3Client, key: string, beginning
 }
 
 /**
- * With the time that the store told, and the moments between which it did so: an answer may have been long on its way.
- * Where the answer breaks off it is asked for again: nobody else would look for what is lost.
+ * Lists uploads, with the store's time and the moments between which it was read: an answer may have been slow. If the
+ * answer breaks off it is retried: nobody else would look for lost uploads.
  */
 function listUploads(client: S3Client, key: string) {
   return retry(client.retryPolicy, undefined, async () => {
@@ -47,11 +47,11 @@ async function isEmpty(client: S3Client, key: string, uploadId: string): Promise
   return elements(xml, "Part").next().done === true;
 }
 
-/** False: it was not there, but aborted before: perhaps by us, when the answer was lost. */
+/** Returns false if the upload did not exist: it was aborted before, perhaps by an attempt whose answer was lost. */
 export async function abortUpload(client: S3Client, key: string, uploadId: string): Promise<boolean> {
   try {
     const answer = await client.send({ call: "delete", method: "DELETE", key, query: { uploadId } });
-    // It is done, whatever becomes of the rest of the answer.
+    // The upload is aborted, whatever happens to the rest of the answer.
     await answer.discard().catch(() => {});
     return true;
   } catch (error) {
@@ -60,10 +60,12 @@ export async function abortUpload(client: S3Client, key: string, uploadId: strin
   }
 }
 
-/** Milliseconds. */
+/** Pauses in milliseconds. */
 const pauses = [100, 300, 900];
 
-/** A part that was still arriving may stay, or bring the upload back: it is aborted until the store knows it no more. */
+/**
+ * A part that was still arriving may stay, or revive the upload, so it is aborted until the store no longer knows it.
+ */
 export async function abortUntilGone(client: S3Client, key: string, uploadId: string): Promise<void> {
   let wasThere = await abortUpload(client, key, uploadId);
   for (const milliseconds of pauses) {

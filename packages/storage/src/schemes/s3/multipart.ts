@@ -1,4 +1,4 @@
-/** Writing an object in parts, of bytes or of another object. */
+/** Writes an object in parts, from bytes or from another object. */
 import type { Entry, Upload, WriteCall } from "../../backend.ts";
 import { StorageError } from "../../errors.ts";
 import { elementText, escapeText } from "../../http/xml.ts";
@@ -8,7 +8,7 @@ import { etagOfParts, unlessWritten, untilThere } from "./lost-answer.ts";
 import { abortUntilGone, abortUpload, type Beginning, removeLostUploads } from "./lost-upload.ts";
 import { conditionsOf, headersOf } from "./write-headers.ts";
 
-/** `checksums`: with every part goes one, as the upload must say when it begins. */
+/** `checksums`: every part has one, which the upload must announce when it begins. */
 export async function beginUpload(
   client: S3Client,
   key: string,
@@ -31,7 +31,7 @@ export async function beginUpload(
   const beginning = () => ({ asked, answered: performance.now() });
   try {
     const uploadId = elementText(await client.sendForText(request), "UploadId");
-    if (uploadId === undefined) throw new StorageError("failed", `${key}: the store began no upload`, { key });
+    if (uploadId === undefined) throw new StorageError("failed", `${key}: the store did not start an upload`, { key });
     return new MultipartUpload(client, key, uploadId, call, checksums, attempts > 1 ? beginning() : undefined);
   } catch (error) {
     if (attempts > 1 || call.signal?.aborted) await removeLostUploads(client, key, beginning()).catch(() => {});
@@ -44,12 +44,12 @@ export class MultipartUpload implements Upload {
   readonly #key: string;
   readonly #uploadId: string;
   readonly #call: WriteCall;
-  /** There where the beginning was asked for more than once. */
+  /** Set if starting the upload took more than one attempt. */
   readonly #beginning: Beginning | undefined;
   readonly #etags: string[] = [];
-  /** Of each part, where it has one. */
+  /** The checksum of each part, if enabled. */
   readonly #checksums: string[] | undefined;
-  /** The store may still be busy with a part of which we know no more. */
+  /** The store may still be receiving a part whose request broke off. */
   #hasBrokenOff = false;
   #size = 0;
 
@@ -82,7 +82,7 @@ export class MultipartUpload implements Upload {
     this.#size += body.length;
   }
 
-  /** The headers name a range of another object, which the store copies. */
+  /** Copies a part inside the store: the headers name a range of another object. */
   async putCopy(part: number, headers: Readonly<Record<string, string>>, size: number): Promise<void> {
     const xml = await this.#client.sendForText({ ...this.#partRequest(part), call: "copy", headers });
     this.#etags[part - 1] = elementText(xml, "ETag") ?? "";
@@ -119,13 +119,13 @@ export class MultipartUpload implements Upload {
       signal: this.#call.signal,
       onAttempt,
     });
-    // Some stores leave it out.
+    // Some stores omit the ETag.
     const etag = (elementText(text, "ETag") ?? "").replaceAll('"', "") || etagOfParts(this.#etags);
     const { path, size } = { path: this.#key, size: this.#size };
     return { path, size, etag, version: "", is_latest: true, last_modified: null, type: "file" };
   }
 
-  /** Without the caller's signal: what was aborted must be cleared away all the same. */
+  /** Ignores the caller's signal: an aborted upload must still be cleaned up. */
   async abort(): Promise<void> {
     const abort = this.#hasBrokenOff ? abortUntilGone : abortUpload;
     await abort(this.#client, this.#key, this.#uploadId).finally(() => this.#removeLost());

@@ -1,4 +1,4 @@
-/** The backend of `s3://`, put together from its calls. */
+/** The backend of `s3://`. */
 import type { Backend } from "../../backend.ts";
 import { createHttpClient } from "../../http/client.ts";
 import { withExplainedConditions } from "../../http/explained-conditions.ts";

@@ -1,6 +1,6 @@
 /**
- * Pages of a listing, read from their bytes in one walk: a listing's speed is the speed of this. Strings are made only
- * of what is kept, so that no entry holds on to the text of its whole page.
+ * Parses a page of a listing from its bytes in one pass: this decides the speed of a listing. It creates strings only
+ * for what is kept, so that no entry keeps the text of its whole page alive.
  */
 import { Buffer } from "node:buffer";
 import type { Entry } from "../../backend.ts";
@@ -18,17 +18,17 @@ const letterQ = 0x71;
 
 export interface PageContent {
   readonly entries: Entry[];
-  /** What the page says beside its entries, by the name of the element. */
+  /** Other elements of the page, by name. */
   readonly members: Readonly<Record<string, string>>;
 }
 
-/** `name` is the element that an entry is: Contents, or Version. */
+/** `name` is the element of an entry: Contents or Version. */
 export function readPage(bytes: Uint8Array, name: string): PageContent {
   const reader = new PageReader(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), name);
   return { entries: reader.readAll(), members: reader.members };
 }
 
-/** Keys may come encoded, which a page says before or after them. */
+/** Keys may be URL-encoded; the page says so before or after them. */
 const encodedMark = "<EncodingType>url</EncodingType>";
 
 class PageReader {
@@ -57,7 +57,7 @@ class PageReader {
     return folders.length === 0 ? entries : entries.concat(folders);
   }
 
-  /** Goes to the next `<`. */
+  /** Advances to the next `<`. */
   #findTag(): boolean {
     const bytes = this.#bytes;
     let at = this.#at;
@@ -66,7 +66,7 @@ class PageReader {
     return at < bytes.length;
   }
 
-  /** Where the tag that begins here ends; goes behind it. */
+  /** Returns the end of the tag that begins here, and advances past it. */
   #skipTag(): number {
     const bytes = this.#bytes;
     let at = this.#at + 1;
@@ -80,13 +80,13 @@ class PageReader {
     return this.#bytes.toString("latin1", start, this.#skipTag());
   }
 
-  /** An element without children; one that has some is passed over, and they are met next. */
+  /** Reads an element without children. If it has some, they are read next instead. */
   #readMember(tag: string): void {
     const start = this.#at;
     if (this.#findTag() && this.#bytes[this.#at + 1] === slash) this.members[tag] = this.#text(start, this.#at);
   }
 
-  /** Children are told apart by their first two letters. The tags of those that are kept are passed over by length. */
+  /** Distinguishes children by their first two letters, and skips known tags by their length. */
   #readEntry(): Entry {
     const bytes = this.#bytes;
     const entry = blankEntry("file");
@@ -123,7 +123,7 @@ class PageReader {
     }
   }
 
-  /** Where the text of an element ends; goes behind its closing tag. */
+  /** Returns where the text of an element ends, and advances past its closing tag. */
   #textEnd(tag: number, name: string): number {
     this.#at = tag + name.length + 1;
     this.#findTag();
@@ -144,7 +144,9 @@ class PageReader {
     return decodeText(this.#bytes.toString("utf8", start, end));
   }
 
-  /** Encoded for a URL, and then for XML: some stores leave to XML what a URL may hold, such as an apostrophe. */
+  /**
+   * Decodes XML and then URL encoding: some stores leave characters that a URL allows, such as an apostrophe, to XML.
+   */
   #key(start: number, end: number): string {
     if (!this.#isEncoded) return this.#text(start, end);
     const text = this.#bytes.toString("latin1", start, end);
@@ -161,14 +163,14 @@ class PageReader {
     return value;
   }
 
-  /** Digits of a usual length, or none where the page is cut off, are read here; what is anything else, there. */
+  /** Parses ordinary digits here; `checkedSize` handles anything else. */
   #size(start: number, end: number, path: string): number {
     let isUsual = end - start <= usualSize;
     for (let at = start; at < end && isUsual; at += 1) isUsual = isDigit(this.#bytes[at] as number);
     return isUsual ? this.#number(start, end) : checkedSize(this.#text(start, end), path);
   }
 
-  /** In quotes, which are mostly written as `&quot;`, by some as `&#34;` or plainly. */
+  /** The ETag is in quotes, mostly written as `&quot;`, by some stores as `&#34;` or plainly. */
   #etag(start: number, end: number): string {
     const isQuoted = this.#bytes[start] === ampersand && this.#bytes[start + 1] === letterQ;
     return isQuoted
@@ -176,7 +178,7 @@ class PageReader {
       : this.#text(start, end).replaceAll('"', "");
   }
 
-  /** `2026-01-02T03:04:05.678Z`, as all stores write it, is not worth a parser. */
+  /** Parses `2026-01-02T03:04:05.678Z`, the format of all stores, without a general parser. */
   #date(start: number, end: number): Date {
     if (end - start !== usualDate) return new Date(this.#text(start, end));
     const day = this.#dayOf(this.#digits(start, 4), this.#digits(start + 5, 2), this.#digits(start + 8, 2));
@@ -184,7 +186,7 @@ class PageReader {
     return new Date(day + minutes * 60_000 + this.#digits(start + 17, 2) * 1000 + this.#digits(start + 20, 3));
   }
 
-  /** Mostly the day of the entry before. */
+  /** Cached: most entries have the same day as the one before. */
   #dayOf(year: number, month: number, day: number): number {
     const digits = (year * 100 + month) * 100 + day;
     if (digits !== this.#day.digits) this.#day = { digits, time: Date.UTC(year, month - 1, day) };
@@ -198,12 +200,12 @@ class PageReader {
 
 const isDigit = (byte: number) => byte >= 0x30 && byte <= 0x39;
 
-/** Digits that any number fits in. */
+/** Numbers of this many digits are exact. */
 const usualSize = 15;
 
 const usualDate = "2026-01-02T03:04:05.678Z".length;
 
-/** The first two letters of each, as they stand in memory. */
+/** The first two letters of each element, as a 16-bit number in memory order. */
 const children = {
   Key: 0x4b65,
   Size: 0x5369,
@@ -215,5 +217,5 @@ const children = {
 
 const withoutNull = (version: string) => (version === "null" ? "" : version);
 
-/** What was encoded for a URL; entities of XML are gone already. */
+/** Decodes URL encoding; XML entities are already decoded. */
 export const decodeKey = (text: string) => decodeURIComponent(text.replaceAll("+", "%20"));

@@ -1,4 +1,4 @@
-/** What `s3://` takes. */
+/** Parameters of `s3://`. */
 import type { ParameterTable } from "../../configuration/parameters.ts";
 import { cacheTypes } from "../../random-access/cache-types.ts";
 import { clientKwargs, sessionKwargs } from "./client-kwargs.ts";
@@ -24,7 +24,7 @@ export const parameters = {
       "$AWS_ENDPOINT_URL_S3",
       "$AWS_ENDPOINT_URL",
     ],
-    help: "Endpoint of a store that is not AWS; a path in it is kept.",
+    help: "Endpoint of a store other than AWS; it may have a path.",
   },
   key: {
     type: "string",
@@ -32,7 +32,7 @@ export const parameters = {
     effect: "native",
     group,
     sources: ["key", "aws_key", "username", "client_kwargs.aws_access_key_id", "$AWS_ACCESS_KEY_ID"],
-    help: "Access key id. Without it the standard resolver is asked: environment, files, web identity, instance role.",
+    help: "Access key id. Without it, the AWS provider chain is used: environment, files, web identity, instance role.",
   },
   secret: {
     type: "string",
@@ -50,21 +50,21 @@ export const parameters = {
     group,
     secret: true,
     sources: ["token", "aws_token", "client_kwargs.aws_session_token", "$AWS_SESSION_TOKEN"],
-    help: "Session token, or a function that returns one, or { key, secret, token, expires_at }, when it is needed.",
+    help: "Session token, or a function that returns a token or { key, secret, token, expires_at } when called.",
   },
   use_ssl: {
     type: "boolean",
     default: true,
     effect: "native",
     sources: ["client_kwargs.use_ssl", "use_ssl"],
-    help: "Speak TLS to the standard endpoint; an endpoint_url says itself whether it does.",
+    help: "Use TLS with the standard endpoint; an endpoint_url decides by its protocol.",
   },
   s3_additional_kwargs: {
     type: "dict",
     default: {},
     effect: "native",
     secretMembers: ["SSECustomerKey", "CopySourceSSECustomerKey", "MFA"],
-    help: "Members of the store's calls, such as ServerSideEncryption; each goes with the calls that have it.",
+    help: "Arguments of S3 calls, such as ServerSideEncryption; each is sent with the calls that take it.",
   },
   client_kwargs: {
     type: "dict",
@@ -83,14 +83,14 @@ export const parameters = {
     default: null,
     minimum: 1,
     effect: "emulated",
-    help: "Bytes of one range and of one part; 5 MiB when unset. Below 5 MiB an upload in parts is refused.",
+    help: "Size of a range and of a part in bytes; 5 MiB if unset. Below 5 MiB, multipart uploads are refused.",
   },
   default_fill_cache: {
     type: "boolean",
     default: true,
     effect: "no-op",
-    reason: "the original stores it and never reads it; what a cache keeps is said by default_cache_type",
-    help: "Cache filling on open.",
+    reason: "s3fs stores it and never reads it; default_cache_type selects the cache",
+    help: "Whether opening a file fills the cache.",
   },
   default_cache_type: {
     type: "string",
@@ -98,19 +98,19 @@ export const parameters = {
     choices: cacheTypes,
     nullMeans: "none",
     effect: "emulated",
-    help: "Cache of a file opened for random access; null is none.",
+    help: "Cache of a file opened for random access; null means none.",
   },
   version_aware: {
     type: "boolean",
     default: false,
     effect: "native",
-    help: "List and read versions; a read stays with the version or the ETag that it began with.",
+    help: "List and read versions; a read keeps to the version or ETag that it began with.",
   },
   cache_regions: {
     type: "boolean",
     default: false,
     effect: "native",
-    help: "Ask for the region of a bucket before the first call, once; not where a region or an endpoint is given.",
+    help: "Look up the bucket's region once, before the first call; not if a region or an endpoint is given.",
   },
   asynchronous: {
     type: "boolean",
@@ -135,15 +135,16 @@ export const parameters = {
     type: ["object", "function"],
     default: null,
     effect: "emulated",
-    reason: "there are no sessions on Node: an S3 client lends its credentials and region, a function its credentials",
-    help: "An S3 client of the vendor's package, or a credential provider.",
+    reason:
+      "Node has no sessions: of an S3 client, its credentials and region are used; of a function, the credentials it returns",
+    help: "An S3 client of the AWS SDK, or a credential provider.",
   },
   max_concurrency: {
     type: "integer",
     default: 1,
     minimum: 1,
     effect: "emulated",
-    help: "Parts or ranges of one object that move at once; memory grows by a block for each.",
+    help: "Parts or ranges of one object to transfer at once; each takes the memory of a block.",
   },
   ...clientKwargs,
   ...configKwargs,

@@ -1,4 +1,4 @@
-/** URLs that carry their own signature. */
+/** Presigned URLs. */
 import type { PresignCall } from "../../backend.ts";
 import { checkLifetime, longestLifetime } from "../../http/presign-lifetime.ts";
 import type { S3Client } from "./client.ts";

@@ -1,9 +1,11 @@
-/** Signs URLs: the vendor's own signer, which the resolver of credentials brings along anyway, loaded when one is wanted. */
+/**
+ * Presigns URLs with AWS's own signer, loaded at the first use; it is installed with the credential providers anyway.
+ */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
 import { SignatureV4 } from "@smithy/signature-v4";
 import type { CredentialSource } from "./credentials.ts";
 
-/** The hash that the signer asks for, on Node's own. */
+/** The hash interface that the signer expects, on top of Node's. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 
@@ -31,7 +33,7 @@ export function createPresigner(source: CredentialSource, region: string): Signa
     region,
     service: "s3",
     sha256: Sha256,
-    // Keys are encoded once; the hash of the body stands in its header already.
+    // Keys are already encoded, and the header already holds the hash of the body.
     uriEscapePath: false,
     applyChecksum: false,
   });

@@ -1,4 +1,4 @@
-/** Looking at an object, and reading it. */
+/** Stats and reads an object. */
 import type { Content, Entry, ReadCall, VersionCall } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import { entryFromHeaders } from "../../http/entry-from-headers.ts";
@@ -25,7 +25,7 @@ export async function readObject(client: S3Client, key: string, call: ReadCall):
     const content = contentOf(answer, toEntry(key, answer), call);
     return wish === noWish ? content : checked(content, answer, client.place(key));
   } catch (error) {
-    // The range lies beyond the end, as every range of an empty object does.
+    // The range lies beyond the end, as does every range of an empty object.
     if (!isStorageError(error) || error.status !== 416) throw error;
     return emptyContent(await statObject(client, key, call), call);
   }

@@ -1,4 +1,4 @@
-/** Which region a bucket is in: as given, or as the store says. */
+/** Finds the region of a bucket: from the configuration, or from the store. */
 import type { Configuration } from "../../configuration/configuration.ts";
 import type { HttpClient } from "../../http/client.ts";
 import { addressOf, endpointOf } from "./address.ts";
@@ -7,7 +7,7 @@ import { regionOfProfile } from "./shared-config.ts";
 
 export const standardRegion = "us-east-1";
 
-/** Undefined where the store is to be asked, once for each bucket. */
+/** Returns undefined if the store must be asked, once for each bucket. */
 export async function knownRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,
@@ -23,11 +23,11 @@ export async function knownRegion(
 
 async function regionOfSession(session: object | null): Promise<string | undefined> {
   const region = (session as { config?: { region?: unknown } } | null)?.config?.region;
-  // A client without a region says so by an error: then it has none to lend.
+  // A client without a region throws.
   return typeof region === "function" ? region().catch(() => undefined) : undefined;
 }
 
-/** The answer names the region even when it is a refusal. */
+/** The answer names the region even if it is an error. */
 export async function lookUpRegion(
   configuration: Configuration<typeof parameters>,
   bucket: string,

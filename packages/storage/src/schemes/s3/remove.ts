@@ -1,4 +1,4 @@
-/** Removing one object, and many with one call. */
+/** Removes one object, or many in one call. */
 import { createHash } from "node:crypto";
 import type { CallOptions, VersionCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";

@@ -1,4 +1,4 @@
-/** `s3://bucket/path`: S3 and the stores that speak like it. */
+/** `s3://bucket/path`: S3 and compatible stores. */
 import { parseStoreUri } from "../../address/uri.ts";
 import { objectStoreCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";

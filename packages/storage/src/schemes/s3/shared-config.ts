@@ -1,4 +1,4 @@
-/** The vendor's shared configuration files: which profiles they have, and the region that they name for one. */
+/** Reads AWS's shared configuration files: which profiles exist, and a profile's region. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseIni } from "../../configuration/ini.ts";
@@ -9,12 +9,12 @@ export async function regionOfProfile(profile: string | null, environment: Envir
   return configured?.["region"] ?? beside?.["region"];
 }
 
-/** Where a profile was looked for in vain, in words; undefined where it is there. */
+/** Describes where the profile was not found, or returns undefined if it exists. */
 export async function placesWithout(profile: string, environment: Environment): Promise<string | undefined> {
   const { configured, beside } = await sectionsOf(profile, environment);
   if (configured || beside) return undefined;
   const files = filesOf(environment).filter((file) => file !== undefined);
-  return files.join(" and ") || "any file, as HOME is not set";
+  return files.join(" and ") || "any file, because HOME is not set";
 }
 
 async function sectionsOf(profile: string, environment: Environment) {

@@ -1,6 +1,6 @@
 /**
- * Signatures of requests: version 4, all of it in the headers. By hand, because the vendor's signer took a third of the
- * time that a small object takes: 28 microseconds beside 6. A test holds the two against each other.
+ * Signs requests with version 4 signatures in headers. It is written by hand because AWS's signer took a third of the
+ * time of a small object: 28 microseconds instead of 6. A test compares the two.
  */
 import { createHmac, hash } from "node:crypto";
 import { encodeText } from "../../address/url-encoding.ts";
@@ -9,13 +9,13 @@ import type { CredentialSource, Credentials } from "./credentials.ts";
 /** A request before it is signed. */
 export interface Signable {
   readonly method: string;
-  /** With a colon; like the host, only for URLs. */
+  /** Protocol with a colon; like the host, used only for URLs. */
   readonly protocol: string;
   readonly hostname: string;
-  /** Encoded. */
+  /** Encoded path. */
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Their names are in lower case; one tells the hash of the body. */
+  /** Header names are in lower case; one header holds the hash of the body. */
   readonly headers: Record<string, string>;
 }
 
@@ -23,10 +23,10 @@ export const hashHeader = "x-amz-content-sha256";
 
 const algorithm = "AWS4-HMAC-SHA256";
 
-/** Proxies may change it. */
+/** Not signed, because proxies may change it. */
 const unsigned = "cache-control";
 
-/** When and where a signature is good. */
+/** Date and scope of a signature. */
 interface Moment {
   readonly second: number;
   readonly time: string;
@@ -38,7 +38,7 @@ export class Signer {
   readonly #source: CredentialSource;
   readonly #region: string;
   #moment: Moment | undefined;
-  /** Good for a day. */
+  /** The signing key, valid for a day. */
   #key: { readonly secret: string; readonly day: string; readonly bytes: Buffer } | undefined;
 
   constructor(source: CredentialSource, region: string) {
@@ -46,7 +46,7 @@ export class Signer {
     this.#region = region;
   }
 
-  /** Puts a signature of everything among the headers. */
+  /** Returns the headers with a signature over everything. */
   async sign(request: Signable, now = Date.now()): Promise<Record<string, string>> {
     const credentials = await this.#source.get();
     const { time, day, scope } = this.#momentOf(now);

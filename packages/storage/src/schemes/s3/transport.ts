@@ -1,4 +1,4 @@
-/** How the store is reached: what `config_kwargs` and `client_kwargs` say of connections, proxies, names and attempts. */
+/** How to reach the store: connections, proxies, user agent and attempts, from `config_kwargs` and `client_kwargs`. */
 
 import { defaultRetryPolicy, type RetryPolicy } from "../../concurrency/retry.ts";
 import type { Configuration } from "../../configuration/configuration.ts";
@@ -45,7 +45,7 @@ export const retryPolicyOf = (configuration: S3Configuration): RetryPolicy => ({
   attempts: attemptsOf(configuration),
 });
 
-/** A number that is given in client_config goes before the environment's. */
+/** A number in client_config wins over the environment. */
 function attemptsOf({ values, sourceOf }: S3Configuration): number {
   const total = "config_kwargs.retries.total_max_attempts";
   const { [total]: all, "config_kwargs.retries.max_attempts": again } = values;

@@ -1,8 +1,8 @@
-/** What requests call themselves. */
+/** The User-Agent header. */
 import type { Values } from "../../configuration/parameters.ts";
 import type { parameters } from "./parameters.ts";
 
-/** Not signed, as proxies may change it: so it is none of the headers of a call. */
+/** It is kept out of a call's headers so that it is not signed: proxies may change it. */
 export function userAgent(values: Values<typeof parameters>): Record<string, string> | undefined {
   const { "config_kwargs.user_agent": whole, "config_kwargs.user_agent_extra": extra } = values;
   const app = values["config_kwargs.user_agent_appid"];

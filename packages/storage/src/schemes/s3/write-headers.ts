@@ -1,4 +1,4 @@
-/** What a write says beside its bytes. */
+/** Headers of a write. */
 import type { WriteCall } from "../../backend.ts";
 import type { ErrorPlace } from "../../errors.ts";
 import { checkDescription, headerNames } from "../../http/header-text.ts";

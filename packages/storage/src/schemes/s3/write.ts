@@ -1,4 +1,4 @@
-/** Writing an object at once. */
+/** Writes an object in one request. */
 import type { Entry, WriteCall } from "../../backend.ts";
 import { checksumHeaders, writesChecksums } from "./checksum.ts";
 import type { S3Client } from "./client.ts";

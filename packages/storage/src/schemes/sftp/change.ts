@@ -1,4 +1,4 @@
-/** Moving and removing files over SSH. */
+/** Moves and removes files over SFTP. */
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
@@ -15,7 +15,7 @@ export async function moveFile(session: Session, from: string, to: string, call:
   await withFolders(session, to, call, (files) => replace(files, from, to));
 }
 
-/** A folder is no file: like what is not there, it stays as it is. */
+/** Ignores a folder, like a missing file: this call removes only files. */
 export async function removeFile(session: Session, key: string, call: CallOptions): Promise<void> {
   checkTreePath("sftp", key);
   await session.run(key, call, async (files) => {
@@ -34,7 +34,7 @@ export async function removeTree(session: Session, key: string, call: CallOption
   await removeBelow(session, key, call);
 }
 
-/** Links are removed, not followed. */
+/** Removes links without following them. */
 async function removeBelow(session: Session, folder: string, call: CallOptions): Promise<void> {
   checkDepth(folder);
   try {

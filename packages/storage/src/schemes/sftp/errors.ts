@@ -1,7 +1,7 @@
-/** What an error of SSH or of its file transfer means. */
+/** Maps errors of SSH and SFTP. */
 import { describePlace, type ErrorCode, type ErrorPlace, isStorageError, StorageError } from "../../errors.ts";
 
-/** Statuses of the protocol. */
+/** SFTP status codes. */
 const statuses: Readonly<Record<number, ErrorCode>> = {
   2: "not_found",
   3: "permission",
@@ -28,7 +28,7 @@ export function toStorageError(error: unknown, place: ErrorPlace): unknown {
   const details = { ...place, cause: error };
   const where = describePlace(place);
   if (level === "client-authentication") return new StorageError("permission", `${where}: ${message}`, details);
-  if (/privateKey/.test(message)) return new StorageError("config", `the private key: ${message}`, details);
+  if (/privateKey/.test(message)) return new StorageError("config", `cannot use the private key: ${message}`, details);
   if (typeof code === "number") return new StorageError(statuses[code] ?? "failed", `${where}: ${message}`, details);
   const retryable = code !== "ENOTFOUND" && !/^Handshake failed|no matching/i.test(message);
   return new StorageError("network", `${where}: ${message}`, { ...details, retryable });

@@ -1,4 +1,4 @@
-/** The calls of the file channel that we make, as promises. */
+/** The SFTP calls that we use, as promises. */
 import { promisify } from "node:util";
 import type { FileEntryWithStats, SFTPWrapper, Stats } from "ssh2";
 import { StorageError } from "../../errors.ts";
@@ -34,11 +34,11 @@ export const makeFolder = (files: SFTPWrapper, key: string): Promise<void> =>
 export const renamePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
   promisify<string, string, void>(files.rename.bind(files) as never)(pathOf(from), pathOf(to));
 
-/** Over what is there, in one step; not every server has it. */
+/** Replaces an existing file atomically; not every server supports it. */
 export const replacePath = (files: SFTPWrapper, from: string, to: string): Promise<void> =>
   promisify<string, string, void>(files.ext_openssh_rename.bind(files) as never)(pathOf(from), pathOf(to));
 
-/** How many bytes there were; none at the end. */
+/** Returns the number of bytes read; 0 at the end. */
 export function readAt(files: SFTPWrapper, handle: Handle, target: Buffer, position: number): Promise<number> {
   const done = Promise.withResolvers<number>();
   files.read(handle, target, 0, target.length, position, (error, count) => {
@@ -56,11 +56,11 @@ export function writeAt(files: SFTPWrapper, handle: Handle, bytes: Buffer, posit
 
 export type FoundName = Pick<FileEntryWithStats, "filename" | "attrs">;
 
-/** Names of a folder that are kept, and what they cost: a server can tell of more without an end. */
+/** Maximum names kept of one folder, and their size: a server could send names without end. */
 const mostNames = 1_000_000;
 const longestNames = 64 * 1024 * 1024;
 
-/** All names in a folder, of which the server sends some at a time. */
+/** Reads all names in a folder; the server sends a few at a time. */
 export async function readNames(files: SFTPWrapper, folder: string): Promise<FoundName[]> {
   const handle = await promisify<string, Handle>(files.opendir.bind(files))(pathOf(folder));
   const found: FoundName[] = [];
@@ -91,7 +91,7 @@ async function nextNames(files: SFTPWrapper, handle: Handle): Promise<FileEntryW
 
 function tooMany(folder: string): StorageError {
   const bounds = `${mostNames.toLocaleString("en")} names or ${longestNames / 1024 / 1024} MiB of them`;
-  return new StorageError("failed", `${folder}: the server tells of more than ${bounds} in this folder`, {
+  return new StorageError("failed", `${folder}: the server lists more than ${bounds} in this folder`, {
     key: folder,
   });
 }

@@ -1,8 +1,8 @@
-/** Which keys a host may have, as OpenSSH's known_hosts tells it. */
+/** Looks up a host's keys in OpenSSH's known_hosts. */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 
 export interface KnownHosts {
-  /** Types of the keys that are known of this host. */
+  /** The types of the host's known keys. */
   readonly types: readonly string[];
   check(key: Buffer): "known" | "unknown" | "changed" | "revoked";
 }
@@ -27,7 +27,10 @@ export function knownHosts(text: string, host: string, port: number): KnownHosts
   };
 }
 
-/** Certificates are not checked: a line for an authority says nothing of a plain key. */
+/**
+ * Yields the lines of a host, with their markers. Certificates are not checked: a line of an authority does not confirm
+ * a plain key.
+ */
 function* linesOf(text: string, names: readonly string[]): Generator<Line> {
   for (const line of text.split("\n")) {
     if (/^\s*(#|$)/.test(line)) continue;
@@ -60,7 +63,7 @@ function isLike(pattern: string, name: string): boolean {
   return new RegExp(`^${source}$`, "i").test(name);
 }
 
-/** `SHA256:…`, or type and key, or the key alone. */
+/** Accepts `SHA256:…`, or type and key, or the key alone. */
 export function isHostKey(expected: string, key: Buffer): boolean {
   const hash = `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
   if (expected.startsWith("SHA256:")) return expected.replace(/=+$/, "") === hash;

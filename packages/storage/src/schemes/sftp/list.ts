@@ -1,4 +1,4 @@
-/** Listing folders over SSH. */
+/** Lists folders over SFTP. */
 import type { Stats } from "ssh2";
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
@@ -28,7 +28,7 @@ async function namesOf(session: Session, folder: string, call: CallOptions): Pro
   }
 }
 
-/** What a link leads to; nothing where that is nowhere, or no file. */
+/** Follows a link; returns undefined if it is broken or does not lead to a file. */
 async function entryOf(
   session: Session,
   folder: string,
@@ -39,7 +39,7 @@ async function entryOf(
   const key = folder + filename;
   if (!attrs.isSymbolicLink()) return toEntry(key, attrs);
   const stats = await session.run(key, call, (files) => statPath(files, key).catch(() => undefined));
-  // A folder behind a link may lead round in a circle.
+  // A linked folder is left out: it may form a cycle.
   return stats?.isFile() ? toEntry(key, stats) : undefined;
 }
 

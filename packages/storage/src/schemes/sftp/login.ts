@@ -1,4 +1,4 @@
-/** How a connection logs in, and which hosts it trusts. */
+/** How a connection authenticates, and which hosts it trusts. */
 import { readFileSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ export function connectionOf(location: Location, configuration: SftpConfiguratio
 
 const homeOf = ({ environment }: SftpConfiguration) => environment["HOME"] ?? homedir();
 
-/** What was given is used alone; the agent and the user's own keys are for those who give nothing. */
+/** Explicit credentials are used alone; the agent and the user's keys are used only without any. */
 function credentialsOf(configuration: SftpConfiguration, address: ServerAddress): ConnectConfig {
   const { values, environment } = configuration;
   const password = values.password ?? address.password;
@@ -57,13 +57,13 @@ function findOwnKey(home: string): Buffer | undefined {
     try {
       return readFileSync(join(home, ".ssh", name));
     } catch {
-      // The next one, then.
+      // Tries the next key file.
     }
   }
   return undefined;
 }
 
-/** Only kinds of keys are asked for that are known of the host: it would show another one first. */
+/** Requests only key types that are known for the host: otherwise it might present another one first. */
 function hostCheck(configuration: SftpConfiguration, host: string, port: number): ConnectConfig {
   const { host_key, host_key_policy, known_hosts } = configuration.values;
   if (host_key !== null) return { hostVerifier: (key: Buffer) => isHostKey(host_key, key) };

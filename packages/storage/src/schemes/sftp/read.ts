@@ -1,4 +1,4 @@
-/** Looking at files over SSH, and reading them with many requests on their way. */
+/** Stats files over SFTP, and reads them with many requests in flight. */
 import type { SFTPWrapper } from "ssh2";
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Content, Entry, ReadCall } from "../../backend.ts";
@@ -45,7 +45,7 @@ interface OpenFile {
   readonly key: string;
 }
 
-/** A short piece in the middle is where the file was cut meanwhile. */
+/** A short piece in the middle means that the file was truncated meanwhile. */
 async function* pieces(
   { session, connection, handle, key }: OpenFile,
   start: number,
@@ -59,7 +59,7 @@ async function* pieces(
       return target.subarray(0, count);
     });
   } finally {
-    // Where the connection is gone the handle is, too.
+    // If the connection is lost, so is the handle.
     await session.on(connection, key, {}, (files) => closeFile(files, handle)).catch(() => {});
   }
 }

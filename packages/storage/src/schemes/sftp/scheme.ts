@@ -1,4 +1,4 @@
-/** `sftp://[user@]host[:port]/path`: files of another machine, over SSH. */
+/** `sftp://[user@]host[:port]/path`: files on another machine, over SSH. */
 import { parseServerUri } from "../../address/server-uri.ts";
 import { fileServerCapabilities } from "../../capabilities.ts";
 import { defineScheme } from "../../scheme.ts";

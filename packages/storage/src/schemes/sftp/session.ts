@@ -1,4 +1,4 @@
-/** One connection with one channel for files, made when it is needed and again when it broke. */
+/** One connection with one SFTP channel, opened on demand and reopened after a failure. */
 import ssh2, { type ConnectConfig, type SFTPWrapper } from "ssh2";
 import type { CallOptions } from "../../backend.ts";
 import { abortable } from "../../concurrency/abortable.ts";
@@ -6,7 +6,7 @@ import { type RetryPolicy, retry } from "../../concurrency/retry.ts";
 import { StorageError } from "../../errors.ts";
 import { toStorageError } from "./errors.ts";
 
-/** What a handle of a file is good for: on another connection the same one may be another file. */
+/** File handles are valid only on their connection: on another, the same handle may be another file. */
 export class Connection {
   readonly client: ssh2.Client;
   readonly files: SFTPWrapper;
@@ -22,7 +22,7 @@ export class Connection {
     });
   }
 
-  /** An answer never comes once the connection is lost. */
+  /** Rejects when the connection is lost, because the answer would never arrive. */
   async during<T>(work: (files: SFTPWrapper) => Promise<T>): Promise<T> {
     if (this.#isLost) throw lost();
     const ended = Promise.withResolvers<never>();
@@ -44,7 +44,7 @@ export class Session {
   readonly #bucket: string;
   readonly #retry: RetryPolicy;
   #connection: Promise<Connection> | undefined;
-  /** The newest: the end of an older one means nothing. */
+  /** The newest client: the end of an older one is ignored. */
   #client: ssh2.Client | undefined;
 
   constructor(bucket: string, connect: () => ConnectConfig, policy: RetryPolicy) {
@@ -57,7 +57,7 @@ export class Session {
     return { scheme: "sftp", bucket: this.#bucket, key };
   }
 
-  /** Runs work that may be done again when the connection broke. */
+  /** Runs work that may be retried if the connection breaks. */
   run<T>(
     key: string,
     { signal }: CallOptions,
@@ -74,7 +74,7 @@ export class Session {
     );
   }
 
-  /** Runs work on this connection or not at all. */
+  /** Runs work on this connection only. */
   on<T>(
     connection: Connection,
     key: string,
@@ -125,9 +125,9 @@ export class Session {
       client.destroy();
       throw isTrusted ? error : this.#distrust();
     }
-    // Requests are small, and each waits for its answer: put off, every one of them would take 40 ms.
+    // Requests are small and each waits for its answer: with Nagle's algorithm each would take 40 ms.
     client.setNoDelay(true);
-    // Errors after this end the connection, and with it what waits for an answer.
+    // Later errors end the connection, and with it all waiting calls.
     client.on("error", () => {});
     client.on("close", () => {
       if (this.#client === client) this.#connection = undefined;
@@ -136,12 +136,12 @@ export class Session {
   }
 
   #distrust(): StorageError {
-    const message = `sftp://${this.#bucket}: the host's key is not one that is known; see host_key_policy`;
+    const message = `sftp://${this.#bucket}: the host's key is unknown or has changed; add it to known_hosts, or set host_key or host_key_policy`;
     return new StorageError("permission", message, this.place(""));
   }
 }
 
-/** A server may hang up without a word, too. */
+/** A server may also close the connection without an error. */
 function untilReady(client: ssh2.Client): Promise<void> {
   const ready = Promise.withResolvers<void>();
   client.once("ready", () => ready.resolve());

@@ -1,4 +1,4 @@
-/** Writing files over SSH: beside their place first, then into it. */
+/** Writes files over SFTP: to a temporary name, then renames. */
 import type { SFTPWrapper } from "ssh2";
 import { checkTreePath, foldersOf, temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
@@ -45,7 +45,7 @@ export async function beginUpload(session: Session, key: string, call: WriteCall
   };
 }
 
-/** Folders are made when it turns out that they are missing. */
+/** Creates missing folders only after the work has failed without them. */
 export async function withFolders<T>(
   session: Session,
   key: string,
@@ -57,7 +57,7 @@ export async function withFolders<T>(
   } catch (error) {
     if (!isStorageError(error, "not_found")) throw error;
   }
-  // One that is there already is refused: what matters is whether the work succeeds then.
+  // A server refuses a folder that exists: only the work itself shows whether it does.
   await session.run(key, call, async (files) => {
     for (const folder of foldersOf(key)) await makeFolder(files, folder).catch(() => {});
   });
@@ -76,7 +76,7 @@ async function writePieces(files: SFTPWrapper, handle: Buffer, bytes: Buffer, st
   );
 }
 
-/** In one step where the server can; else what was there is gone for a moment. */
+/** Replaces atomically if the server can; otherwise the old file is missing for a moment. */
 export async function replace(files: SFTPWrapper, from: string, to: string): Promise<void> {
   try {
     await replacePath(files, from, to);

@@ -1,10 +1,10 @@
-/** Places of a tar archive in the order in which they are looked at, without what lies between them where that can be. */
+/** Reads parts of a tar archive in ascending order, and skips what lies between them if possible. */
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { decompress } from "../../archive/pieces.ts";
 import type { Decompressor } from "./compression.ts";
 
 export interface Blocks {
-  /** Fewer bytes than wanted at the end of the archive. No place before an earlier one. */
+  /** Returns fewer bytes at the end of the archive. Offsets must not go back. */
   read(at: number, length: number): Promise<Buffer>;
   close(): Promise<void>;
 }
@@ -13,7 +13,7 @@ export function openBlocks(source: ArchiveSource, decompressor: Decompressor): B
   return decompressor ? new StreamedBlocks(source, decompressor) : new RangedBlocks(source);
 }
 
-/** So much is asked for at once: headers of small files lie close together. */
+/** Bytes per request: headers of small files lie close together. */
 const windowSize = 256 * 1024;
 
 class RangedBlocks implements Blocks {
@@ -37,7 +37,7 @@ class RangedBlocks implements Blocks {
   async close(): Promise<void> {}
 }
 
-/** What is compressed can only be gone through. */
+/** A compressed archive can only be read in sequence. */
 class StreamedBlocks implements Blocks {
   readonly #pieces: AsyncGenerator<Uint8Array>;
   #start = 0;

@@ -1,10 +1,10 @@
-/** How a tar archive is compressed: its first bytes tell, whatever it is called. */
+/** Detects the compression of a tar archive from its first bytes, whatever its name. */
 import type { Transform } from "node:stream";
 import { createGunzip, createZstdDecompress } from "node:zlib";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { StorageError } from "../../errors.ts";
 
-/** Undefined: it is not compressed. */
+/** Undefined if the archive is not compressed. */
 export type Decompressor = (() => Transform) | undefined;
 
 const known: readonly { readonly magic: string; readonly name: string; readonly make?: () => Transform }[] = [

@@ -1,4 +1,4 @@
-/** The files of a tar archive. It has no directory: its headers are gone through, one after the other. */
+/** Lists the files of a tar archive. It has no directory, so its headers are read one after the other. */
 import { longestDirectory, type Member, type Members, memberCost, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { type Blocks, openBlocks } from "./blocks.ts";
@@ -6,15 +6,15 @@ import { type Decompressor, findDecompressor } from "./compression.ts";
 import { blockSize, isEmptyBlock, parseHeader, type TarHeader, textIn } from "./header.ts";
 
 export interface TarMember extends Member {
-  /** Of its bytes, in the archive as it is when it is not compressed. */
+  /** Offset of the member's bytes in the uncompressed archive. */
   readonly start: number;
   decompressor?: Decompressor;
 }
 
-/** What a header says of the file after it, where its own fields do not suffice. */
+/** Extended attributes for the next file, which its own header has no room for. */
 type Remarks = Partial<Record<string, string>>;
 
-/** Of all remarks on a file, which are in memory. */
+/** Size limit of all attributes of a file, which are held in memory. */
 const longestRemarks = 1024 * 1024;
 
 export async function readMembers(source: ArchiveSource): Promise<Members<TarMember>> {
@@ -45,11 +45,11 @@ async function goThrough(source: ArchiveSource, blocks: Blocks): Promise<Members
     if (isRemark(header)) {
       remarked += size;
       if (remarked > longestRemarks)
-        throw source.damaged(`the names before byte ${start} have over ${longestRemarks} bytes`);
+        throw source.damaged(`the names before byte ${start} exceed ${longestRemarks} bytes`);
       Object.assign(remarks, await readRemarks(blocks, header, start));
     } else {
       kept += addMember(members, header, remarks, start, size);
-      if (kept > longestDirectory) throw source.damaged("it has more files, or longer names, than can be kept");
+      if (kept > longestDirectory) throw source.damaged(`its file list exceeds ${longestDirectory} bytes`);
       remarks = {};
       remarked = 0;
     }
@@ -61,9 +61,9 @@ async function readBlock(source: ArchiveSource, blocks: Blocks, at: number): Pro
   try {
     return await blocks.read(at, blockSize);
   } catch (error) {
-    // What a decompressor says of itself.
+    // The error of the decompressor itself.
     const { code = "" } = error as NodeJS.ErrnoException;
-    throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`it cannot be decompressed: ${(error as Error).message}`) : error;
+    throw /^(Z_|ZSTD_)/.test(code) ? source.damaged(`decompression failed: ${(error as Error).message}`) : error;
   }
 }
 
@@ -78,7 +78,7 @@ async function readRemarks(blocks: Blocks, { type, size }: TarHeader, at: number
   return type === "x" ? parseRemarks(bytes) : {};
 }
 
-/** `27 path=some/long/name\n`: the number counts all of it. */
+/** Parses `27 path=some/long/name\n`; the number counts the whole line. */
 function parseRemarks(bytes: Buffer): Remarks {
   const remarks: Remarks = {};
   for (let at = 0; at < bytes.length; ) {
@@ -91,7 +91,7 @@ function parseRemarks(bytes: Buffer): Remarks {
   return remarks;
 }
 
-/** Files only: links are left out, as what they lead to may lie outside of the archive. Returns what it costs to keep. */
+/** Adds files only: a link may lead out of the archive. Returns the memory cost. */
 function addMember(
   members: Members<TarMember>,
   header: TarHeader,
@@ -107,8 +107,14 @@ function addMember(
   const modified = remarks["mtime"] === undefined || Number.isNaN(seconds) ? header.modified : new Date(seconds * 1000);
   const isSparse = type === "S" || Object.keys(remarks).some((remark) => remark.startsWith("GNU.sparse."));
   const etag = [Number(modified), size, start].map((number) => number.toString(16)).join("-");
-  // Of two that have one name the later one counts.
+  // If two members have the same name, the later one counts.
   members.delete(key);
-  members.set(key, { size, etag, modified, start, refusal: isSparse ? "it is sparse, which is not read" : undefined });
+  members.set(key, {
+    size,
+    etag,
+    modified,
+    start,
+    refusal: isSparse ? "the file is sparse, which is not supported" : undefined,
+  });
   return memberCost + Buffer.byteLength(key);
 }

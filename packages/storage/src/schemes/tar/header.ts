@@ -1,20 +1,20 @@
-/** One block that stands before a file in a tar archive. */
+/** Parses the header block before a file in a tar archive. */
 
 export interface TarHeader {
   readonly name: string;
   readonly size: number;
   readonly modified: Date | null;
-  /** A letter or a digit: what it is. */
+  /** The type flag: a letter or a digit. */
   readonly type: string;
 }
 
 export const blockSize = 512;
 
-/** Undefined: it is none. */
+/** Returns undefined if the block is no header. */
 export function parseHeader(block: Buffer): TarHeader | undefined {
   if (block.length < blockSize || numberIn(block, 148, 8) !== checksumOf(block)) return undefined;
   const text = (start: number, length: number) => textIn(block.subarray(start, start + length));
-  // Older forms have other things where the rest of a long name is.
+  // Older formats store something else in the prefix field.
   const before = block.toString("latin1", 257, 263) === "ustar\0" ? text(345, 155) : "";
   return {
     name: before === "" ? text(0, 100) : `${before}/${text(0, 100)}`,
@@ -26,13 +26,13 @@ export function parseHeader(block: Buffer): TarHeader | undefined {
 
 export const isEmptyBlock = (block: Buffer) => block.every((byte) => byte === 0);
 
-/** Up to the first zero. */
+/** Reads up to the first zero byte. */
 export function textIn(bytes: Buffer): string {
   const end = bytes.indexOf(0);
   return bytes.subarray(0, end < 0 ? bytes.length : end).toString();
 }
 
-/** In octal digits, or, where these do not suffice, in bytes after one that says so. */
+/** Reads octal digits, or, for large numbers, the binary form that a flag byte marks. */
 function numberIn(block: Buffer, start: number, length: number): number {
   if (block.readUInt8(start) & 0x80) return Number(block.readBigUInt64BE(start + length - 8));
   return Number.parseInt(
@@ -44,7 +44,7 @@ function numberIn(block: Buffer, start: number, length: number): number {
   );
 }
 
-/** Of all bytes, as if its own place had spaces. */
+/** Sums all bytes, counting the checksum field as spaces. */
 function checksumOf(block: Buffer): number {
   let sum = 8 * 32;
   for (const [at, byte] of block.entries()) if (at < 148 || at >= 156) sum += byte;

@@ -1,2 +1,2 @@
-/** What `tar://` takes. */
+/** Parameters of `tar://`. */
 export { archiveParameters as parameters } from "../../archive/parameters.ts";

@@ -1,9 +1,9 @@
-/** Reading a file of a tar archive. */
+/** Reads a file of a tar archive. */
 import type { ArchiveSource, Range } from "../../archive/outer.ts";
 import { cut, decompress } from "../../archive/pieces.ts";
 import type { TarMember } from "./directory.ts";
 
-/** In a compressed archive everything before it is decompressed, too, and thrown away. */
+/** In a compressed archive, everything before the file is decompressed too and dropped. */
 export async function* readMember(
   source: ArchiveSource,
   key: string,
@@ -21,5 +21,5 @@ export async function* readMember(
     count += piece.length;
     yield piece;
   }
-  if (count < end - start) throw source.damaged(`it ends within ${key}`);
+  if (count < end - start) throw source.damaged(`the archive ends in the middle of ${key}`);
 }

@@ -1,4 +1,4 @@
-/** `tar://path/in/archive::URI-of-the-archive`: files in an archive that any other storage holds, to read only. */
+/** `tar://path/in/archive::URI-of-the-archive`: read-only access to files in an archive in any other storage. */
 import type { OuterOpener } from "../../archive/outer.ts";
 import { archiveScheme } from "../../archive/scheme.ts";
 import { parameters } from "./parameters.ts";

@@ -1,4 +1,4 @@
-/** Copying, moving and removing, all done by the server. */
+/** Copies, moves and removes, all inside the server. */
 import type { CallOptions, Entry } from "../../backend.ts";
 import { isStorageError } from "../../errors.ts";
 import type { DavClient } from "./client.ts";
@@ -18,7 +18,7 @@ export async function moveFile(client: DavClient, from: string, to: string, call
   await withFolders(client, to, call, () => moveOver(client, from, to, call));
 }
 
-/** A folder would go with all it holds: one looks first. */
+/** DELETE would remove a folder with its contents, so the type is checked first. */
 export async function removeFile(client: DavClient, key: string, call: CallOptions): Promise<void> {
   const entry = await lookUpIfThere(client, key, call);
   if (entry?.type === "file") await remove(client, key, call);

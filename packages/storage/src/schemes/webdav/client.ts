@@ -1,4 +1,4 @@
-/** Calls of WebDAV: addressed, with credentials, tried again where that makes sense, errors named. */
+/** WebDAV calls: adds credentials, retries where useful, and maps errors. */
 import type { Readable } from "node:stream";
 import type { Location } from "../../address/uri.ts";
 import { encodeKey } from "../../address/url-encoding.ts";
@@ -9,20 +9,20 @@ import type { HttpAnswer, HttpRequest } from "../../http/messages.ts";
 import { toStorageError } from "./errors.ts";
 
 export interface DavRequest extends CallOptions {
-  /** Undici sends any; its type names the usual ones only. */
+  /** undici sends any method; its type lists only the usual ones. */
   readonly method: string;
-  /** With a slash at its end where a folder is meant. */
+  /** Ends with a slash for a folder. */
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
-  /** Instead of `body`; such a request is made once. */
+  /** A stream instead of `body`; such a request is not retried. */
   readonly stream?: Readable;
 }
 
 export interface DavSettings {
   readonly location: Location;
   readonly http: HttpClient;
-  /** Of every request. */
+  /** Headers of every request. */
   readonly headers: Readonly<Record<string, string>>;
   readonly retry: RetryPolicy;
 }
@@ -30,9 +30,9 @@ export interface DavSettings {
 export class DavClient {
   readonly #settings: DavSettings;
   readonly origin: string;
-  /** Whether the server looks at conditions of writes; unknown until the first. */
+  /** Whether the server respects conditions on writes; unknown until the first one. */
   heedsConditions: boolean | undefined;
-  /** Folders that were made or found: they are not asked for again. */
+  /** Folders known to exist: they are not requested again. */
   readonly folders = new Set<string>();
 
   constructor(settings: DavSettings) {
@@ -54,7 +54,7 @@ export class DavClient {
     return retry(this.#settings.retry, request.signal, () => this.#sendOnce(request));
   }
 
-  /** For those whose body nobody reads. */
+  /** Sends a request and discards the body. */
   async sendAway(request: DavRequest): Promise<void> {
     await (await this.send(request)).discard();
   }

@@ -1,16 +1,16 @@
-/** What an error answer of a WebDAV server means. */
+/** Maps error answers of a WebDAV server. */
 import type { ErrorPlace, StorageError } from "../../errors.ts";
 import type { HttpAnswer } from "../../http/messages.ts";
 import { errorOfAnswer, type Said } from "../../http/status-errors.ts";
 
-/** The parent of what is to be written is missing. */
+/** The parent folder of the target is missing. */
 export const conflict = 409;
 
 const locked = 423;
 const noRoom = 507;
 
 export function toStorageError(answer: HttpAnswer, place: ErrorPlace): StorageError {
-  const said: Said = answer.status === locked ? { code: "permission", word: "locked by somebody" } : {};
+  const said: Said = answer.status === locked ? { code: "permission", word: "locked by another client" } : {};
   return errorOfAnswer(answer, place, said, {
     requestId: answer.header("x-request-id"),
     ...(answer.status === noRoom ? { retryable: false } : {}),

@@ -1,4 +1,4 @@
-/** Listing folders of WebDAV servers, and looking at one file. */
+/** Lists folders and stats files on WebDAV servers. */
 import { checkTreePath } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, ListCall } from "../../backend.ts";
 import { FolderError, isStorageError, StorageError } from "../../errors.ts";
@@ -11,7 +11,7 @@ export const checkPath = (key: string) => checkTreePath("webdav", key);
 export const listTree = (client: DavClient, prefix: string, call: ListCall): AsyncGenerator<Entry[]> =>
   listFolders("webdav", (folder, options) => readFolder(client, folder, options), prefix, call);
 
-/** The folder itself is among the answers; so is a file that was taken for one. */
+/** The answers include the folder itself, or a file if the path is one. */
 async function* readFolder(client: DavClient, folder: string, call: CallOptions): AsyncGenerator<Entry[]> {
   try {
     const entries = await properties(client, folder, 1, call);
@@ -21,12 +21,12 @@ async function* readFolder(client: DavClient, folder: string, call: CallOptions)
   }
 }
 
-/** What is at a key, file or folder. */
+/** Returns the file or folder at a key. */
 export async function lookUp(client: DavClient, key: string, call: CallOptions): Promise<Entry> {
   if (key !== "") checkPath(key);
   const [entry] = await properties(client, key, 0, call);
   if (entry) return entry;
-  throw new StorageError("failed", `${key}: the server told nothing of it`, client.place(key));
+  throw new StorageError("failed", `${key}: the server returned no properties for it`, client.place(key));
 }
 
 export async function statFile(client: DavClient, key: string, call: CallOptions): Promise<Entry> {

@@ -1,4 +1,4 @@
-/** What a server tells of files and folders: asked for with PROPFIND, and read from its XML. */
+/** Requests properties of files and folders with PROPFIND, and parses the XML. */
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { CallOptions, Entry } from "../../backend.ts";
 import { checkedSize } from "../../check-count.ts";
@@ -13,7 +13,7 @@ const question = Buffer.from(
     "<D:resourcetype/><D:getcontentlength/><D:getlastmodified/><D:getetag/></D:prop></D:propfind>",
 );
 
-/** Of the key itself, or with depth 1 of what lies in it, too. */
+/** The properties of the key itself, and with depth 1 also of its children. */
 export async function properties(client: DavClient, key: string, depth: 0 | 1, call: CallOptions): Promise<Entry[]> {
   const headers = { depth: String(depth), "content-type": "application/xml; charset=utf-8" };
   const answer = await client.send({ method: "PROPFIND", key, headers, body: question, signal: call.signal });
@@ -21,11 +21,11 @@ export async function properties(client: DavClient, key: string, depth: 0 | 1, c
   return parseAnswer(client.place(key), () => Array.from(responses(xml), toEntry));
 }
 
-/** Every server has its own prefix for the names. */
+/** Servers choose their own namespace prefixes. */
 const opening = /<(?:[\w.-]+:)?response(?:\s[^<>]*)?>/g;
 const closing = /<\/(?:[\w.-]+:)?response\s*>/g;
 
-/** Each letter is gone over once, whatever the server sends: one that is never closed is the end. */
+/** Scans each character once, whatever the server sends: an element without a closing tag ends the scan. */
 function* responses(xml: string): Generator<string> {
   for (let at = 0; ; at = closing.lastIndex) {
     opening.lastIndex = at;
@@ -56,7 +56,7 @@ function textOf(xml: string, name: string): string | undefined {
   return found?.[1] === undefined ? undefined : decodeText(found[1]).trim();
 }
 
-/** An address may be whole, or a path; it is encoded. */
+/** An address may be a full URL or a path; it is encoded. */
 function keyOf(href: string): string {
   const path = href.replace(/^https?:\/\/[^/]*/i, "").replace(/^\/+/, "");
   return path.split("/").map(decode).join("/");

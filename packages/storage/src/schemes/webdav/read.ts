@@ -1,4 +1,4 @@
-/** Reading files of WebDAV servers. */
+/** Reads files on WebDAV servers. */
 import { etagOfTime } from "../../address/tree-path.ts";
 import type { Content, Entry, ReadCall } from "../../backend.ts";
 import { isStorageError, StorageError } from "../../errors.ts";
@@ -8,7 +8,7 @@ import { contentOf, emptyContent, rangeHeader } from "../../http/range.ts";
 import type { DavClient } from "./client.ts";
 import { checkPath, statFile } from "./list.ts";
 
-/** Not every server looks at If-Match: what it sent is compared as well. */
+/** Not every server respects If-Match, so the answer's ETag is compared as well. */
 export async function readFile(client: DavClient, key: string, call: ReadCall): Promise<Content> {
   checkPath(key);
   try {
@@ -20,7 +20,7 @@ export async function readFile(client: DavClient, key: string, call: ReadCall): 
   } catch (error) {
     if (!isStorageError(error)) throw error;
     if (error.status === 416) return emptyContent(await statFile(client, key, call), call);
-    // A folder is answered in many ways: it is no file, whatever they say.
+    // Servers answer a read of a folder in different ways; this checks whether it is one.
     if (error.status === 301 || error.status === 403) await statFile(client, key, call);
     throw error;
   }
@@ -31,7 +31,7 @@ function headersOf(call: ReadCall): Record<string, string> {
   return { ...rangeHeader(call), ...(isStrong ? { "if-match": `"${call.ifMatch}"` } : {}) };
 }
 
-/** Without a time it is no file, but a page about a folder. */
+/** An answer without a modification time is no file, but a page about a folder. */
 async function entryOf(client: DavClient, key: string, answer: HttpAnswer, call: ReadCall): Promise<Entry> {
   const entry = entryFromHeaders(key, answer);
   if (entry.last_modified === null) await statFile(client, key, call);

@@ -1,4 +1,4 @@
-/** `webdav://host[:port]/path` over HTTP, `webdavs://` over HTTPS. Unlike an http URI it is taken as written. */
+/** `webdav://host[:port]/path` over HTTP, `webdavs://` over HTTPS. Unlike an http URI, it is not percent-encoded. */
 import { parseServerUri } from "../../address/server-uri.ts";
 import { defineScheme } from "../../scheme.ts";
 import { parameters } from "./parameters.ts";
@@ -12,7 +12,7 @@ export const webdavScheme = defineScheme({
     ranges: true,
     versions: false,
     readConditions: true,
-    // Of files that are written at once. A server that ignores conditions is found out, and then they are refused.
+    // For files written in one request. If a server turns out to ignore conditions, they are refused.
     writeConditions: true,
     serverCopy: true,
     presign: false,

@@ -1,4 +1,4 @@
-/** Writing files of WebDAV servers: at once, or as a stream beside their place first. */
+/** Writes files on WebDAV servers: in one request, or as a stream to a temporary name. */
 import { PassThrough } from "node:stream";
 import { foldersOf, temporaryKey } from "../../address/tree-path.ts";
 import type { CallOptions, Entry, Upload, WriteCall } from "../../backend.ts";
@@ -24,7 +24,7 @@ function conditionsOf({ ifMatch, ifNoneMatch }: WriteCall): Record<string, strin
   return ifNoneMatch === undefined ? undefined : { "if-none-match": ifNoneMatch };
 }
 
-/** Some servers write whatever the condition: one must know before one relies on it. */
+/** Some servers ignore conditions, so this is tested before the first conditional write. */
 async function refuseIfIgnored(client: DavClient, key: string, call: CallOptions): Promise<void> {
   client.heedsConditions ??= await heedsConditions(client, key, call);
   if (client.heedsConditions) return;
@@ -45,7 +45,7 @@ async function heedsConditions(client: DavClient, key: string, call: CallOptions
   }
 }
 
-/** Servers answer in many ways when a folder is missing: so one looks before, once for each folder. */
+/** Servers react in different ways to a missing folder, so each folder is checked once before. */
 export async function withFolders(
   client: DavClient,
   key: string,
@@ -82,7 +82,7 @@ async function isThere(client: DavClient, key: string, call: CallOptions): Promi
   }
 }
 
-/** One that is there already is refused with 405: what matters is whether the file can be written then. */
+/** A server answers 405 for a folder that exists: only writing the file shows whether it does. */
 async function makeFolder(client: DavClient, folder: string, { signal }: CallOptions): Promise<void> {
   if (client.folders.has(folder)) return;
   await client.sendAway({ method: "MKCOL", key: `${folder}/`, signal }).catch((error: unknown) => {
@@ -95,21 +95,21 @@ export async function beginUpload(client: DavClient, key: string, call: WriteCal
   if (conditionsOf(call)) {
     throw new StorageError(
       "unsupported",
-      "webdav:// has conditions only for what is written at once",
+      "webdav:// does not support conditions on streams; write all bytes at once",
       client.place(key),
     );
   }
   const temporary = temporaryKey(key);
-  // Empty first: a stream cannot be sent again when the folder turns out to be gone.
+  // Writes an empty file first: a stream cannot be sent again if the folder turns out to be missing.
   await withFolders(client, key, call, () => put(client, temporary, new Uint8Array(), {}, call));
   const source = new PassThrough();
   const sent = client.sendAway({ method: "PUT", key: temporary, stream: source, signal: call.signal });
-  // A failure ends the source, too, so that nobody waits for room in it.
+  // A failure also ends the source, so that nobody waits for room in it.
   sent.catch((error: Error) => source.destroy(error));
   return {
     async put(_part, bytes) {
       const written = Promise.withResolvers<void>();
-      // A copy: the caller uses its buffer again.
+      // A copy, because the caller reuses its buffer.
       source.write(Buffer.from(bytes), (error) => (error ? written.reject(error) : written.resolve()));
       await Promise.race([written.promise, sent]);
     },

@@ -1,9 +1,9 @@
-/** The directory of a ZIP archive, which stands at its end: nothing else of the archive is read for it. */
+/** Reads the directory at the end of a ZIP archive, and nothing else of the archive. */
 import { longestDirectory, type Members, memberKey } from "../../archive/member.ts";
 import type { ArchiveSource } from "../../archive/outer.ts";
 import { headerSize, headerSizeOf, parseHeader, type ZipMember } from "./header.ts";
 
-/** The end record, with the longest comment, and the locator of ZIP64 before it. */
+/** Size of the end record with the longest comment, and the ZIP64 locator before it. */
 const longestEnd = 22 + 65_535 + 20;
 const endSize = 22;
 
@@ -11,7 +11,7 @@ interface DirectoryPlace {
   readonly start: number;
   readonly end: number;
   readonly count: number;
-  /** What stands before the archive itself: offsets in it do not count that. */
+  /** Bytes before the archive itself: its offsets do not count them. */
   readonly shift: number;
 }
 
@@ -22,13 +22,13 @@ export async function readDirectory(source: ArchiveSource): Promise<Members<ZipM
   for await (const header of headersOf(source, place)) {
     count += 1;
     const { name, member } = parseHeader(header, place.shift);
-    // A slash at the end marks a folder.
+    // A trailing slash marks a folder.
     const key = /[/\\]$/.test(name) ? undefined : memberKey(name);
-    // Of two that have one name the later one counts, wherever it stands.
+    // If two members have the same name, the later one counts.
     if (key !== undefined) members.delete(key);
     if (key !== undefined) members.set(key, member);
   }
-  if (count !== place.count) throw source.damaged(`its directory has ${count} of ${place.count} files`);
+  if (count !== place.count) throw source.damaged(`its directory lists ${count} of ${place.count} files`);
   return members;
 }
 
@@ -60,12 +60,13 @@ async function findDirectory(source: ArchiveSource): Promise<DirectoryPlace> {
   const size = large?.size ?? tail.readUInt32LE(at + 12);
   const offset = large?.offset ?? tail.readUInt32LE(at + 16);
   const shift = end - size - offset;
-  if (shift < 0) throw source.damaged("its directory lies outside of it");
-  if (size > longestDirectory) throw source.damaged(`its directory has ${size} bytes, which is too much to be kept`);
+  if (shift < 0) throw source.damaged("its directory lies outside the archive");
+  if (size > longestDirectory)
+    throw source.damaged(`its directory of ${size} bytes exceeds the limit of ${longestDirectory}`);
   return { start: end - size, end, count, shift };
 }
 
-/** The last one whose comment ends with the archive: a comment may look like an end. */
+/** Finds the last end record whose comment reaches the end of the archive: a comment may look like an end record. */
 function findEnd(tail: Buffer): number {
   for (let at = tail.length - endSize; at >= 0; at -= 1) {
     if (tail.readUInt32LE(at) === 0x06054b50 && at + endSize + tail.readUInt16LE(at + 20) === tail.length) return at;
@@ -73,11 +74,11 @@ function findEnd(tail: Buffer): number {
   return -1;
 }
 
-/** Of archives that are too large for the numbers of the end record. */
+/** Reads the ZIP64 record of archives that are too large for the end record. */
 async function findLarge(source: ArchiveSource, tail: Buffer, end: number) {
   const locator = end - 20;
   if (locator < 0 || tail.readUInt32LE(locator) !== 0x07064b50) return undefined;
-  // Its place is written without what stands before the archive; directly before the locator it always is.
+  // The stored offset does not count bytes before the archive; the record always lies directly before the locator.
   const told = Number(tail.readBigUInt64LE(locator + 8));
   const here = source.size - tail.length + locator - 56;
   for (const at of [told, here]) {

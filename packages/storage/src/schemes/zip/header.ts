@@ -1,4 +1,4 @@
-/** One file in the directory of a ZIP archive. */
+/** Parses one entry of the directory of a ZIP archive. */
 import type { Member } from "../../archive/member.ts";
 import { decodeName } from "./name.ts";
 
@@ -6,7 +6,7 @@ export interface ZipMember extends Member {
   readonly method: number;
   readonly compressedSize: number;
   readonly crc: number;
-  /** Of the header that stands before its bytes. */
+  /** Offset of the local header before the member's bytes. */
   readonly headerStart: number;
 }
 
@@ -14,7 +14,7 @@ export const methods = { stored: 0, deflated: 8 } as const;
 
 export const headerSize = 46;
 
-/** Undefined: it is none. */
+/** Returns undefined if this is no entry. */
 export function headerSizeOf(header: Buffer): number | undefined {
   if (header.readUInt32LE(0) !== 0x02014b50) return undefined;
   return headerSize + header.readUInt16LE(28) + header.readUInt16LE(30) + header.readUInt16LE(32);
@@ -41,14 +41,14 @@ export function parseHeader(header: Buffer, shift: number): { name: string; memb
 }
 
 function refusalOf(flags: number, method: number): string | undefined {
-  if (flags & 1) return "it is encrypted, which is not read";
+  if (flags & 1) return "the file is encrypted, which is not supported";
   if (Object.values<number>(methods).includes(method)) return undefined;
-  return `it is compressed by method ${method}; only stored and deflated files are read, others with fsspec+zip://`;
+  return `the file is compressed with method ${method}, but only stored and deflated files are supported; try fsspec+zip://`;
 }
 
 const inExtra = 0xffff_ffff;
 
-/** Numbers that do not fit stand in an extra field, in this order. */
+/** Numbers too large for the header are in an extra field, in this order. */
 function sizesOf(header: Buffer, extra: Buffer) {
   const large = findExtra(extra, 1);
   let at = 0;
@@ -63,7 +63,7 @@ function sizesOf(header: Buffer, extra: Buffer) {
   return { size, compressedSize, start: number(42) };
 }
 
-/** In UTC where the archive tells that; else the clock of whoever made it, taken for UTC. */
+/** Returns UTC if the archive has it; otherwise the creator's local time, read as UTC. */
 function timeOf(header: Buffer, extra: Buffer): Date | null {
   const exact = findExtra(extra, 0x5455);
   if (exact && exact.length >= 5 && exact.readUInt8(0) & 1) return new Date(exact.readInt32LE(1) * 1000);

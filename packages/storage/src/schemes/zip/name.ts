@@ -1,4 +1,4 @@
-/** Names in ZIP archives: UTF-8, or the letters of the first PC. */
+/** Decodes names in ZIP archives: UTF-8 or code page 437. */
 
 /** Code page 437, from 128 on. */
 const letters =
@@ -7,7 +7,7 @@ const letters =
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Many tools write UTF-8 without saying so: what can be read as such is. */
+/** Many tools write UTF-8 without the flag, so a name that is valid UTF-8 is read as such. */
 export function decodeName(bytes: Buffer, isUtf8: boolean): string {
   if (isUtf8) return bytes.toString();
   try {

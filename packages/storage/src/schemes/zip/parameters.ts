@@ -1,2 +1,2 @@
-/** What `zip://` takes. */
+/** Parameters of `zip://`. */
 export { archiveParameters as parameters } from "../../archive/parameters.ts";

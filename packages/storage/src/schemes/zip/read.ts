@@ -1,4 +1,4 @@
-/** Reading a file of a ZIP archive, decompressed on the way. */
+/** Reads a file of a ZIP archive and decompresses it while reading. */
 import { crc32, createInflateRaw } from "node:zlib";
 import type { ArchiveSource, Range } from "../../archive/outer.ts";
 import { cut, decompress } from "../../archive/pieces.ts";
@@ -14,7 +14,8 @@ export async function* readMember(
 ): AsyncGenerator<Uint8Array> {
   const first = await firstByte(source, key, member, signal);
   if (member.method === methods.stored) {
-    if (member.compressedSize !== member.size) throw source.damaged(`${key} has two sizes`);
+    if (member.compressedSize !== member.size)
+      throw source.damaged(`${key} is stored uncompressed, but its two sizes differ`);
     const isWhole = start === 0 && end === member.size;
     const body = source.stream({ start: first + start, end: first + end, signal });
     yield* isWhole ? checked(source, key, member, body) : body;
@@ -24,18 +25,20 @@ export async function* readMember(
   yield* cut(checked(source, key, member, decompress(packed, createInflateRaw())), start, end);
 }
 
-/** Behind the header before it, which repeats the name, and may have other extra fields than the directory. */
+/**
+ * Returns the offset after the local header, which repeats the name and may have other extra fields than the directory.
+ */
 async function firstByte(source: ArchiveSource, key: string, member: ZipMember, signal: AbortSignal | undefined) {
   const { headerStart } = member;
   const range = { start: headerStart, end: headerStart + localHeaderSize, signal };
   const header = Buffer.from(await source.bytes(range));
   if (header.length < localHeaderSize || header.readUInt32LE(0) !== 0x04034b50) {
-    throw source.damaged(`${key} is not where its directory says`);
+    throw source.damaged(`${key} is not at the offset that the directory gives`);
   }
   return headerStart + localHeaderSize + header.readUInt16LE(26) + header.readUInt16LE(28);
 }
 
-/** A file that unpacks to more than its directory says ends there, before anybody has room for it. */
+/** Stops as soon as a file decompresses to more than the directory says, before it takes memory. */
 async function* checked(
   source: ArchiveSource,
   key: string,
@@ -47,8 +50,8 @@ async function* checked(
   for await (const piece of body) {
     count += piece.length;
     sum = crc32(piece, sum);
-    if (count > size) throw source.damaged(`${key} has more than the ${size} bytes that its directory says`);
-    if (count === size && sum !== crc) throw source.damaged(`${key} is damaged: its checksum is another`);
+    if (count > size) throw source.damaged(`${key} is larger than the ${size} bytes that the directory gives`);
+    if (count === size && sum !== crc) throw source.damaged(`${key} is damaged: its checksum does not match`);
     yield piece;
   }
   if (count < size) throw source.damaged(`${key} ends after ${count} of ${size} bytes`);

@@ -51,7 +51,7 @@ export function isAlive({ pid, startTime }: Identity): boolean {
 
 /** How long a process that was seen to be a stranger is not looked at again. */
 const strangerMs = 1000;
-/** Below this no user is a job's: config.ts takes no smaller ones. */
+/** Below this no user is a job's: configuration/parse.ts takes no smaller ones. */
 const firstJobUser = 1000;
 /** How long a process may take from one program to the next. */
 const changingMs = 200;

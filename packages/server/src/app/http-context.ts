@@ -1,0 +1,27 @@
+/** What the routes are given. */
+import { Callers } from "../http/connections/callers.ts";
+import type { HttpContext } from "../http/requests/context.ts";
+import { version } from "../version.ts";
+import { openConnections } from "./http-server.ts";
+import { signInLimits } from "./sign-in-limits.ts";
+import type { Wiring } from "./wiring.ts";
+
+export function httpContext({ config, machinery, exports, publicUrl, readiness }: Wiring): HttpContext {
+  const { execution, warehouses, measures, blobs, archive } = machinery;
+  const { store, keys, engine, signals, clock, log, faults, metrics, disk } = execution;
+  const { listening, requests, localEngine, quotas } = config;
+  const callers = new Callers(localEngine.users);
+  return {
+    ...{ store, keys, engine, signals, clock, log, faults, metrics, disk, warehouses, measures },
+    ...{ listening, requests, quotas, callers, exports, publicUrl, version },
+    ...{ blobs, archive },
+    sendsMail: config.mail.smtpUrl !== "",
+    tidyHours: config.warehouses.tidyHours,
+    timezone: config.jobs.timezone,
+    jobPaths: localEngine.jobPaths.map(({ path }) => path),
+    ready: readiness.isReady,
+    stopping: readiness.stopping,
+    connections: openConnections(config, callers),
+    limits: signInLimits(requests, clock),
+  };
+}

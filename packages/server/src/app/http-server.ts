@@ -1,0 +1,73 @@
+/** The HTTP server as a part: it listens from its start, and finishes its requests at its stop. */
+import type { FastifyInstance } from "fastify";
+import type { Config } from "../configuration/config.ts";
+import type { ListeningSettings } from "../configuration/groups/listening.ts";
+import { buildApp } from "../http/app.ts";
+import type { Callers } from "../http/connections/callers.ts";
+import { Connections } from "../http/connections/connections.ts";
+import { isTrusted } from "../http/connections/proxies.ts";
+import type { HttpContext } from "../http/requests/context.ts";
+import { connectionsWithin, openFilesLimit } from "../machine/open-files.ts";
+import { opened, type Part } from "./part.ts";
+import type { Readiness } from "./readiness.ts";
+
+export interface HttpServer {
+  readonly address: string;
+  /** May be called twice. */
+  close(): Promise<void>;
+}
+
+export const httpServer = (context: HttpContext): Part<HttpServer> =>
+  opened(
+    async () => {
+      const app = await buildApp(context);
+      context.connections.guard(app.server, context.log);
+      const address = await listen(app, context.listening);
+      let closing: Promise<void> | undefined;
+      const close = () => {
+        closing ??= app.close();
+        return closing;
+      };
+      return { address, close };
+    },
+    (server) => server.close(),
+  );
+
+/**
+ * Starts last and stops first: the server is ready when everything else runs, and its requests end before the loops do,
+ * so that nobody is served by half a server.
+ */
+export const admission = (readiness: Readiness, server: HttpServer): Part =>
+  opened(
+    async () => readiness.begin(),
+    () => {
+      readiness.end();
+      return server.close();
+    },
+  );
+
+/** One address has at most half of all connections and one user a quarter, so that others can still connect. */
+export function openConnections({ requests, listening }: Config, callers: Callers): Connections {
+  const { reservedFiles, addressConnections, requestSeconds } = requests;
+  const total = connectionsWithin(openFilesLimit(), reservedFiles);
+  const trusts = isTrusted(listening.trustProxy);
+  return new Connections({
+    total,
+    perAddress: Math.min(addressConnections, Math.ceil(total / 2)),
+    perUser: Math.ceil(total / 4),
+    seconds: requestSeconds,
+    callers,
+    isProxy: (address: string) => trusts(address, 0),
+  });
+}
+
+async function listen(app: FastifyInstance, { host, port }: ListeningSettings): Promise<string> {
+  try {
+    return await app.listen({ host, port });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    throw Object.assign(new Error(`Port ${port} of ${host} is in use, perhaps by another Millrace`), {
+      code: "EADDRINUSE",
+    });
+  }
+}

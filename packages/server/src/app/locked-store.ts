@@ -1,0 +1,46 @@
+/** The data folder and the database of a server: nobody else uses them while it runs. */
+import { mkdir } from "node:fs/promises";
+import type { Logger } from "pino";
+import { refuseUnfinished } from "../admin/backup/unfinished-restore.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
+import { lockDataFolder } from "../machine/lock.ts";
+import type { DatabaseLock, LockEvents } from "../store/drivers/database-lock.ts";
+import type { Store } from "../store/drivers/store.ts";
+import { lockDatabase, openStore, type StoreLocation } from "../store/opening/open-store.ts";
+import { opened, type Part } from "./part.ts";
+
+export const lockedFolder = (folder: DataFolder): Part<unknown> =>
+  opened(
+    async () => {
+      await mkdir(folder.path, { recursive: true, mode: 0o700 });
+      await refuseUnfinished(folder);
+      return lockDataFolder(folder);
+    },
+    (lock) => lock.release(),
+  );
+
+/** Gives no lock for SQLite: the lock of the data folder is enough. */
+export const databaseLock = (location: StoreLocation, log: Logger): Part<DatabaseLock | undefined> =>
+  opened(
+    () => lockDatabase(location, lockEvents(log)),
+    (lock) => lock?.release(),
+  );
+
+export const database = (location: StoreLocation, lock: DatabaseLock | undefined): Part<Store> =>
+  opened(
+    () => openStore(location, undefined, lock),
+    (store) => store.close(),
+  );
+
+/** Logs one line when the database becomes unreachable and one when it is back, however many callers notice. */
+const lockEvents = (log: Logger): LockEvents => ({
+  onWaiting: ({ message }) => log.warn({ why: message }, "the database cannot be reached yet; the start waits for it"),
+  onLost: ({ message }) =>
+    log.warn({ why: message }, "the database cannot be reached; requests are answered with 503, jobs go on"),
+  onBack: (seconds) => log.info({ seconds: Math.round(seconds * 10) / 10 }, "the database is back"),
+  // This server must not write beside the other one. Its jobs go on.
+  onRival(error) {
+    log.fatal({ err: error }, "another server has the lock on the database; this one ends");
+    process.exit(1);
+  },
+});

@@ -1,0 +1,57 @@
+/** What runs jobs: the engine, the teams' warehouses, and what both are used with. */
+import type { Blobs } from "../blobs/blobs.ts";
+import { prepareLocalCluster } from "../domain/lifecycle/first-start.ts";
+import type { LocalEngine } from "../engines/local/local-engine.ts";
+import type { ExecutionContext } from "../execution/execution-context.ts";
+import { WarehouseMeasures } from "../execution/measure-warehouses.ts";
+import type { LogArchive } from "../job-logs/log-archive.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
+import { Disk } from "../machine/disk.ts";
+import { readFaults } from "../machine/faults.ts";
+import { Signals } from "../turns/signals.ts";
+import { Warehouses } from "../warehouses/warehouses.ts";
+import { claimedBlobs, logArchive } from "./blob-parts.ts";
+import { bootIdOf, Hints, localEngine } from "./engines.ts";
+import { opened, type Part, type StartedParts } from "./part.ts";
+import type { PreparedStore } from "./prepared-store.ts";
+import type { Surroundings } from "./surroundings.ts";
+
+export interface Machinery {
+  readonly execution: ExecutionContext;
+  readonly warehouses: Warehouses;
+  readonly measures: WarehouseMeasures;
+  readonly blobs: Blobs;
+  readonly archive: LogArchive | undefined;
+  readonly hints: Hints;
+  readonly bootId: string;
+}
+
+export async function startMachinery(
+  parts: StartedParts,
+  { config, folder, log, clock, metrics }: Surroundings,
+  { store, keys, serverId }: PreparedStore,
+): Promise<Machinery> {
+  const signals = new Signals();
+  const faults = readFaults(config.testing.fault);
+  const disk = new Disk(folder.path, config.data.diskFloor, clock);
+  const hints = new Hints(signals);
+  const bootId = await bootIdOf(config);
+  const engine = await parts.start(localEngine(config, { folder, log, faults, hints, bootId }));
+  const blobs = await claimedBlobs(folder, config, serverId);
+  const archive = logArchive(folder, blobs, faults);
+  const warehouses = await parts.start(teamWarehouses(folder, engine));
+  const measures = new WarehouseMeasures({ store, engine, warehouses, serverId, quotas: config.quotas });
+  await prepareLocalCluster(store, config.jobs.maxWorkers, engine.capabilities.isolation);
+  const execution = { store, keys, serverId, engine, signals, clock, log, faults, metrics, disk };
+  return { execution, warehouses, measures, blobs, archive, hints, bootId };
+}
+
+const teamWarehouses = (folder: DataFolder, engine: LocalEngine): Part<Warehouses> =>
+  opened(
+    async () =>
+      new Warehouses(folder.warehouses, {
+        confine: (view) => engine.confine(view),
+        confineStrangers: (view) => engine.confineStrangers(view),
+      }),
+    (warehouses) => warehouses.close(),
+  );

@@ -1,0 +1,14 @@
+/** What every step of a start works with. */
+import type { Logger } from "pino";
+import type { Config } from "../configuration/config.ts";
+import type { Clock } from "../domain/time/clock.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
+import type { ServerMetrics } from "../metrics/server-metrics.ts";
+
+export interface Surroundings {
+  readonly config: Config;
+  readonly folder: DataFolder;
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly metrics: ServerMetrics;
+}

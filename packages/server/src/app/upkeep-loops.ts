@@ -1,0 +1,47 @@
+/** The loops that look after what lies on disk: warehouses, exports, virtualenvs, and what is old enough to go. */
+import type { QuotaSettings } from "../configuration/groups/quotas.ts";
+import type { RetentionSettings } from "../configuration/groups/retention.ts";
+import type { WarehouseSettings } from "../configuration/groups/warehouses.ts";
+import type { ExportRules } from "../domain/datasets/exports.ts";
+import { countUsage } from "../loops/count-usage.ts";
+import { exportDatasets } from "../loops/export-datasets.ts";
+import { keepEnvironments } from "../loops/keep-environments.ts";
+import { copyWarehouses, tidyWarehouses } from "../loops/keep-warehouses.ts";
+import type { Loop } from "../loops/loop.ts";
+import { sweep } from "../loops/sweep.ts";
+import type { DataFolder } from "../machine/data-folder.ts";
+import type { Machinery } from "./machinery.ts";
+
+interface UpkeepLoops {
+  readonly machinery: Machinery;
+  readonly folder: DataFolder;
+  readonly exports: ExportRules;
+  readonly keeping: WarehouseSettings;
+  readonly retention: RetentionSettings;
+  readonly quotas: QuotaSettings;
+}
+
+export function upkeepLoops({ machinery, folder, exports, ...settings }: UpkeepLoops): Loop[] {
+  const { execution, warehouses, measures, blobs, archive } = machinery;
+  const { store, engine, signals, clock, log, disk, serverId } = execution;
+  const { keeping, retention, quotas } = settings;
+  const { jobs: jobsDir, environments: envsDir } = folder;
+  const kept = {
+    ...{ store, signals, clock, log, disk, warehouses, measures },
+    warehouseCopies: keeping.copies,
+    warehouseTidyHours: keeping.tidyHours,
+    warehousePauseDays: keeping.pauseDays,
+  };
+  return [
+    countUsage({ store, clock, log, jobsDir, archive, measures, quotas, ...retention }),
+    keepEnvironments({ store, clock, log, disk, serverId, jobsDir, envsDir, quotas, envDays: retention.envDays }),
+    copyWarehouses(kept),
+    tidyWarehouses(kept),
+    exportDatasets({ store, signals, disk, log, warehouses, blobs, quotas }),
+    sweep({
+      ...{ store, engine, clock, log, serverId, warehouses },
+      ...{ jobsDir, envsDir, blobs, archive, exports },
+      ...retention,
+    }),
+  ];
+}
